@@ -1,0 +1,46 @@
+"""Linear models that come with a proof: every fit returns a duality gap that bounds how far it is from optimal."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+#: where each public name lives; imported on first use, so that ``import fenchel`` costs nothing
+_HOMES = {
+    "Certificate": "fenchel.certificate",
+    "DualCoordinate": "fenchel.solvers",
+    "FenchelError": "fenchel.errors",
+    "GapWarning": "fenchel.errors",
+    "Hinge": "fenchel.losses",
+    "L2": "fenchel.regularizers",
+    "LinearClassifier": "fenchel.estimators",
+    "LinearRegressor": "fenchel.estimators",
+    "Logistic": "fenchel.losses",
+    "MeanRisk": "fenchel.risks",
+    "Model": "fenchel.problem",
+    "Problem": "fenchel.problem",
+    "Solution": "fenchel.solution",
+    "Squared": "fenchel.losses",
+    "Status": "fenchel.solution",
+    "Witness": "fenchel.problem",
+    "as_design": "fenchel.designs",
+    "certify": "fenchel.verify",
+    "plot_convergence": "fenchel.plotting",
+    "solve": "fenchel.solve",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 (the names are strings)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,71 @@
+r"""What a design offers: the products with X, and its rows for compiled loops.
+
+Conventions
+-----------
+Rows are examples.  ``scores(w)`` is :math:`Xw` and ``adjoint(theta)`` is :math:`X^T\theta`; for k outputs w is
+(k, d) and scores and theta are (n, k).  Both work in float64 whatever X holds, in row blocks, so that X is never
+copied as a whole: a float32 X times a float64 w in NumPy or SciPy would cast all of X first.
+"""
+
+from __future__ import annotations
+
+import abc
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.designs.rows import Rows
+
+#: entries of X that are cast to float64 at once (8 MB)
+BLOCK = 1 << 20
+
+
+class Design(abc.ABC):
+    """A matrix of examples.  The only objects in the house that know how it is stored."""
+
+    shape: tuple[int, int]
+
+    @abc.abstractmethod
+    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+        """X w, in float64."""
+
+    @abc.abstractmethod
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        """X^T theta, in float64; (k, d) for theta of shape (n, k)."""
+
+    @property
+    @abc.abstractmethod
+    def squared_row_norms(self) -> NDArray[np.float64]:
+        """|x_i|^2 for every row."""
+
+    @abc.abstractmethod
+    def rows(self) -> Rows:
+        """Read-only views of X for compiled loops."""
+
+    @property
+    @abc.abstractmethod
+    def stored_entries(self) -> int:
+        """How many numbers one pass over the data reads."""
+
+
+def as_real(values: NDArray) -> NDArray:
+    """The array as loops can read it: without a copy for every native integer, float32 and float64 array.
+
+    Integers and booleans stay as they are (booleans are viewed as bytes); each entry is converted when it is used.
+    float16 becomes float32, which is exact; anything else becomes float64.
+    """
+    kind, size = values.dtype.kind, values.dtype.itemsize
+    if kind == "b":
+        values = values.view(np.uint8)
+    elif kind == "f" and size == 2:
+        values = values.astype(np.float32)
+    elif kind not in "iuf" or size > 8 or not values.dtype.isnative or not values.flags.aligned:
+        values = values.astype(np.float64 if kind not in "iu" else values.dtype.newbyteorder("="))
+    return values
+
+
+def read_only(values: NDArray) -> NDArray:
+    """A read-only view as a plain array: loops then need one signature instead of two, and can't write to X."""
+    view = values.view(np.ndarray)
+    view.flags.writeable = False
+    return view

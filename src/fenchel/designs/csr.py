@@ -1,0 +1,101 @@
+"""Sparse designs: compressed sparse rows with 32- or 64-bit indices, without a copy.
+
+Duplicate entries of a row count as their sum, as in SciPy; unsorted entries are fine.  The user's matrix is not
+sorted, summed or marked.  Other sparse formats, CSC among them, are converted to CSR once, which is a copy: every
+loop here goes by rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fenchel.designs.base import BLOCK, Design, as_real, read_only
+from fenchel.designs.rows import CSRRows
+from fenchel.errors import FenchelError
+
+
+class CSRDesign(Design):
+    """A SciPy sparse matrix or sparse array."""
+
+    def __init__(self, matrix: sp.csr_array | sp.csr_matrix) -> None:
+        if matrix.format != "csr":
+            matrix = matrix.tocsr()
+        self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
+        self._data = read_only(as_real(matrix.data))
+        self._indices = read_only(matrix.indices)
+        self._indptr = read_only(matrix.indptr.astype(matrix.indices.dtype, copy=False))
+        self._check_structure()
+
+    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+        weights = np.asarray(weights, dtype=np.float64)
+        result = np.empty((self.shape[0], *weights.shape[:-1]))
+        for rows, block in self._blocks():
+            result[rows] = block @ weights.T
+        return result
+
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        theta = np.asarray(theta, dtype=np.float64)
+        result = np.zeros((self.shape[1], *theta.shape[1:]))
+        for rows, block in self._blocks():
+            result += block.T @ theta[rows]
+        return np.ascontiguousarray(result.T)
+
+    @cached_property
+    def squared_row_norms(self) -> NDArray[np.float64]:
+        result = np.empty(self.shape[0])
+        for rows, block in self._blocks(BLOCK):
+            if _may_repeat(block):
+                block = block.copy()
+                block.sum_duplicates()
+            block.data = block.data**2
+            result[rows] = block.sum(axis=1)
+        return result
+
+    def rows(self) -> CSRRows:
+        unsigned = np.dtype(f"u{self._indices.dtype.itemsize}")
+        return CSRRows(self._data, self._indices.view(unsigned), self._indptr.view(unsigned))
+
+    @property
+    def stored_entries(self) -> int:
+        return int(self._indptr[-1])
+
+    def _blocks(self, entries: int | None = None) -> Iterator[tuple[slice, sp.csr_array]]:
+        """Row blocks in float64 of at most so many entries (one row at least); all rows at once if X is float64."""
+        n, d = self.shape
+        direct = self._data.dtype == np.float64
+        if entries is None:
+            entries = max(1, self.stored_entries) if direct else BLOCK
+        start = 0
+        while start < n:
+            limit = int(self._indptr[start]) + entries
+            stop = max(start + 1, int(np.searchsorted(self._indptr, limit, side="right")) - 1)
+            low, high = int(self._indptr[start]), int(self._indptr[stop])
+            data = self._data[low:high].astype(np.float64, copy=False)
+            indptr = self._indptr[start : stop + 1] - low if low else self._indptr[: stop + 1]
+            yield slice(start, stop), sp.csr_array((data, self._indices[low:high], indptr), shape=(stop - start, d))
+            start = stop
+
+    def _check_structure(self) -> None:
+        indptr, indices = self._indptr, self._indices
+        stored = int(indptr[-1])
+        sound = indptr[0] == 0 and stored <= min(len(indices), len(self._data)) and bool(np.all(indptr[1:] >= indptr[:-1]))
+        if not sound or len(indptr) != self.shape[0] + 1:
+            raise FenchelError("X is a broken sparse matrix: its row pointers do not fit its entries")
+        if stored and (indices[:stored].min() < 0 or indices[:stored].max() >= self.shape[1]):
+            raise FenchelError(f"X is a broken sparse matrix: a column index lies outside 0..{self.shape[1] - 1}")
+
+
+def _may_repeat(block: sp.csr_array) -> bool:
+    """Whether a row holds a column twice, or out of order, so that squares can't be added entry by entry."""
+    if len(block.indices) < 2:
+        return False
+    rising = np.diff(block.indices) > 0
+    # the step from one row's last entry to the next row's first says nothing
+    borders = block.indptr[1:-1]
+    rising[borders[(borders > 0) & (borders < len(block.indices))] - 1] = True
+    return not bool(np.all(rising))

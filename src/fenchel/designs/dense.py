@@ -1,0 +1,62 @@
+"""Dense designs: C order, Fortran order or any strided view, memory-mapped or not, without a copy."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.designs.base import BLOCK, Design, as_real, read_only
+from fenchel.designs.rows import DenseRows
+from fenchel.errors import FenchelError
+
+
+class DenseDesign(Design):
+    """A two-dimensional NumPy array."""
+
+    def __init__(self, values: NDArray) -> None:
+        if values.ndim != 2:
+            raise FenchelError(f"X must have two dimensions, got shape {values.shape}")
+        self._values = read_only(as_real(values))
+        self.shape = (values.shape[0], values.shape[1])
+        # BLAS takes these without a copy
+        flags = self._values.flags
+        self._direct = self._values.dtype == np.float64 and (flags.c_contiguous or flags.f_contiguous)
+
+    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if self._direct:
+            return self._values @ weights.T
+        result = np.empty((self.shape[0], *weights.shape[:-1]))
+        for block in self._blocks():
+            result[block] = self._values[block].astype(np.float64) @ weights.T
+        return result
+
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        theta = np.ascontiguousarray(theta, dtype=np.float64)
+        if self._direct:
+            return np.ascontiguousarray(theta.T @ self._values)
+        result = np.zeros((*theta.shape[1:], self.shape[1]))
+        for block in self._blocks():
+            result += theta[block].T @ self._values[block].astype(np.float64)
+        return result
+
+    @cached_property
+    def squared_row_norms(self) -> NDArray[np.float64]:
+        result = np.empty(self.shape[0])
+        for block in self._blocks():
+            values = self._values[block].astype(np.float64)
+            result[block] = np.einsum("ij,ij->i", values, values)
+        return result
+
+    def rows(self) -> DenseRows:
+        return DenseRows(self._values)
+
+    @property
+    def stored_entries(self) -> int:
+        return self.shape[0] * self.shape[1]
+
+    def _blocks(self) -> list[slice]:
+        step = max(1, BLOCK // max(1, self.shape[1]))
+        return [slice(start, start + step) for start in range(0, self.shape[0], step)]

@@ -1,0 +1,91 @@
+"""Rows of a design as compiled loops see them.
+
+Each storage is a NamedTuple of read-only arrays with three methods in plain Python, which ``fenchel.loops``
+compiles: ``row_dot``, ``row_add`` and ``row_prefetch``.  One loop then serves every storage at full speed.
+
+Indices are unsigned: numba adds wrap-around code to the inner loop for signed ones.  Unsigned indices read
+foreign memory if they are out of range, so a design checks the range once before it hands out rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ONE = np.uint64(1)
+#: entries between two prefetches: a cache line of 64 bytes holds 16 values of 4 bytes or 8 of 8
+_LINE = np.uint64(16)
+#: how far into a row to prefetch; the processor's own prefetcher follows long rows by itself
+_REACH = np.uint64(128)
+
+
+def prefetch(array: NDArray, position: int) -> None:
+    """Ask the processor to load an entry soon.  Does nothing in plain Python; loops compile it to one instruction."""
+
+
+class CSRRows(NamedTuple):
+    """Compressed sparse rows; duplicate and unsorted entries are allowed."""
+
+    data: NDArray
+    indices: NDArray[np.unsignedinteger]
+    indptr: NDArray[np.unsignedinteger]
+
+    def row_dot(self, i: int, w: NDArray) -> float:
+        """x_i . w"""
+        total = 0.0
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
+            total += self.data[k] * w[self.indices[k]]
+        return total
+
+    def row_add(self, i: int, scale: float, w: NDArray) -> None:
+        """w += scale x_i"""
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
+            w[self.indices[k]] += scale * self.data[k]
+
+    def row_prefetch(self, i: int) -> None:
+        """Start to load row i."""
+        start = np.uint64(self.indptr[i])
+        stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _REACH)
+        while start < stop:
+            prefetch(self.data, start)
+            prefetch(self.indices, start)
+            start += _LINE
+
+    def rows_prefetch(self, i: int) -> None:
+        """Start to load where row i begins."""
+        prefetch(self.indptr, np.uint64(i))
+
+
+class DenseRows(NamedTuple):
+    """A dense array in C or Fortran order, or any strided view."""
+
+    values: NDArray
+
+    def row_dot(self, i: int, w: NDArray) -> float:
+        """x_i . w"""
+        total = 0.0
+        for j in range(np.uint64(self.values.shape[1])):
+            total += self.values[np.uint64(i), j] * w[j]
+        return total
+
+    def row_add(self, i: int, scale: float, w: NDArray) -> None:
+        """w += scale x_i"""
+        for j in range(np.uint64(self.values.shape[1])):
+            w[j] += scale * self.values[np.uint64(i), j]
+
+    def row_prefetch(self, i: int) -> None:
+        """Start to load row i."""
+        row = self.values[np.uint64(i)]
+        start = np.uint64(0)
+        stop = min(np.uint64(self.values.shape[1]), _REACH)
+        while start < stop:
+            prefetch(row, start)
+            start += _LINE
+
+    def rows_prefetch(self, i: int) -> None:
+        """Dense rows have no index to load."""
+
+
+Rows = CSRRows | DenseRows

@@ -1,0 +1,1 @@
+"""Compiled loops over arrays: no objects, no validation, no printing."""

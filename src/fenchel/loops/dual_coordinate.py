@@ -1,0 +1,105 @@
+r"""Passes of dual coordinate descent: Zhang (2002), Algorithm 1, with exact steps.
+
+One visit of example i minimizes the dual over its own variable, eq. (13):
+
+.. math:: \min_a\; f^*(-a, y_i) + s_i (a - \alpha_i) + \tfrac{q_i}{2}(a - \alpha_i)^2
+
+============  ==================  ====================================================
+symbol        argument            meaning
+============  ==================  ====================================================
+α             ``alpha``           dual variables; :math:`\theta_i = c_i \alpha_i`
+w             ``w``               :math:`X^T\theta/\lambda`
+:math:`q_i`   ``curvature``       :math:`c_1` of (14) (plus the intercept's share)
+:math:`c_i/λ` ``scale``           what one unit of α adds to w, as a multiple of x_i
+b             ``bias[0]``         intercept, :math:`s + \tfrac1\mu\sum\theta` of (27)
+============  ==================  ====================================================
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.loops.dispatch import dual_step, row_add, row_dot, row_prefetch, rows_prefetch, slack
+from fenchel.loops.kernel import helper, kernel
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+_LEFT, _RIGHT, _LEFT_AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
+#: visits between the prefetch of a row and its use; twice that for the index and the example's own numbers
+_AHEAD = np.uint64(8)
+
+
+@helper
+def next_random(state: Any) -> Any:
+    """Marsaglia's xorshift64: one 64-bit number from ``state[0]``, which must not be zero."""
+    x = state[0]
+    x ^= x << _LEFT
+    x ^= x >> _RIGHT
+    x ^= x << _LEFT_AGAIN
+    state[0] = x
+    return x
+
+
+@kernel
+def shuffle(order: Any, count: int, random: Any) -> None:
+    """Permute the first ``count`` entries at random (Fisher-Yates)."""
+    stop = np.uint64(count)
+    for t in range(_ZERO, stop):
+        j = t + next_random(random) % (stop - t)
+        order[t], order[j] = order[j], order[t]
+
+
+@kernel
+def visit(
+    rows: Any,
+    loss: Any,
+    labels: Any,
+    alpha: Any,
+    curvature: Any,
+    scale: Any,
+    w: Any,
+    bias: Any,
+    bias_gain: float,
+    order: Any,
+    begin: int,
+    end: int,
+    kept: int,
+    threshold: float,
+) -> tuple[int, float, int]:
+    """Visit the examples ``order[begin:end]`` once.
+
+    An example that rests on a bound by more than ``threshold`` is set aside: the others are gathered at the front of
+    ``order``, of which ``kept`` are there already.  Returns the number kept, the worst violation of an optimality
+    condition that was met, and how many dual variables changed.
+    """
+    stop, front = np.uint64(end), np.uint64(kept)
+    worst, changed = 0.0, 0
+    for t in range(np.uint64(begin), stop):
+        i = np.uint64(order[t])
+        if t + _AHEAD < stop:
+            row_prefetch(rows, order[t + _AHEAD])
+        if t + _AHEAD + _AHEAD < stop:
+            rows_prefetch(rows, order[t + _AHEAD + _AHEAD])
+        old = alpha[i]
+        # c_2 of (14), with the intercept of (27)
+        score = row_dot(rows, i, w) + bias[0]
+        rest = slack(loss, labels[i], old, score)
+        if rest > threshold:
+            continue
+        order[t] = order[front]
+        order[front] = i
+        front += _ONE
+        if rest > 0.0:
+            continue
+        worst = max(worst, -rest)
+        # (*) minimize (13) exactly
+        new = dual_step(loss, labels[i], old, score, curvature[i])
+        if new != old:
+            # update v and alpha
+            step = scale[i] * (new - old)
+            row_add(rows, i, step, w)
+            bias[0] += bias_gain * step
+            alpha[i] = new
+            changed += 1
+    return int(front), worst, changed

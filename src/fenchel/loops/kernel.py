@@ -1,0 +1,180 @@
+"""The one decorator behind which loops are compiled, and the rules of their cache on disk.
+
+numba keeps compiled code beside a function's source and checks only that one file for changes.  Our loops are
+specialised for losses and storages that live in other files, so that is not enough; and numba unpickles the whole
+index of a function before it looks whether it is stale, so one renamed class would break every loss.  Hence:
+
+- the cache folder is named by a hash of all sources of the package: any edit starts a new folder;
+- a loop called with a loss from outside the package runs in an uncached twin, so that neither an edited nor a
+  missing user module can ever meet a stored entry;
+- a folder that can't be read or written means no cache, with one warning.
+
+The folder is ``$FENCHEL_CACHE_DIR``, else ``fenchel`` under ``$XDG_CACHE_HOME`` (default ``~/.cache``).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import os
+import shutil
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.extending import register_jitable
+
+from fenchel.errors import CacheWarning
+
+_PACKAGE = Path(__file__).resolve().parent.parent
+_log = logging.getLogger("fenchel")
+#: cache folders of other versions are removed when they have not been used for so many days
+_KEEP_DAYS = 30
+#: tell the user what the machine is doing when compiling takes longer than this
+_PATIENCE_SECONDS = 2.0
+
+
+@functools.cache
+def source_hash() -> str:
+    """A hash of every source file of the package."""
+    digest = hashlib.sha256()
+    for path in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(str(path.relative_to(_PACKAGE)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@functools.cache
+def cache_folder() -> str | None:
+    """The folder for this version's compiled loops, or None (with a warning) if it can't be written."""
+    base = os.environ.get("FENCHEL_CACHE_DIR")
+    root = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fenchel"
+    folder = root / source_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "used").touch()
+        for other in root.iterdir():
+            mark = other / "used"
+            if mark.exists() and time.time() - mark.stat().st_mtime > _KEEP_DAYS * 86400:
+                shutil.rmtree(other, ignore_errors=True)
+    except OSError as error:
+        _warn_no_cache(error)
+        return None
+    return str(folder)
+
+
+@functools.cache
+def _warn_no_cache_once(reason: str) -> None:
+    warnings.warn(
+        f"compiled loops can't be kept on disk ({reason}), so each process compiles them anew; "
+        "set FENCHEL_CACHE_DIR to a folder that can be written",
+        CacheWarning,
+        stacklevel=2,
+    )
+
+
+def _warn_no_cache(error: Exception) -> None:
+    _warn_no_cache_once(f"{type(error).__name__}: {error}")
+
+
+class _Locator(_CacheLocator):
+    """Tells numba where this package's compiled code lies."""
+
+    def __init__(self, function: Callable[..., Any], folder: str) -> None:
+        self._function, self._folder = function, folder
+
+    @classmethod
+    def from_function(cls, function: Callable[..., Any], source_file: str) -> _Locator | None:
+        folder = cache_folder()
+        return None if folder is None else cls(function, folder)
+
+    def get_cache_path(self) -> str:
+        return self._folder
+
+    def get_source_stamp(self) -> str:
+        return source_hash()
+
+    def get_disambiguator(self) -> str:
+        return str(self._function.__code__.co_firstlineno)
+
+
+class _CacheImpl(CompileResultCacheImpl):
+    _locator_classes = (_Locator,)
+
+
+class _Cache(FunctionCache):
+    """numba's cache that survives a broken folder and says when compiling takes long."""
+
+    _impl_class = _CacheImpl
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        try:
+            found = super().load_overload(signature, context)
+        except Exception as error:  # whatever a damaged cache throws, compiling still works
+            _warn_no_cache(error)
+            found = None
+        if found is None:
+            self._timer = threading.Timer(_PATIENCE_SECONDS, _announce)
+            self._timer.daemon = True
+            self._timer.start()
+        return found
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        self._timer.cancel()
+        try:
+            super().save_overload(signature, data)
+        except Exception as error:  # a full disk or a lost folder must not lose the fit
+            _warn_no_cache(error)
+
+
+@functools.cache
+def _announce() -> None:
+    _log.warning("fenchel: compiling loops for this kind of data; this happens once on a machine and is kept on disk")
+
+
+class Kernel:
+    """A compiled loop: cached on disk for what the package defines, compiled per process for what users define."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._inside: Callable[..., Any] | None = None
+        self._outside: Callable[..., Any] | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        if all(_is_ours(argument) for argument in arguments):
+            if self._inside is None:
+                with self._lock:
+                    self._inside = self._inside or _compiled(self._function, cached=True)
+            return self._inside(*arguments)
+        if self._outside is None:
+            with self._lock:
+                self._outside = self._outside or _compiled(self._function, cached=False)
+        return self._outside(*arguments)
+
+
+def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:
+    # register_jitable keeps numba's flags off the plain function; nogil lets threads run loops side by side
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    if cached and not numba.config.DISABLE_JIT and cache_folder() is not None:
+        dispatcher._cache = _Cache(function)
+    return dispatcher
+
+
+def _is_ours(argument: Any) -> bool:
+    return not isinstance(argument, tuple) or type(argument).__module__.partition(".")[0] == "fenchel"
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile a module-level function over arrays on its first call."""
+    return Kernel(function)
+
+
+#: for a function that kernels call: compiled as a part of them, plain Python otherwise
+helper = register_jitable

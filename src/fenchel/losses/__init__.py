@@ -1,0 +1,32 @@
+"""Losses: functions f(score, label) of one example.  A new loss is one file and one line in ``LOSSES``."""
+
+from __future__ import annotations
+
+from fenchel.errors import FenchelError
+from fenchel.losses.base import Loss
+from fenchel.losses.hinge import Hinge
+from fenchel.losses.logistic import Logistic
+from fenchel.losses.squared import Squared
+
+#: the losses that users can name
+LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Hinge, Logistic, Squared)}
+
+
+def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
+    """The loss of that name, or the loss itself, checked to fit the task."""
+    if isinstance(loss, str):
+        if loss not in LOSSES:
+            raise FenchelError(f"loss={loss!r} is unknown; choose one of {_names(task)} or pass a Loss object")
+        loss = LOSSES[loss]()
+    if not isinstance(loss, Loss):
+        raise FenchelError(f"loss must be a name ({_names(task)}) or a Loss object, got {type(loss).__name__}")
+    if task is not None and loss.task != task:
+        raise FenchelError(f"loss={loss.name!r} is for {loss.task}, not {task}; choose one of {_names(task)}")
+    return loss
+
+
+def _names(task: str | None) -> str:
+    return ", ".join(repr(name) for name, loss in LOSSES.items() if task in (None, loss.task))
+
+
+__all__ = ["LOSSES", "Hinge", "Logistic", "Loss", "Squared", "as_loss"]

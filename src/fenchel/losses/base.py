@@ -1,0 +1,119 @@
+r"""What every loss offers: the functions of one example that the rest of the house is built on.
+
+Conventions
+-----------
+A loss is a convex function :math:`f(s, y)` of a score ``s`` for a fixed label ``y``.  Its conjugate is
+
+.. math:: f^*(u, y) = \sup_s \; u s - f(s, y),
+
+finite for slopes ``u`` in the interval ``domain(y)``.  The dual variable of an example is
+:math:`\alpha = -u` as in Zhang (2002), eqs. (3) and (10): at the optimum
+:math:`-\alpha \in \partial f(s, y)`.
+
+=========  ==========================================================
+symbol     meaning
+=========  ==========================================================
+s, y       score and label of one example
+u          a slope, a point in the domain of the conjugate
+alpha      dual variable of one example, ``-u``
+curvature  :math:`c_1` of Zhang (2002), eq. (14): what one unit of
+           ``alpha`` adds to its own score
+=========  ==========================================================
+
+Every function here works on NumPy arrays (with broadcasting).  ``kernel()`` gives the same loss to compiled
+loops: a NamedTuple of floats whose methods are plain Python on scalars.  The test suite ties the two together.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class LossKernel(Protocol):
+    """What a compiled loop asks of a loss: scalar methods of a NamedTuple of floats.
+
+    The methods are compiled by numba, so they may use floats and ``math`` only and call no other Python function.
+    """
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float: ...
+
+    def slack(self, label: float, alpha: float, score: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class Loss(abc.ABC):
+    """A convex loss of one example.  A new loss is one file with a subclass and one line in the registry."""
+
+    name: ClassVar[str]
+    #: "classification" (labels are -1 and +1) or "regression" (any finite label)
+    task: ClassVar[str]
+    #: whether the derivative exists everywhere
+    smooth: ClassVar[bool]
+
+    @abc.abstractmethod
+    def value(self, score: Array, label: Array) -> Array:
+        """f(s, y)."""
+
+    @abc.abstractmethod
+    def derivative(self, score: Array, label: Array) -> Array:
+        """A subgradient of f(., y) at s."""
+
+    @abc.abstractmethod
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        """f*(u, y) for slopes inside ``domain(label)``."""
+
+    @abc.abstractmethod
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        """The closed interval of slopes u where f*(u, y) is finite."""
+
+    @abc.abstractmethod
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        """The exact minimizer over a of f*(-a, y) + s (a - alpha) + curvature/2 (a - alpha)^2.
+
+        This is eq. (13) of Zhang (2002); the new dual variable is returned, not the difference.
+        """
+
+    @abc.abstractmethod
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        """The interval of scores s with f(s, y) <= level (its ends may be infinite)."""
+
+    @abc.abstractmethod
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        """The b that minimizes sum_i share_i f(s_i + b, y_i); the midpoint where that is an interval."""
+
+    @abc.abstractmethod
+    def kernel(self) -> LossKernel:
+        """The loss as a NamedTuple of floats for compiled loops."""
+
+    def smoothed(self, score: Array, label: Array, mu: float) -> tuple[Array, Array]:
+        r"""Value and derivative of :math:`f_\mu(s) = \max_\alpha -f^*(-\alpha) - \alpha s - \mu\alpha^2/2`.
+
+        The maximizer is a dual step from zero with curvature mu, so every loss with an exact step has its
+        smoothing; :math:`f_\mu \le f \le f_\mu + \mu\,` ``smoothing_width``.
+        """
+        alpha = self.dual_step(label, np.zeros_like(score), score, np.full_like(score, mu))
+        value = -self.conjugate(-alpha, label) - alpha * score - 0.5 * mu * alpha**2
+        return value, -alpha
+
+    @property
+    def smoothing_width(self) -> float:
+        """The largest alpha^2/2 in the domain: how far f and its smoothing may differ per unit of mu."""
+        low, high = self.domain(np.array([-1.0, 1.0]))
+        return float(0.5 * np.max(np.maximum(low**2, high**2)))
+
+    def get_params(self) -> dict[str, Any]:
+        """The parameters that make an equal loss: ``type(loss)(**loss.get_params())``."""
+        return asdict(self)
+
+
+def from_margin(margin_slope: Array, label: Array) -> tuple[Array, Array]:
+    """Turn an interval [-margin_slope, 0] of slopes in the margin y s into slopes in the score s."""
+    edge = -label * margin_slope
+    return np.minimum(edge, 0.0), np.maximum(edge, 0.0)

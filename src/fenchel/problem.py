@@ -1,0 +1,100 @@
+r"""The one problem that everything here solves, and the two things that prove an answer to it.
+
+.. math::
+    \min_{w, b}\; P(w, b) = \lambda\,\Omega(w) + R(s), \qquad s = Xw + b\mathbf 1
+
+    \max_\theta\; D(\theta) = -\lambda\,\Omega^*(X^T\theta/\lambda) - R^*(-\theta), \qquad
+    \textstyle\sum\theta = 0 \text{ when } b \text{ is free}
+
+====================  =============================================================
+symbol                here
+====================  =============================================================
+X                     ``problem.design``, rows are examples
+R                     ``problem.risk``
+:math:`\Omega`        ``problem.regularizer``
+:math:`\lambda`       ``problem.lam``
+w, b                  ``Model.weights``, ``Model.intercept``
+:math:`\theta`        ``Witness.theta``
+====================  =============================================================
+
+With k outputs w is (k, d), b is (k,), and scores and theta are (n, k).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.designs import Design, as_design
+from fenchel.errors import FenchelError
+from fenchel.regularizers import L2, Regularizer
+from fenchel.risks import MeanRisk
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A linear model.  ``intercept=None`` asks whoever judges it for the best intercept for these weights."""
+
+    weights: NDArray[np.float64]
+    intercept: float | NDArray[np.float64] | None = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Witness:
+    r"""A dual point :math:`\theta`, from which a certificate is recomputed.
+
+    ``conjugate_bound`` is an upper bound on :math:`R^*(-\theta)`, used only where the risk has no conjugate in
+    closed form; the certificate then says that it was taken on trust.
+    """
+
+    theta: NDArray[np.float64]
+    conjugate_bound: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Regularized risk minimization: design + risk + regularizer + lam (+ a free intercept)."""
+
+    design: Design
+    risk: MeanRisk
+    lam: float
+    regularizer: Regularizer = field(default_factory=L2)
+    intercept: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "design", as_design(self.design))
+        if isinstance(self.lam, bool) or not isinstance(self.lam, (int, float, np.floating, np.integer)):
+            raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
+        if not (math.isfinite(self.lam) and self.lam > 0):
+            raise FenchelError(f"lam must be positive and finite, got {self.lam}")
+        object.__setattr__(self, "lam", float(self.lam))
+        if self.design.shape[0] != self.risk.examples:
+            raise FenchelError(
+                f"X has {self.design.shape[0]} rows but there are {self.risk.examples} labels; they must agree"
+            )
+
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        outputs = self.risk.outputs
+        return (self.design.shape[1],) if outputs is None else (outputs, self.design.shape[1])
+
+    @property
+    def theta_shape(self) -> tuple[int, ...]:
+        outputs = self.risk.outputs
+        return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
+
+    def zero_model(self) -> Model:
+        """w = 0 with the best intercept for it."""
+        return Model(np.zeros(self.weights_shape), None if self.intercept else self.no_intercept())
+
+    def no_intercept(self) -> Any:
+        """Zero, in the shape of this problem's intercept."""
+        return 0.0 if self.risk.outputs is None else np.zeros(self.risk.outputs)
+
+    def fits(self, model: Model) -> bool:
+        """Whether a model has this problem's shape."""
+        return np.shape(model.weights) == self.weights_shape

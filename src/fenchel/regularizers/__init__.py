@@ -1,0 +1,11 @@
+"""Regularizers: functions of the weights.  A new one is one file and one line in ``REGULARIZERS``."""
+
+from __future__ import annotations
+
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.l2 import L2
+
+#: the regularizers that users can name
+REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2,)}
+
+__all__ = ["L2", "REGULARIZERS", "Regularizer"]

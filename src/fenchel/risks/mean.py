@@ -1,0 +1,117 @@
+r"""The weighted mean of a loss.
+
+.. math::
+    R(s) = \sum_i c_i f(s_i, y_i), \qquad R^*(-\theta) = \sum_i c_i f^*(-\theta_i / c_i, y_i), \qquad
+    c_i = \text{weight}_i / \textstyle\sum \text{weight}
+
+With k outputs the labels are (n, k) and the losses of an example's outputs are added.  An example of weight zero is
+the same as a removed one: its theta is zero.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.losses import Loss, as_loss
+
+#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+
+
+class MeanRisk:
+    """Mean of ``loss`` over examples with these labels and (optional) non-negative weights."""
+
+    def __init__(self, loss: str | Loss, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        self.loss = as_loss(loss)
+        self.labels = np.ascontiguousarray(labels, dtype=np.float64)
+        if self.labels.ndim not in (1, 2) or self.labels.size == 0:
+            raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
+        if not np.all(np.isfinite(self.labels)):
+            raise FenchelError("labels contain NaN or infinity; remove or repair those examples")
+        if self.loss.task == "classification" and not np.all(np.abs(self.labels) == 1.0):
+            raise FenchelError(f"loss={self.loss.name!r} takes the labels -1 and +1; encode the classes first")
+        self._weights = None if weights is None else _checked_weights(weights, self.labels.shape[0])
+
+    @property
+    def examples(self) -> int:
+        return int(self.labels.shape[0])
+
+    @property
+    def outputs(self) -> int | None:
+        """k, or None if scores are one-dimensional."""
+        return None if self.labels.ndim == 1 else int(self.labels.shape[1])
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        if self._weights is None:
+            return np.full(self.examples, 1.0 / self.examples)
+        # divided by the largest first, so that the sum neither overflows nor underflows
+        scaled = self._weights / self._weights.max()
+        return scaled / scaled.sum()
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return self._total(self.loss.value(scores, self.labels))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s."""
+        return self._shares * self.loss.derivative(scores, self.labels)
+
+    def conjugate(self, theta: NDArray) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding)."""
+        slopes = -self._per_share(theta)
+        low, high = self.loss.domain(self.labels)
+        inside = np.clip(slopes, low, high)
+        if np.any(np.abs(slopes - inside) > _ROUNDING * (1.0 + np.abs(inside))):
+            return np.inf
+        return self._total(self.loss.conjugate(inside, self.labels))
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """The nearest dual point in the domain of the conjugate."""
+        low, high = self.loss.domain(self.labels)
+        return self._shares * np.clip(self._per_share(theta), -high, -low)
+
+    def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
+        """The b (one for each output) that minimizes R(s + b)."""
+        if self.outputs is None:
+            return self.loss.best_intercept(scores, self.labels, self.shares)
+        columns = zip(scores.T, self.labels.T, strict=True)
+        return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
+
+    def intercept_bound(self, level: float, reach: NDArray) -> float:
+        """A bound on |b| wherever R(s + b) <= level and |s_i| <= reach_i: infinite if there is none."""
+        counted = self.shares > 0
+        shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
+        if self.outputs is not None:
+            shares, reach = shares[:, None], reach[:, None]
+        low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
+        lowest, highest = np.max(low - reach, axis=0), np.min(high + reach, axis=0)
+        return float(np.max(np.maximum(np.abs(lowest), np.abs(highest))))
+
+    @property
+    def _shares(self) -> NDArray[np.float64]:
+        return self.shares if self.outputs is None else self.shares[:, None]
+
+    def _total(self, losses: NDArray) -> float:
+        return float(np.sum(self.shares @ losses))
+
+    def _per_share(self, theta: NDArray) -> NDArray[np.float64]:
+        theta = np.asarray(theta, dtype=np.float64)
+        shares = np.broadcast_to(self._shares, theta.shape)
+        return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
+
+
+def _checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
+    checked = np.asarray(weights, dtype=np.float64)
+    if checked.shape != (examples,):
+        raise FenchelError(f"weights must have one entry for each of the {examples} examples, got shape {checked.shape}")
+    if not np.all(np.isfinite(checked)) or np.any(checked < 0):
+        raise FenchelError("weights must be finite and not negative; drop the examples you want to ignore or use 0")
+    if not np.any(checked > 0):
+        raise FenchelError("weights are all zero: there is nothing to learn from; give one example a positive weight")
+    return checked

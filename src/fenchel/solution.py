@@ -1,0 +1,56 @@
+"""What a solve returns: the model, its proof, and how it got there."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fenchel.certificate import Certificate
+from fenchel.problem import Model, Witness
+
+
+class Status(enum.Enum):
+    """Why a solve ended, as a sentence."""
+
+    CONVERGED = "the relative duality gap reached tol"
+    FLOOR = "the duality gap reached the rounding floor: no better proof exists in floating point"
+    STALLED = "the solver can't improve its point any more"
+    MAX_ITER = "max_iter data passes were used up"
+    TIME_LIMIT = "the time limit was reached"
+    INTERRUPTED = "it was interrupted"
+    CALLBACK = "a callback asked to stop"
+
+    @property
+    def converged(self) -> bool:
+        return self in (Status.CONVERGED, Status.FLOOR)
+
+
+class TracePoint(NamedTuple):
+    """One certificate on the way; the times are cumulative."""
+
+    seconds_solving: float
+    seconds_certifying: float
+    passes: float
+    primal: float
+    dual: float
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """The best model and the best witness that were found, with the certificate that they make together."""
+
+    model: Model
+    witness: Witness
+    certificate: Certificate
+    status: Status
+    passes: float
+    solver: str
+    trace: list[TracePoint] = field(default_factory=list)
+
+    @property
+    def converged(self) -> bool:
+        return self.status.converged
+
+    def __str__(self) -> str:
+        return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"

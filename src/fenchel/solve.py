@@ -1,0 +1,184 @@
+"""The one loop: step, propose, certify, until a certificate says that it is enough."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from fenchel.certificate import Certificate, Verdict, best_of, judge
+from fenchel.errors import FenchelError
+from fenchel.problem import Problem
+from fenchel.solution import Solution, Status, TracePoint
+from fenchel.solvers import STALLED, Hint, Solver, choose
+from fenchel.solvers.base import Warm
+
+#: data passes between certificates grow by this factor, so that certifying stays a fixed share of the work
+_GROWTH = 1.4
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each certificate."""
+
+    certificate: Certificate
+    passes: float
+    seconds: float
+
+
+def solve(
+    problem: Problem,
+    solver: str | Solver = "auto",
+    *,
+    tol: float = 1e-3,
+    max_iter: float = 1000,
+    time_limit: float | None = None,
+    warm_start: Warm | None = None,
+    callback: Callable[[Progress], Any] | None = None,
+    stop_requested: Callable[[], bool] | None = None,
+    seed: int = 0,
+) -> Solution:
+    """Minimize a problem until its relative duality gap is proved to be at most ``tol``.
+
+    Parameters
+    ----------
+    problem : what to minimize
+    solver : a solver's name, "auto", or a solver object
+    tol : the relative gap (P - D) / max(abs(P), abs(D)) to prove; 0 runs to the rounding floor
+    max_iter : at most so many passes over the data
+    time_limit : at most so many seconds (a step that is under way is finished)
+    warm_start : a Solution (or anything with a model and a witness) to start from
+    callback : called with a ``Progress`` after each certificate; a true answer stops the solve
+    stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
+    seed : for the solver's random choices
+
+    Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
+    """
+    _check_limits(tol, max_iter, time_limit)
+    return _Run(problem, choose(problem, solver, seed), tol, max_iter, time_limit, callback, stop_requested).go(warm_start)
+
+
+def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None:
+    for name, value, low in (("tol", tol, 0.0), ("max_iter", max_iter, 0.0), ("time_limit", time_limit, 0.0)):
+        if value is None and name == "time_limit":
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < low:
+            raise FenchelError(f"{name} must be a number >= 0, got {value!r}")
+
+
+class _Run:
+    """The state of one solve: what is best so far, the clock and the schedule."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        solver: Solver,
+        tol: float,
+        max_iter: float,
+        time_limit: float | None,
+        callback: Callable[[Progress], Any] | None,
+        stop_requested: Callable[[], bool] | None,
+    ) -> None:
+        self.problem, self.solver, self.tol, self.max_iter = problem, solver, tol, max_iter
+        self.callback = callback
+        self.stop_requested = stop_requested or (lambda: False)
+        self.begin = time.perf_counter()
+        self.deadline = math.inf if time_limit is None else self.begin + time_limit
+        self.best: Verdict | None = None
+        self.passes = 0.0
+        self.certifying = 0.0
+        self.trace: list[TracePoint] = []
+
+    def go(self, warm: Warm | None) -> Solution:
+        state, status = None, None
+        try:
+            if warm is not None:
+                status = self._judge_warm(warm)
+            if status is None:
+                state = self.solver.start(self.problem, warm)
+                status = self._loop(state)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            if state is not None:
+                self._certify(state)
+        if self.best is None:
+            self._record(judge(self.problem, self.problem.zero_model(), _zero_witness(self.problem)))
+        assert self.best is not None
+        if self.best.certificate.relative_gap <= self.tol:
+            status = Status.CONVERGED
+        elif self.best.certificate.at_floor:
+            status = Status.FLOOR
+        certificate, model, witness = self.best
+        return Solution(model, witness, certificate, status, self.passes, self.solver.name, self.trace)
+
+    def _loop(self, state: Any) -> Status:
+        """Step until the next certificate is due, certify, and see."""
+        due = min(1.0, self.max_iter)
+        while True:
+            used = self.solver.step(state, self._hint()) if self.passes < self.max_iter else 0.0
+            if used != STALLED:
+                self.passes += used
+            status = self._out_of(used)
+            if status is None and self.passes < due:
+                continue
+            self._certify(state)
+            assert self.best is not None
+            if self.best.certificate.meets(self.tol):
+                return Status.CONVERGED
+            if self._told_to_stop():
+                return Status.CALLBACK
+            if status is not None:
+                return status
+            due = min(max(self.passes * _GROWTH, self.passes + 1.0), self.max_iter)
+
+    def _hint(self) -> Hint:
+        certificate = None if self.best is None else self.best.certificate
+        scale = 0.0 if certificate is None else max(abs(certificate.primal), abs(certificate.dual))
+        return Hint(certificate, self.tol * scale, self.stop_requested)
+
+    def _out_of(self, used: float) -> Status | None:
+        if used == STALLED:
+            return Status.STALLED
+        if self.stop_requested():
+            return Status.INTERRUPTED
+        if time.perf_counter() >= self.deadline:
+            return Status.TIME_LIMIT
+        return Status.MAX_ITER if self.passes >= self.max_iter else None
+
+    def _certify(self, state: Any) -> None:
+        begin = time.perf_counter()
+        verdict = judge(self.problem, *self.solver.propose(state))
+        self.certifying += time.perf_counter() - begin
+        self._record(verdict)
+
+    def _judge_warm(self, warm: Warm) -> Status | None:
+        """A warm start that is good enough already needs no step at all."""
+        fits = self.problem.fits(warm.model) and warm.witness.theta.shape == self.problem.theta_shape
+        if not fits or (not self.problem.intercept and warm.model.intercept is not None and abs(warm.model.intercept).max()):
+            return None
+        self._record(judge(self.problem, warm.model, warm.witness))
+        assert self.best is not None
+        return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
+
+    def _record(self, verdict: Verdict) -> None:
+        elapsed = time.perf_counter() - self.begin
+        certificate = verdict.certificate
+        point = TracePoint(elapsed - self.certifying, self.certifying, self.passes, certificate.primal, certificate.dual)
+        self.trace.append(point)
+        self.best = best_of(self.best, verdict)
+
+    def _told_to_stop(self) -> bool:
+        if self.callback is None or self.best is None:
+            return False
+        elapsed = time.perf_counter() - self.begin
+        return bool(self.callback(Progress(self.best.certificate, self.passes, elapsed)))
+
+
+def _zero_witness(problem: Problem) -> Any:
+    import numpy as np
+
+    from fenchel.problem import Witness
+
+    return Witness(np.zeros(problem.theta_shape))

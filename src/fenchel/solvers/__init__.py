@@ -1,0 +1,7 @@
+"""Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
+
+from fenchel.solvers.base import STALLED, Hint, Solver
+from fenchel.solvers.choose import SOLVERS, choose
+from fenchel.solvers.dual_coordinate import DualCoordinate
+
+__all__ = ["SOLVERS", "STALLED", "DualCoordinate", "Hint", "Solver", "choose"]
