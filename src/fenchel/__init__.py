@@ -28,7 +28,7 @@ _HOMES = {
     "as_design": "fenchel.designs",
     "certify": "fenchel.verify",
     "plot_convergence": "fenchel.plotting",
-    "solve": "fenchel.solve",
+    "solve": "fenchel.solving",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 (the names are strings)

@@ -107,8 +107,11 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:
-    """The better model of the two with the better witness of the two: each half of a proof stands on its own."""
-    if known is None:
+    """The better model of the two with the better witness of the two: each half of a proof stands on its own.
+
+    Where both are optimal up to rounding the objective can't tell them apart; the later one has seen more steps.
+    """
+    if known is None or (known.certificate.at_floor and found.certificate.at_floor):
         return found
     by_primal = known if known.certificate.primal <= found.certificate.primal else found
     by_dual = known if known.certificate.dual >= found.certificate.dual else found

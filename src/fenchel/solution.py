@@ -21,10 +21,6 @@ class Status(enum.Enum):
     INTERRUPTED = "it was interrupted"
     CALLBACK = "a callback asked to stop"
 
-    @property
-    def converged(self) -> bool:
-        return self in (Status.CONVERGED, Status.FLOOR)
-
 
 class TracePoint(NamedTuple):
     """One certificate on the way; the times are cumulative."""
@@ -44,13 +40,11 @@ class Solution:
     witness: Witness
     certificate: Certificate
     status: Status
+    #: whether the certificate proves what was asked for, whatever ended the solve
+    converged: bool
     passes: float
     solver: str
     trace: list[TracePoint] = field(default_factory=list)
-
-    @property
-    def converged(self) -> bool:
-        return self.status.converged
 
     def __str__(self) -> str:
         return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"

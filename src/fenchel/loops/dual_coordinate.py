@@ -4,15 +4,22 @@ One visit of example i minimizes the dual over its own variable, eq. (13):
 
 .. math:: \min_a\; f^*(-a, y_i) + s_i (a - \alpha_i) + \tfrac{q_i}{2}(a - \alpha_i)^2
 
-============  ==================  ====================================================
-symbol        argument            meaning
-============  ==================  ====================================================
-α             ``alpha``           dual variables; :math:`\theta_i = c_i \alpha_i`
-w             ``w``               :math:`X^T\theta/\lambda`
-:math:`q_i`   ``curvature``       :math:`c_1` of (14) (plus the intercept's share)
-:math:`c_i/λ` ``scale``           what one unit of α adds to w, as a multiple of x_i
-b             ``bias[0]``         intercept, :math:`s + \tfrac1\mu\sum\theta` of (27)
-============  ==================  ====================================================
+With a free intercept the rows are centred on the way, :math:`x_i - m`, at the cost of a few scalars: with
+:math:`u = X^T\theta/\lambda` and :math:`S = \sum\theta/\lambda` the weights are :math:`w = u - S m` and the score is
+
+.. math:: (x_i - m)\cdot(u - S m) + s + B^2 S = x_i\cdot u - S p_i - m\cdot u + (M + B^2) S + s
+
+=================  ==================  ===============================================================
+symbol             argument            meaning
+=================  ==================  ===============================================================
+:math:`\alpha`     ``alpha``           dual variables; :math:`\theta_i = c_i \alpha_i`
+u                  ``u``               :math:`X^T\theta/\lambda`
+:math:`q_i`        ``curvature``       :math:`c_1` of (14), for the centred row and the constant feature
+:math:`c_i/λ`      ``scale``           what one unit of alpha adds to u, as a multiple of x_i
+S, m·u, s          ``free``            the three numbers of a free intercept that change
+:math:`p_i`        ``projection``      :math:`m\cdot x_i`; empty without an intercept
+:math:`M + B^2`    ``spread``          :math:`\|m\|^2` plus the square of the constant feature
+=================  ==================  ===============================================================
 """
 
 from __future__ import annotations
@@ -58,9 +65,10 @@ def visit(
     alpha: Any,
     curvature: Any,
     scale: Any,
-    w: Any,
-    bias: Any,
-    bias_gain: float,
+    u: Any,
+    free: Any,
+    projection: Any,
+    spread: float,
     order: Any,
     begin: int,
     end: int,
@@ -75,6 +83,7 @@ def visit(
     """
     stop, front = np.uint64(end), np.uint64(kept)
     worst, changed = 0.0, 0
+    centred = len(projection) > 0
     for t in range(np.uint64(begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD < stop:
@@ -83,7 +92,9 @@ def visit(
             rows_prefetch(rows, order[t + _AHEAD + _AHEAD])
         old = alpha[i]
         # c_2 of (14), with the intercept of (27)
-        score = row_dot(rows, i, w) + bias[0]
+        score = row_dot(rows, i, u)
+        if centred:
+            score += free[0] * (spread - projection[i]) - free[1] + free[2]
         rest = slack(loss, labels[i], old, score)
         if rest > threshold:
             continue
@@ -98,8 +109,10 @@ def visit(
         if new != old:
             # update v and alpha
             step = scale[i] * (new - old)
-            row_add(rows, i, step, w)
-            bias[0] += bias_gain * step
+            row_add(rows, i, step, u)
+            if centred:
+                free[0] += step
+                free[1] += step * projection[i]
             alpha[i] = new
             changed += 1
     return int(front), worst, changed

@@ -35,6 +35,14 @@ class Warm(Protocol):
     def witness(self) -> Witness: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A model and a dual point to start from that are not a Solution."""
+
+    model: Model
+    witness: Witness
+
+
 class Solver(Protocol):
     """A method.  Instances hold options only; everything that changes is in the state."""
 

@@ -1,4 +1,7 @@
-"""The one loop: step, propose, certify, until a certificate says that it is enough."""
+"""The one loop: step, propose, certify, until a certificate says that it is enough.
+
+(The file is not called solve.py because ``fenchel.solve`` is the function.)
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from fenchel.certificate import Certificate, Verdict, best_of, judge
 from fenchel.errors import FenchelError
-from fenchel.problem import Problem
+from fenchel.problem import Problem, Witness
 from fenchel.solution import Solution, Status, TracePoint
 from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Warm
@@ -89,6 +94,7 @@ class _Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
+        self.rounds_at_floor = 0
         self.trace: list[TracePoint] = []
 
     def go(self, warm: Warm | None) -> Solution:
@@ -104,14 +110,13 @@ class _Run:
             if state is not None:
                 self._certify(state)
         if self.best is None:
-            self._record(judge(self.problem, self.problem.zero_model(), _zero_witness(self.problem)))
+            self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
         assert self.best is not None
-        if self.best.certificate.relative_gap <= self.tol:
-            status = Status.CONVERGED
-        elif self.best.certificate.at_floor:
-            status = Status.FLOOR
         certificate, model, witness = self.best
-        return Solution(model, witness, certificate, status, self.passes, self.solver.name, self.trace)
+        converged = certificate.meets(self.tol)
+        if converged and status is not Status.INTERRUPTED:
+            status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
+        return Solution(model, witness, certificate, status, converged, self.passes, self.solver.name, self.trace)
 
     def _loop(self, state: Any) -> Status:
         """Step until the next certificate is due, certify, and see."""
@@ -125,13 +130,24 @@ class _Run:
                 continue
             self._certify(state)
             assert self.best is not None
-            if self.best.certificate.meets(self.tol):
+            if self._enough():
                 return Status.CONVERGED
             if self._told_to_stop():
                 return Status.CALLBACK
             if status is not None:
                 return status
             due = min(max(self.passes * _GROWTH, self.passes + 1.0), self.max_iter)
+
+    def _enough(self) -> bool:
+        """Whether the certificate proves tol.  tol = 0 asks for one round more once the gap is at the floor.
+
+        The model still improves there, though the gap, which is quadratic in its error, can't show it any more.
+        """
+        assert self.best is not None
+        if self.tol > 0 or not self.best.certificate.at_floor:
+            return self.best.certificate.meets(self.tol)
+        self.rounds_at_floor += 1
+        return self.rounds_at_floor > 1
 
     def _hint(self) -> Hint:
         certificate = None if self.best is None else self.best.certificate
@@ -156,7 +172,7 @@ class _Run:
     def _judge_warm(self, warm: Warm) -> Status | None:
         """A warm start that is good enough already needs no step at all."""
         fits = self.problem.fits(warm.model) and warm.witness.theta.shape == self.problem.theta_shape
-        if not fits or (not self.problem.intercept and warm.model.intercept is not None and abs(warm.model.intercept).max()):
+        if not fits or (not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)):
             return None
         self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None
@@ -175,10 +191,3 @@ class _Run:
         elapsed = time.perf_counter() - self.begin
         return bool(self.callback(Progress(self.best.certificate, self.passes, elapsed)))
 
-
-def _zero_witness(problem: Problem) -> Any:
-    import numpy as np
-
-    from fenchel.problem import Witness
-
-    return Witness(np.zeros(problem.theta_shape))

@@ -1,0 +1,166 @@
+"""Linear classification with a certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from fenchel.errors import FenchelError
+from fenchel.estimators.fitting import INPUT, LinearEstimator
+from fenchel.losses import Loss, as_loss
+from fenchel.solvers import Solver
+
+
+def _has_probabilities(estimator: LinearClassifier) -> bool:
+    if as_loss(estimator.loss, "classification").name != "logistic":
+        raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
+    return True
+
+
+class LinearClassifier(ClassifierMixin, LinearEstimator):
+    r"""Linear classifier that proves how close it is to the optimum.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with an intercept b that is
+    not regularized.  More than two classes are handled one-vs-rest.
+
+    Parameters
+    ----------
+    loss : {"hinge", "logistic"} or a Loss, default="hinge"
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    fit_intercept : bool, default=True
+        Where the best intercept is an interval, its midpoint is taken.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Passes over the data at most.
+    solver : str or a solver object, default="auto"
+    class_weight : dict, "balanced" or None, default=None
+    warm_start : bool, default=False
+        Start from the last fit's weights and dual variables.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.  An integer makes fits reproducible.
+    n_jobs : int or None, default=None
+        Threads over the classes; the result does not depend on it.
+    time_limit : float or None, default=None
+        Seconds for the whole fit; the best model so far is kept with its certificate.
+    verbose : int, default=0
+        Show each certificate while fitting.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    classes_ : the labels
+    certificate_ : Certificate of the fit (summed over the classes); print it
+    certificates_ : one Certificate for each problem that was solved
+    dual_gap_ : ``certificate_.gap``
+    converged_ : whether every certificate proves ``tol``
+    n_iter_ : data passes, the most that any class took
+    theta_ : the dual variables, the witness from which anybody can recompute the certificate
+    trace_ : certificates on the way (a list of them for each class if there are several)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from fenchel import LinearClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), LinearClassifier(random_state=0)).fit(X, y)
+    >>> bool(model[-1].certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
+        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
+        self._loss()
+        X, y = validate_data(self, X, y, **INPUT)
+        check_classification_targets(y)
+        weights = self._checked_weights(sample_weight, X)
+        classes, encoded = np.unique(y, return_inverse=True)
+        present = np.unique(encoded if weights is None else encoded[weights > 0])
+        if len(present) < 2:
+            raise FenchelError(
+                f"y must hold at least two classes with positive weight, got one class only: {classes[present]!r}"
+            )
+        if hasattr(self, "classes_") and not np.array_equal(self.classes_, classes) and hasattr(self, "theta_"):
+            del self.theta_  # the last fit was for other classes: no warm start from it
+        self.classes_ = classes
+        if self.class_weight is not None:
+            weights = self._class_weights(y, encoded, weights)
+        positive = [1] if len(classes) == 2 else range(len(classes))
+        self._fit_columns(X, [lambda k=k: np.where(encoded == k, 1.0, -1.0) for k in positive], weights)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed scores: (n,) for two classes, else (n, classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """The label of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes (loss="logistic"); one-vs-rest ones are scaled to add up to one."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        probabilities = expit(scores)
+        total = probabilities.sum(axis=1, keepdims=True)
+        uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
+        return np.divide(probabilities, total, out=uniform, where=total > 0)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of ``predict_proba``."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "classification")
+
+    def _class_weights(self, y: NDArray, encoded: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
+        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+        if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
+            raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {self.class_weight!r}")
+        return per_class[encoded] if weights is None else per_class[encoded] * weights

@@ -1,0 +1,174 @@
+"""The one path from validated arrays to fitted attributes that every estimator takes."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from functools import reduce
+from operator import add
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from fenchel.designs import as_design
+from fenchel.errors import FenchelError, GapWarning
+from fenchel.problem import Model, Problem, Witness
+from fenchel.progress import reporter
+from fenchel.risks import MeanRisk
+from fenchel.solution import Solution, Status
+from fenchel.solvers.base import Start, Warm
+from fenchel.solving import solve
+
+#: what check_array is told for every X: any sparse format that costs no copy, any real type
+INPUT = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
+
+
+class LinearEstimator(BaseEstimator):
+    """What classifiers and regressors share: parameters, fitting of one or several problems, scores."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @property
+    def dual_gap_(self) -> float:
+        """The certified gap, ``certificate_.gap``."""
+        return self.certificate_.gap
+
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **INPUT)
+        return as_design(X).scores(self.coef_) + self.intercept_
+
+    def _fit_columns(self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None) -> None:
+        """Fit one problem for each column of labels and store what users see.
+
+        A column is a function, so that the labels of many classes need not exist at once.
+        """
+        if not (isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool) and 0 < self.C < math.inf):
+            raise FenchelError(f"C must be a positive finite number, got {self.C!r}")
+        design = as_design(X)
+        total = float(design.shape[0]) if weights is None else float(np.sum(weights))
+        lam = 1.0 / (self.C * total)
+        if not 0 < lam < math.inf:
+            raise FenchelError(f"C={self.C!r} is too extreme for the sum of the sample weights, {total:.3g}")
+
+        def problem(labels: Callable[[], NDArray]) -> Problem:
+            return Problem(design, MeanRisk(self._loss(), labels(), weights), lam, intercept=bool(self.fit_intercept))
+
+        warm = self._warm_starts(len(columns), design.shape[1])
+        begin = time.perf_counter()
+        solutions, interrupted = self._solve_all([lambda c=c: problem(c) for c in columns], warm)
+        self._store(solutions)
+        self.fit_seconds_ = time.perf_counter() - begin
+        if interrupted:
+            raise KeyboardInterrupt
+        self._warn_unless_converged(solutions)
+
+    def _solve_all(
+        self, problems: Sequence[Callable[[], Problem]], warm: Sequence[Warm | None]
+    ) -> tuple[list[Solution], bool]:
+        """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
+        stop = threading.Event()
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(problems))
+        deadline = None if self.time_limit is None else time.perf_counter() + self._checked_time_limit()
+        workers = min(len(problems), joblib.effective_n_jobs(self.n_jobs))
+
+        def one(k: int) -> Solution:
+            left = None if deadline is None else max(0.0, deadline - time.perf_counter())
+            with reporter(f"{type(self).__name__} {k + 1}/{len(problems)}", self.tol, self.verbose) as callback:
+                solution = solve(
+                    problems[k](),
+                    self.solver,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    time_limit=left,
+                    warm_start=warm[k],
+                    callback=callback,
+                    stop_requested=stop.is_set,
+                    seed=int(seeds[k]),
+                )
+            if solution.status is Status.INTERRUPTED:
+                stop.set()
+            return solution
+
+        if workers == 1:
+            solutions = [one(k) for k in range(len(problems))]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                futures: list[Future[Solution]] = [pool.submit(one, k) for k in range(len(problems))]
+                try:
+                    wait(futures)
+                except KeyboardInterrupt:
+                    stop.set()
+                solutions = [future.result() for future in futures]
+        return solutions, stop.is_set()
+
+    def _checked_time_limit(self) -> float:
+        limit = self.time_limit
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit >= 0:
+            raise FenchelError(f"time_limit must be None or a number of seconds >= 0, got {limit!r}")
+        return float(limit)
+
+    def _store(self, solutions: list[Solution]) -> None:
+        """The attributes every fitted estimator has; subclasses give coef_ and intercept_ their shapes."""
+        self.certificates_ = [solution.certificate for solution in solutions]
+        self.certificate_ = reduce(add, self.certificates_)
+        self.converged_ = all(solution.converged for solution in solutions)
+        self.n_iter_ = max(1, math.ceil(max(solution.passes for solution in solutions)))
+        traces = [solution.trace for solution in solutions]
+        self.trace_ = traces[0] if len(traces) == 1 else traces
+        self.coef_ = np.vstack([solution.model.weights for solution in solutions])
+        intercepts = [np.atleast_1d(solution.model.intercept) for solution in solutions]
+        self.intercept_ = np.concatenate(intercepts).astype(np.float64)
+        thetas = [solution.witness.theta for solution in solutions]
+        self.theta_ = thetas[0] if len(thetas) == 1 else np.stack(thetas, axis=1)
+
+    def _warm_starts(self, count: int, features: int) -> Sequence[Warm | None]:
+        """The last fit as starting points, if warm_start asks for it and it has the right shape."""
+        cold: list[Warm | None] = [None] * count
+        if not self.warm_start or not hasattr(self, "theta_"):
+            return cold
+        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        if coef.shape[1] != features:
+            return cold
+        if count == 1 and len(coef) == 1:
+            return [Start(Model(coef[0], float(intercept[0])), Witness(self.theta_))]
+        if count == 1:
+            return [Start(Model(coef, intercept), Witness(self.theta_))]
+        if len(coef) != count:
+            return cold
+        return [Start(Model(coef[k], float(intercept[k])), Witness(self.theta_[:, k])) for k in range(count)]
+
+    def _warn_unless_converged(self, solutions: list[Solution]) -> None:
+        if self.converged_:
+            return
+        worst = max((s for s in solutions if not s.converged), key=lambda s: s.certificate.relative_gap)
+        warnings.warn(
+            f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "
+            f"{worst.certificate.relative_gap:.2g} where tol={self.tol:g} was asked for. The objective is within "
+            f"{worst.certificate.gap:.3g} of optimal. Raise max_iter or time_limit, lower C, scale the features, or "
+            "accept this bound with a larger tol.",
+            GapWarning,
+            stacklevel=4,
+        )
+
+    def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+        if sample_weight is None:
+            return None
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if np.any(weights < 0):
+            raise FenchelError("Negative values in data passed to `sample_weight`: use 0 to leave an example out")
+        if not np.any(weights > 0):
+            raise FenchelError("sample_weight: Sample weights are all zero; give at least one example a positive weight")
+        return weights

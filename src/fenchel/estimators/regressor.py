@@ -1,0 +1,113 @@
+"""Linear regression with a certificate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from fenchel.estimators.fitting import INPUT, LinearEstimator
+from fenchel.losses import Loss, as_loss
+from fenchel.solution import Solution
+from fenchel.solvers import Solver
+
+
+class LinearRegressor(RegressorMixin, LinearEstimator):
+    r"""Linear regression that proves how close it is to the optimum.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with an intercept b that is
+    not regularized.  Several targets are fitted together and share one certificate.
+
+    Parameters
+    ----------
+    loss : {"squared"} or a Loss, default="squared"
+        ``squared`` is half the squared error, so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Passes over the data at most.
+    solver : str or a solver object, default="auto"
+    warm_start : bool, default=False
+        Start from the last fit's weights and dual variables.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.  An integer makes fits reproducible.
+    n_jobs : int or None, default=None
+        Accepted for symmetry with the classifier; the targets are fitted in one problem.
+    time_limit : float or None, default=None
+        Seconds for the fit; the best model so far is kept with its certificate.
+    verbose : int, default=0
+        Show each certificate while fitting.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (d,) and a float, or (targets, d) and (targets,); float64
+    certificate_, certificates_, dual_gap_, converged_, n_iter_, theta_, trace_ : as in ``LinearClassifier``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import LinearRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearRegressor(C=10.0, random_state=0).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        C: float = 1.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+        """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
+        self._loss()
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, **INPUT)
+        weights = self._checked_weights(sample_weight, X)
+        targets = np.asarray(y, dtype=np.float64)
+        self._fit_columns(X, [lambda: targets], weights)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The predicted target of each row."""
+        return self._scores(X)
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "regression")
+
+    def _store(self, solutions: list[Solution]) -> None:
+        super()._store(solutions)
+        if solutions[0].model.weights.ndim == 1:
+            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
