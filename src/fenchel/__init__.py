@@ -31,7 +31,7 @@ _HOMES = {
     "solve": "fenchel.solving",
 }
 
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604 (the names are strings)
+__all__ = [*_HOMES, "__version__"]
 
 
 def __getattr__(name: str) -> Any:

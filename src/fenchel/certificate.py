@@ -128,7 +128,9 @@ def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
     """P(w, b), the magnitudes that enter it, and the model with its intercept."""
     weights = np.asarray(model.weights, dtype=np.float64)
     if weights.shape != problem.weights_shape:
-        raise FenchelError(f"the model's weights have shape {weights.shape}; this problem needs {problem.weights_shape}")
+        raise FenchelError(
+            f"the model's weights have shape {weights.shape}; this problem needs {problem.weights_shape}"
+        )
     scores = problem.design.scores(weights)
     if not np.all(np.isfinite(scores)):
         raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")

@@ -42,7 +42,11 @@ def plot_convergence(model: Any, ax: Any = None, *, against: str = "seconds") ->
         ax.plot(x, np.maximum(gap, 1e-17), marker="o", markersize=3, label=None if name is None else str(name))
     if getattr(model, "tol", 0):
         ax.axhline(model.tol, linestyle="--", linewidth=1, color="0.4", label=f"tol = {model.tol:g}")
-    ax.set(xlabel="seconds" if against == "seconds" else "passes over the data", ylabel="certified relative gap", yscale="log")
+    ax.set(
+        xlabel="seconds" if against == "seconds" else "passes over the data",
+        ylabel="certified relative gap",
+        yscale="log",
+    )
     if ax.get_legend_handles_labels()[0] and (not several or len(traces) <= 12):
         ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

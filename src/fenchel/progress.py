@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from fenchel.solving import Progress
@@ -19,15 +20,12 @@ def reporter(title: str, tol: float, verbose: int) -> Iterator[Callable[[Progres
     if not verbose:
         yield None
         return
-    try:
-        from rich.progress import Progress as Bar
-        from rich.progress import TextColumn, TimeElapsedColumn
-    except ImportError:
-        Bar = None
-    if Bar is None or not sys.stderr.isatty():
+    if not sys.stderr.isatty() or find_spec("rich") is None:
         yield lambda progress: _log.warning("%s: %s", title, describe(progress, tol))
         return
     from rich.console import Console
+    from rich.progress import Progress as Bar
+    from rich.progress import TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), TimeElapsedColumn())
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:

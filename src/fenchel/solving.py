@@ -62,7 +62,9 @@ def solve(
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """
     _check_limits(tol, max_iter, time_limit)
-    return _Run(problem, choose(problem, solver, seed), tol, max_iter, time_limit, callback, stop_requested).go(warm_start)
+    return _Run(problem, choose(problem, solver, seed), tol, max_iter, time_limit, callback, stop_requested).go(
+        warm_start
+    )
 
 
 def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None:
@@ -172,7 +174,9 @@ class _Run:
     def _judge_warm(self, warm: Warm) -> Status | None:
         """A warm start that is good enough already needs no step at all."""
         fits = self.problem.fits(warm.model) and warm.witness.theta.shape == self.problem.theta_shape
-        if not fits or (not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)):
+        if not fits or (
+            not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
+        ):
             return None
         self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None
@@ -181,7 +185,9 @@ class _Run:
     def _record(self, verdict: Verdict) -> None:
         elapsed = time.perf_counter() - self.begin
         certificate = verdict.certificate
-        point = TracePoint(elapsed - self.certifying, self.certifying, self.passes, certificate.primal, certificate.dual)
+        point = TracePoint(
+            elapsed - self.certifying, self.certifying, self.passes, certificate.primal, certificate.dual
+        )
         self.trace.append(point)
         self.best = best_of(self.best, verdict)
 
@@ -190,4 +196,3 @@ class _Run:
             return False
         elapsed = time.perf_counter() - self.begin
         return bool(self.callback(Progress(self.best.certificate, self.passes, elapsed)))
-

@@ -83,7 +83,9 @@ class CSRDesign(Design):
     def _check_structure(self) -> None:
         indptr, indices = self._indptr, self._indices
         stored = int(indptr[-1])
-        sound = indptr[0] == 0 and stored <= min(len(indices), len(self._data)) and bool(np.all(indptr[1:] >= indptr[:-1]))
+        sound = (
+            indptr[0] == 0 and stored <= min(len(indices), len(self._data)) and bool(np.all(indptr[1:] >= indptr[:-1]))
+        )
         if not sound or len(indptr) != self.shape[0] + 1:
             raise FenchelError("X is a broken sparse matrix: its row pointers do not fit its entries")
         if stored and (indices[:stored].min() < 0 or indices[:stored].max() >= self.shape[1]):

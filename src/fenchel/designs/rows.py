@@ -9,7 +9,7 @@ foreign memory if they are out of range, so a design checks the range once befor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ _LINE = np.uint64(16)
 _REACH = np.uint64(128)
 
 
-def prefetch(array: NDArray, position: int) -> None:
+def prefetch(array: NDArray, position: Any) -> None:
     """Ask the processor to load an entry soon.  Does nothing in plain Python; loops compile it to one instruction."""
 
 
@@ -32,19 +32,19 @@ class CSRRows(NamedTuple):
     indices: NDArray[np.unsignedinteger]
     indptr: NDArray[np.unsignedinteger]
 
-    def row_dot(self, i: int, w: NDArray) -> float:
+    def row_dot(self, i: Any, w: NDArray) -> float:
         """x_i . w"""
         total = 0.0
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             total += self.data[k] * w[self.indices[k]]
         return total
 
-    def row_add(self, i: int, scale: float, w: NDArray) -> None:
+    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
         """w += scale x_i"""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             w[self.indices[k]] += scale * self.data[k]
 
-    def row_prefetch(self, i: int) -> None:
+    def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""
         start = np.uint64(self.indptr[i])
         stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _REACH)
@@ -53,7 +53,7 @@ class CSRRows(NamedTuple):
             prefetch(self.indices, start)
             start += _LINE
 
-    def rows_prefetch(self, i: int) -> None:
+    def rows_prefetch(self, i: Any) -> None:
         """Start to load where row i begins."""
         prefetch(self.indptr, np.uint64(i))
 
@@ -63,19 +63,19 @@ class DenseRows(NamedTuple):
 
     values: NDArray
 
-    def row_dot(self, i: int, w: NDArray) -> float:
+    def row_dot(self, i: Any, w: NDArray) -> float:
         """x_i . w"""
         total = 0.0
         for j in range(np.uint64(self.values.shape[1])):
             total += self.values[np.uint64(i), j] * w[j]
         return total
 
-    def row_add(self, i: int, scale: float, w: NDArray) -> None:
+    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
         """w += scale x_i"""
         for j in range(np.uint64(self.values.shape[1])):
             w[j] += scale * self.values[np.uint64(i), j]
 
-    def row_prefetch(self, i: int) -> None:
+    def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""
         row = self.values[np.uint64(i)]
         start = np.uint64(0)
@@ -84,7 +84,7 @@ class DenseRows(NamedTuple):
             prefetch(row, start)
             start += _LINE
 
-    def rows_prefetch(self, i: int) -> None:
+    def rows_prefetch(self, i: Any) -> None:
         """Dense rows have no index to load."""
 
 

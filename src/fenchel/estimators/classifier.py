@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,10 @@ def _has_probabilities(estimator: LinearClassifier) -> bool:
     if as_loss(estimator.loss, "classification").name != "logistic":
         raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
     return True
+
+
+def _one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
+    return np.where(encoded == k, 1.0, -1.0)
 
 
 class LinearClassifier(ClassifierMixin, LinearEstimator):
@@ -120,13 +125,13 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             raise FenchelError(
                 f"y must hold at least two classes with positive weight, got one class only: {classes[present]!r}"
             )
-        if hasattr(self, "classes_") and not np.array_equal(self.classes_, classes) and hasattr(self, "theta_"):
+        if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
-        self.classes_ = classes
+        self.classes_: NDArray = classes
         if self.class_weight is not None:
             weights = self._class_weights(y, encoded, weights)
         positive = [1] if len(classes) == 2 else range(len(classes))
-        self._fit_columns(X, [lambda k=k: np.where(encoded == k, 1.0, -1.0) for k in positive], weights)
+        self._fit_columns(X, [partial(_one_against_rest, encoded, k) for k in positive], weights)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -68,7 +68,7 @@ class LinearEstimator(BaseEstimator):
 
         warm = self._warm_starts(len(columns), design.shape[1])
         begin = time.perf_counter()
-        solutions, interrupted = self._solve_all([lambda c=c: problem(c) for c in columns], warm)
+        solutions, interrupted = self._solve_all([partial(problem, column) for column in columns], warm)
         self._store(solutions)
         self.fit_seconds_ = time.perf_counter() - begin
         if interrupted:
@@ -129,8 +129,8 @@ class LinearEstimator(BaseEstimator):
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces
         self.coef_ = np.vstack([solution.model.weights for solution in solutions])
-        intercepts = [np.atleast_1d(solution.model.intercept) for solution in solutions]
-        self.intercept_ = np.concatenate(intercepts).astype(np.float64)
+        intercepts = [np.atleast_1d(np.asarray(solution.model.intercept)) for solution in solutions]
+        self.intercept_: Any = np.concatenate(intercepts).astype(np.float64)
         thetas = [solution.witness.theta for solution in solutions]
         self.theta_ = thetas[0] if len(thetas) == 1 else np.stack(thetas, axis=1)
 
@@ -170,5 +170,7 @@ class LinearEstimator(BaseEstimator):
         if np.any(weights < 0):
             raise FenchelError("Negative values in data passed to `sample_weight`: use 0 to leave an example out")
         if not np.any(weights > 0):
-            raise FenchelError("sample_weight: Sample weights are all zero; give at least one example a positive weight")
+            raise FenchelError(
+                "sample_weight: Sample weights are all zero; give at least one example a positive weight"
+            )
         return weights

@@ -45,7 +45,7 @@ def _slack(loss: Any, label: Any, alpha: Any, score: Any) -> Any:
     return _method("slack", loss)
 
 
-def row_dot(rows: Any, i: int, w: Any) -> float:
+def row_dot(rows: Any, i: Any, w: Any) -> float:
     """x_i . w"""
     return rows.row_dot(i, w)
 
@@ -55,7 +55,7 @@ def _row_dot(rows: Any, i: Any, w: Any) -> Any:
     return _method("row_dot", rows)
 
 
-def row_add(rows: Any, i: int, scale: float, w: Any) -> None:
+def row_add(rows: Any, i: Any, scale: float, w: Any) -> None:
     """w += scale x_i"""
     rows.row_add(i, scale, w)
 
@@ -65,7 +65,7 @@ def _row_add(rows: Any, i: Any, scale: Any, w: Any) -> Any:
     return _method("row_add", rows)
 
 
-def row_prefetch(rows: Any, i: int) -> None:
+def row_prefetch(rows: Any, i: Any) -> None:
     """Start to load row i."""
     rows.row_prefetch(i)
 
@@ -75,7 +75,7 @@ def _row_prefetch(rows: Any, i: Any) -> Any:
     return _method("row_prefetch", rows)
 
 
-def rows_prefetch(rows: Any, i: int) -> None:
+def rows_prefetch(rows: Any, i: Any) -> None:
     """Start to load where row i begins."""
     rows.rows_prefetch(i)
 

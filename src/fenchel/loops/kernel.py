@@ -104,7 +104,7 @@ class _Locator(_CacheLocator):
 
 
 class _CacheImpl(CompileResultCacheImpl):
-    _locator_classes = (_Locator,)
+    _locator_classes = [_Locator]  # noqa: RUF012 (numba wants a list)
 
 
 class _Cache(FunctionCache):

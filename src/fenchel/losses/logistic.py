@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit, xlogy
+from scipy.special import expit, xlog1py, xlogy
 
 from fenchel.losses.base import Array, Loss, from_margin
 from fenchel.losses.intercept import newton_root
@@ -78,7 +78,7 @@ class Logistic(Loss):
 
     def conjugate(self, slope: Array, label: Array) -> Array:
         beta = np.clip(-label * slope, 0.0, 1.0)
-        return xlogy(beta, beta) + xlogy(1.0 - beta, 1.0 - beta)
+        return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return from_margin(np.ones_like(label), label)

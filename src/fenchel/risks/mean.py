@@ -109,7 +109,9 @@ class MeanRisk:
 def _checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (examples,):
-        raise FenchelError(f"weights must have one entry for each of the {examples} examples, got shape {checked.shape}")
+        raise FenchelError(
+            f"weights must have one entry for each of the {examples} examples, got shape {checked.shape}"
+        )
     if not np.all(np.isfinite(checked)) or np.any(checked < 0):
         raise FenchelError("weights must be finite and not negative; drop the examples you want to ignore or use 0")
     if not np.any(checked > 0):

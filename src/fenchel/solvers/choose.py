@@ -8,7 +8,7 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_coordinate import DualCoordinate
 
 #: the solvers that users can name, the preferred ones first
-SOLVERS: dict[str, type[Solver]] = {solver.name: solver for solver in (DualCoordinate,)}
+SOLVERS: dict[str, type[DualCoordinate]] = {solver.name: solver for solver in (DualCoordinate,)}
 
 
 def choose(problem: Problem, solver: str | Solver, seed: int = 0) -> Solver:
@@ -17,7 +17,7 @@ def choose(problem: Problem, solver: str | Solver, seed: int = 0) -> Solver:
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
         raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
     if isinstance(solver, str):
-        candidates: list[Solver] = [SOLVERS[name](seed=seed) for name in SOLVERS if solver in ("auto", name)]  # type: ignore[call-arg]
+        candidates: list[Solver] = [SOLVERS[name](seed=seed) for name in SOLVERS if solver in ("auto", name)]
     elif hasattr(solver, "supports"):
         candidates = [solver]
     else:

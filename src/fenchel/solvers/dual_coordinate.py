@@ -11,8 +11,9 @@ term is as weak as the regularizer, one round is nearly exact on all but tiny da
 step (two-variable steps need a partner search and twice the row work), and all of Algorithm 1 (shrinking, random
 order, any loss) is kept.  Two things make it fast.  The rows are centred on their mean m without touching them
 (where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all variables
-together through the constant one.  And B is small beside the centred rows (B^2 is a tenth of their mean squared
-norm), so that a step moves the weights and the intercept follows: ten times larger takes five times the passes.  The certificate repairs what is left of :math:`\sum\theta`.
+together through the constant one.  And B is small beside the centred rows (its square is a tenth
+of their mean squared norm), so that a step moves the weights and the intercept follows: a hundred times that takes
+several times the passes.  The certificate repairs what is left of :math:`\sum\theta`.
 
 Shrinking.  An example whose variable rests on a bound by more than the worst violation of the last pass is set
 aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
@@ -81,6 +82,8 @@ class OutputState:
 
 @dataclass
 class State:
+    """The fixed numbers of a problem and where each of its outputs stands."""
+
     problem: Problem
     rows: Any
     loss: Any
@@ -240,12 +243,12 @@ def _first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray[np.float64
     if warm is None or not problem.fits(warm.model):
         return theta, intercept
     if problem.intercept and warm.model.intercept is not None:
-        intercept = np.broadcast_to(np.asarray(warm.model.intercept, dtype=np.float64), (outputs,)).copy()
+        intercept = intercept + np.asarray(warm.model.intercept, dtype=np.float64)
     if np.shape(warm.witness.theta) == problem.theta_shape:
         theta = warm.witness.theta
     else:
-        scores = problem.design.scores(warm.model.weights) + (warm.model.intercept if problem.intercept else 0.0)
-        theta = -problem.risk.subgradient(scores)
+        scores = problem.design.scores(warm.model.weights)
+        theta = -problem.risk.subgradient(scores + (intercept if scores.ndim == 2 else intercept[0]))
     return problem.risk.project(theta), intercept
 
 

@@ -1,0 +1,55 @@
+# Everything works from nothing but Python and make: each target makes the virtual environment it needs.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: run test lint bench clean
+
+run: $(VENV)/plot
+	$(BIN)/python examples/first_fit.py
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+lint: $(VENV)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/bench
+	$(BIN)/python benchmarks/summary.py
+
+bench-speed: $(VENV)/bench
+	$(BIN)/python benchmarks/speed/table.py --intercept --update-readme
+
+bench-memory: $(VENV)/bench
+	$(BIN)/python benchmarks/memory.py --update-readme
+
+bench-start: $(VENV)/bench
+	$(BIN)/python benchmarks/start.py --update-readme
+
+$(VENV)/pip: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --upgrade pip
+	touch $@
+
+# a stamp for each set of extras
+$(VENV)/plot: $(VENV)/pip
+	$(BIN)/python -m pip install -q -e ".[plot]"
+	touch $@
+
+$(VENV)/test: $(VENV)/pip
+	$(BIN)/python -m pip install -q -e ".[plot,test]"
+	touch $@
+
+$(VENV)/lint: $(VENV)/pip
+	$(BIN)/python -m pip install -q -e ".[plot,lint]"
+	touch $@
+
+$(VENV)/bench: $(VENV)/pip
+	$(BIN)/python -m pip install -q -e ".[plot,bench]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) out
