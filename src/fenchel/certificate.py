@@ -29,6 +29,8 @@ from fenchel.problem import Model, Problem, Witness
 _EPS = float(np.finfo(np.float64).eps)
 #: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
 _ROUNDINGS = 8.0
+#: a dual variable beyond this proves nothing: its square overflows
+_HUGE = 1e150
 
 
 @dataclass(frozen=True)
@@ -100,9 +102,11 @@ class Verdict(NamedTuple):
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
-    primal, primal_noise, model = _primal(problem, model)
-    dual, dual_noise, witness, recomputed = _dual(problem, witness, primal)
-    floor = _ROUNDINGS * _EPS * (primal_noise + dual_noise)
+    with np.errstate(over="ignore", invalid="ignore"):
+        primal, primal_noise, model = _primal(problem, model)
+        dual, dual_noise, witness, recomputed = _dual(problem, witness, primal)
+    # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
+    floor = _ROUNDINGS * _EPS * (primal_noise + dual_noise + _EPS * problem.risk.value(np.zeros(problem.theta_shape)))
     return Verdict(Certificate(primal, dual, floor, recomputed), model, witness)
 
 
@@ -124,16 +128,23 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
     return Verdict(certificate, by_primal.model, by_dual.witness)
 
 
-def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
-    """P(w, b), the magnitudes that enter it, and the model with its intercept."""
-    weights = np.asarray(model.weights, dtype=np.float64)
+def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
+    """X w, or a clear error if these are no weights for this problem."""
     if weights.shape != problem.weights_shape:
         raise FenchelError(
             f"the model's weights have shape {weights.shape}; this problem needs {problem.weights_shape}"
         )
-    scores = problem.design.scores(weights)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = problem.design.scores(weights)
     if not np.all(np.isfinite(scores)):
         raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")
+    return scores
+
+
+def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
+    """P(w, b), the magnitudes that enter it, and the model with its intercept."""
+    weights = np.asarray(model.weights, dtype=np.float64)
+    scores = scores_of(problem, weights)
     intercept = model.intercept
     if intercept is None:
         intercept = problem.risk.best_intercept(scores) if problem.intercept else problem.no_intercept()
@@ -151,34 +162,49 @@ def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
 
 
 def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[float, float, Witness, bool]:
-    """The better of D(theta) and D(0), the magnitudes that enter it, the feasible theta, and if it was recomputed."""
+    """The better of D(theta) and D(0), the magnitudes that enter it, the feasible witness, and if it was recomputed."""
     theta = np.asarray(witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
-    recomputed = hasattr(problem.risk, "conjugate")
-    best, noise, best_theta = -np.inf, 0.0, theta
-    if np.all(np.isfinite(theta)):
-        if recomputed:
-            theta, unbalanced = _feasible(problem, theta)
-            conjugate = problem.risk.conjugate(theta)
-        else:
-            unbalanced = _sums(theta) if problem.intercept else np.zeros(1)
-            conjugate = np.inf if witness.conjugate_bound is None else witness.conjugate_bound
-        with np.errstate(over="ignore", invalid="ignore"):
-            penalty = problem.lam * problem.regularizer.conjugate(problem.design.adjoint(theta) / problem.lam)
-        charge = _charge(problem, unbalanced, primal)
-        best, noise, best_theta = -penalty - conjugate - charge, penalty + abs(conjugate), theta
-    zero = np.zeros_like(theta)
-    at_zero = -problem.risk.conjugate(zero) if hasattr(problem.risk, "conjugate") else -np.inf
-    if not best >= at_zero:
-        return at_zero, abs(at_zero), Witness(zero), True
-    return best, noise, Witness(best_theta, witness.conjugate_bound), recomputed
+    closed_form = hasattr(problem.risk, "conjugate")
+    dual, noise, theta = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
+    if closed_form:
+        zero = np.zeros(problem.theta_shape)
+        at_zero = -problem.risk.conjugate(zero)
+        if not dual >= at_zero:
+            return at_zero, abs(at_zero), Witness(zero), True
+    return dual, noise, Witness(theta, witness.conjugate_bound), closed_form
+
+
+def _lower_bound(
+    problem: Problem, theta: NDArray, bound: float | None, primal: float, closed_form: bool
+) -> tuple[float, float, NDArray]:
+    """D(theta) after theta was made feasible; minus infinity for a theta that proves nothing."""
+    unbalanced = np.zeros(1)
+    if closed_form and _usable(theta):
+        theta, unbalanced = _feasible(problem, theta)
+    if not _usable(theta):
+        return -np.inf, 0.0, theta
+    if closed_form:
+        conjugate = problem.risk.conjugate(theta)
+    else:
+        conjugate = np.inf if bound is None else bound
+        if problem.intercept:
+            unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
+    penalty = problem.lam * problem.regularizer.conjugate(problem.design.adjoint(theta) / problem.lam)
+    dual = -penalty - conjugate - _charge(problem, unbalanced, primal)
+    return (dual if math.isfinite(dual) else -np.inf), penalty + abs(conjugate), theta
+
+
+def _usable(theta: NDArray) -> bool:
+    """Whether no entry is NaN or so large that sums and squares overflow."""
+    return bool(np.max(np.abs(theta)) < _HUGE)
 
 
 def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
     """Theta in the domain of the conjugate and, for a free intercept, balanced; with what is left of each sum."""
     theta = problem.risk.project(theta)
-    if not problem.intercept:
+    if not problem.intercept or not _usable(theta):
         return theta, np.zeros(1)
     if theta.ndim == 1:
         theta, left = _balance(theta)
@@ -203,10 +229,6 @@ def _balance(theta: NDArray) -> tuple[NDArray, float]:
     theta = theta.copy()
     theta[smallest] = before - rest
     return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + _EPS * abs(rest)
-
-
-def _sums(theta: NDArray) -> NDArray:
-    return np.atleast_1d(np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)]))
 
 
 def _charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -67,7 +68,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_design(self.design))
-        if isinstance(self.lam, bool) or not isinstance(self.lam, (int, float, np.floating, np.integer)):
+        if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise FenchelError(f"lam must be positive and finite, got {self.lam}")

@@ -9,6 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -71,7 +72,7 @@ def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None
     for name, value, low in (("tol", tol, 0.0), ("max_iter", max_iter, 0.0), ("time_limit", time_limit, 0.0)):
         if value is None and name == "time_limit":
             continue
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isnan(value) or value < low:
+        if isinstance(value, bool) or not isinstance(value, Real) or not value >= low:
             raise FenchelError(f"{name} must be a number >= 0, got {value!r}")
 
 

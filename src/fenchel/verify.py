@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
 
-from fenchel.certificate import Certificate, best_of, judge
+from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Start
@@ -33,10 +35,11 @@ def certify(
     problem : the problem that the model is meant to solve
     model : a ``Model``, or an array of weights (then the best intercept is used, if the problem has one)
     witness : a ``Witness`` or an array theta, such as a Solution keeps.  Without one, as for weights of another
-        library, the search starts from the subgradient at the model, which alone proves very little, and improves it
-        by dual ascent.
-    effort : data passes of dual ascent at most.  The ascent ends sooner when it is known that more of it could make
-        the gap at most a tenth smaller: the gap is then that close to the model's true distance from the optimum.
+        library, the search starts from the subgradient at the model, which alone proves very little, and improves it.
+    effort : data passes of that search at most: for a smooth loss half of them follow the gradient at the model
+        towards the optimum, whose negative is a dual point; the others are dual ascent.  The search ends sooner when
+        it is known that more of it could make the gap at most a tenth smaller: the gap is then that close to the
+        model's true distance from the optimum.
 
     Examples
     --------
@@ -51,27 +54,77 @@ def certify(
     if witness is not None:
         witness = witness if isinstance(witness, Witness) else Witness(np.asarray(witness, dtype=np.float64))
         return judge(problem, model, witness).certificate
-    if isinstance(effort, bool) or not isinstance(effort, (int, float)) or not effort >= 0:
+    if isinstance(effort, bool) or not isinstance(effort, Real) or not effort >= 0:
         raise FenchelError(f"effort must be a number of data passes >= 0, got {effort!r}")
-
-    known = judge(problem, model, Witness(_subgradient_witness(problem, model)))
-    model = known.model
-
-    def tight(progress: Progress) -> bool:
-        # the ascent's own primal value bounds the optimum from above, so gap(model) - gap(ascent) is truly lost
-        certified = known.certificate.primal - max(progress.certificate.dual, known.certificate.dual)
-        truly_lost = known.certificate.primal - min(progress.certificate.primal, known.certificate.primal)
-        return truly_lost >= _TIGHT * certified
-
-    if known.certificate.at_floor or effort == 0:
-        return known.certificate
-    ascent = solve(problem, tol=0.0, max_iter=effort, warm_start=Start(model, known.witness), callback=tight)
-    return best_of(known, judge(problem, model, ascent.witness)).certificate
+    return _search(problem, model, float(effort)).certificate
 
 
-def _subgradient_witness(problem: Problem, model: Model) -> Any:
-    scores = problem.design.scores(model.weights)
+def _search(problem: Problem, model: Model, effort: float) -> Verdict:
+    """The best certificate for this very model that so many data passes find."""
+    known = judge(problem, model, Witness(_gradient_witness(problem, model)))
+    model, primal = known.model, known.certificate.primal
+    best_primal = primal
+
+    def tight() -> bool:
+        # any primal value bounds the optimum from above, so what the model is above it is truly lost
+        certificate = known.certificate
+        return certificate.at_floor or primal - best_primal >= _TIGHT * certificate.gap
+
+    def improved(found: Certificate, theta: NDArray) -> None:
+        nonlocal known, best_primal
+        best_primal = min(best_primal, found.primal)
+        if found.dual > known.certificate.dual:
+            known = best_of(known, judge(problem, model, Witness(theta)))
+
+    if effort > 0 and not tight() and problem.risk.loss.smooth:
+        near = _descend(problem, model, int(effort / 2))
+        verdict = judge(problem, near, Witness(_gradient_witness(problem, near)))
+        improved(verdict.certificate, verdict.witness.theta)
+        effort /= 2
+    if effort > 0 and not tight():
+        ascent = solve(
+            problem,
+            tol=0.0,
+            max_iter=effort,
+            warm_start=Start(model, known.witness),
+            callback=lambda progress: _is_tight(progress, known.certificate),
+        )
+        improved(ascent.certificate, ascent.witness.theta)
+    return known
+
+
+def _is_tight(progress: Progress, known: Certificate) -> bool:
+    certified = known.primal - max(progress.certificate.dual, known.dual)
+    return known.primal - min(progress.certificate.primal, known.primal) >= _TIGHT * certified
+
+
+def _gradient_witness(problem: Problem, model: Model) -> Any:
+    scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
     intercept = model.intercept
     if intercept is None:
         intercept = problem.risk.best_intercept(scores) if problem.intercept else 0.0
     return -problem.risk.subgradient(scores + intercept)
+
+
+def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
+    """Follow the gradient of a smooth objective from the model by SciPy's L-BFGS."""
+    size, free = int(np.prod(problem.weights_shape)), bool(problem.intercept)
+    intercepts = np.atleast_1d(np.asarray(model.intercept, dtype=np.float64))
+
+    def unpack(point: NDArray) -> Model:
+        intercept = point[size:] if problem.risk.outputs is not None else float(point[size])
+        return Model(point[:size].reshape(problem.weights_shape), intercept if free else problem.no_intercept())
+
+    def objective(point: NDArray) -> tuple[float, NDArray]:
+        at = unpack(point)
+        scores = problem.design.scores(at.weights) + np.asarray(at.intercept)
+        slopes = problem.risk.subgradient(scores)
+        value = problem.lam * problem.regularizer.value(at.weights) + problem.risk.value(scores)
+        # the gradient of the square regularizer is the identity
+        gradient = problem.lam * at.weights + problem.design.adjoint(slopes)
+        by_intercept = np.atleast_1d(slopes.sum(axis=0)) * free
+        return value, np.concatenate([gradient.ravel(), by_intercept])
+
+    start = np.concatenate([np.ravel(model.weights), intercepts])
+    options = {"maxfun": max(1, evaluations), "maxiter": max(1, evaluations), "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
+    return unpack(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x)

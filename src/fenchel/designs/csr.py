@@ -23,13 +23,15 @@ class CSRDesign(Design):
     """A SciPy sparse matrix or sparse array."""
 
     def __init__(self, matrix: sp.csr_array | sp.csr_matrix) -> None:
+        if matrix.format in ("csr", "csc"):
+            # SciPy's own conversion reads foreign memory if a matrix is broken
+            _check_compressed(matrix)
         if matrix.format != "csr":
             matrix = matrix.tocsr()
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self._data = read_only(as_real(matrix.data))
         self._indices = read_only(matrix.indices)
         self._indptr = read_only(matrix.indptr.astype(matrix.indices.dtype, copy=False))
-        self._check_structure()
 
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
         weights = np.asarray(weights, dtype=np.float64)
@@ -76,20 +78,21 @@ class CSRDesign(Design):
             stop = max(start + 1, int(np.searchsorted(self._indptr, limit, side="right")) - 1)
             low, high = int(self._indptr[start]), int(self._indptr[stop])
             data = self._data[low:high].astype(np.float64, copy=False)
-            indptr = self._indptr[start : stop + 1] - low if low else self._indptr[: stop + 1]
+            indptr = self._indptr[start : stop + 1] - low if low else self._indptr[start : stop + 1]
             yield slice(start, stop), sp.csr_array((data, self._indices[low:high], indptr), shape=(stop - start, d))
             start = stop
 
-    def _check_structure(self) -> None:
-        indptr, indices = self._indptr, self._indices
-        stored = int(indptr[-1])
-        sound = (
-            indptr[0] == 0 and stored <= min(len(indices), len(self._data)) and bool(np.all(indptr[1:] >= indptr[:-1]))
-        )
-        if not sound or len(indptr) != self.shape[0] + 1:
-            raise FenchelError("X is a broken sparse matrix: its row pointers do not fit its entries")
-        if stored and (indices[:stored].min() < 0 or indices[:stored].max() >= self.shape[1]):
-            raise FenchelError(f"X is a broken sparse matrix: a column index lies outside 0..{self.shape[1] - 1}")
+
+def _check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
+    """Refuse a matrix whose pointers or indices lead outside its arrays."""
+    major, minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
+    indptr, indices = matrix.indptr, matrix.indices
+    sound = len(indptr) == major + 1 and indptr[0] == 0 and bool(np.all(indptr[1:] >= indptr[:-1]))
+    if not sound or indptr[-1] > min(len(indices), len(matrix.data)):
+        raise FenchelError("X is a broken sparse matrix: its row or column pointers do not fit its entries")
+    used = indices[: indptr[-1]]
+    if used.size and (used.min() < 0 or used.max() >= minor):
+        raise FenchelError(f"X is a broken sparse matrix: an index lies outside 0..{minor - 1}")
 
 
 def _may_repeat(block: sp.csr_array) -> bool:

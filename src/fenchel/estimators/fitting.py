@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial, reduce
+from numbers import Real
 from operator import add
 from typing import Any
 
@@ -55,11 +56,12 @@ class LinearEstimator(BaseEstimator):
 
         A column is a function, so that the labels of many classes need not exist at once.
         """
-        if not (isinstance(self.C, (int, float, np.number)) and not isinstance(self.C, bool) and 0 < self.C < math.inf):
-            raise FenchelError(f"C must be a positive finite number, got {self.C!r}")
+        C = self.C
+        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
+            raise FenchelError(f"C must be a positive finite number, got {C!r}")
         design = as_design(X)
         total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-        lam = 1.0 / (self.C * total)
+        lam = 1.0 / (float(C) * total)
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={self.C!r} is too extreme for the sum of the sample weights, {total:.3g}")
 
@@ -116,7 +118,7 @@ class LinearEstimator(BaseEstimator):
 
     def _checked_time_limit(self) -> float:
         limit = self.time_limit
-        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit >= 0:
+        if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) >= 0:
             raise FenchelError(f"time_limit must be None or a number of seconds >= 0, got {limit!r}")
         return float(limit)
 

@@ -22,7 +22,8 @@ _LOSS_OPTIONS = {"error_model": "numpy"}
 
 
 def _method(name: str, owner: Any) -> Callable[..., Any] | None:
-    return getattr(owner.instance_class, name, None) if isinstance(owner, types.BaseNamedTuple) else None
+    """The method of a NamedTuple, from the Python class that its numba type remembers."""
+    return getattr(getattr(owner, "instance_class", None), name, None)
 
 
 def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:

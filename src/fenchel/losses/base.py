@@ -99,7 +99,8 @@ class Loss(abc.ABC):
         smoothing; :math:`f_\mu \le f \le f_\mu + \mu\,` ``smoothing_width``.
         """
         alpha = self.dual_step(label, np.zeros_like(score), score, np.full_like(score, mu))
-        value = -self.conjugate(-alpha, label) - alpha * score - 0.5 * mu * alpha**2
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = -self.conjugate(-alpha, label) - alpha * score - 0.5 * mu * alpha**2
         return value, -alpha
 
     @property

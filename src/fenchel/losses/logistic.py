@@ -7,7 +7,8 @@ r"""The logistic loss of logistic regression.
 Zhang (2002), Sec. 5.2.  The dual step solves :math:`\ln\frac{\beta}{1-\beta} + y s + q(\beta - \beta_0) = 0`.
 In the variable :math:`t = \ln\frac{\beta}{1-\beta}` this is :math:`t + y s + q(\sigma(t) - \beta_0) = 0`, an increasing
 equation whose slope lies in [1, 1 + q/4] and whose root is bracketed by the two extremes of :math:`\sigma`:
-Newton steps that leave the bracket are replaced by bisection, so it always ends at machine accuracy.
+Newton steps that leave the bracket, or that are not at most half of the step before the last one (Newton alone can
+cycle here), are replaced by bisection, so it always ends at machine accuracy.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class LogisticKernel(NamedTuple):
         t = 0.5 * (low + high)
         if 0.0 < beta < 1.0:
             t = min(max(math.log(beta / (1.0 - beta)), low), high)
+        last, before = high - low, high - low
         for _ in range(100):
             small = math.exp(-abs(t))
             sigma = 1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small)
@@ -49,13 +51,18 @@ class LogisticKernel(NamedTuple):
             else:
                 break
             following = t - residual / (1.0 + curvature * small / ((1.0 + small) * (1.0 + small)))
-            if not (low < following < high):
+            if not (low < following < high and abs(following - t) <= 0.5 * before):
                 following = 0.5 * (low + high)
-            if abs(following - t) <= 2.3e-16 * abs(t) or following == t:
-                break
+            before, last = last, abs(following - t)
             t = following
+            if last <= 2.3e-16 * abs(t):
+                break
+        # one Newton step in beta itself: t is known to its last bit only, which is coarse where it is large
         small = math.exp(-abs(t))
-        return label * (1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small))
+        sigma = 1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small)
+        slope = small / ((1.0 + small) * (1.0 + small))
+        sigma -= slope * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * slope)
+        return label * min(max(sigma, 0.0), 1.0)
 
     def slack(self, label: float, alpha: float, score: float) -> float:
         """The dual variable is never at rest on a bound, so no example is ever set aside."""
@@ -87,16 +94,23 @@ class Logistic(Loss):
         beta, margin = label * alpha, label * score
         low, high = -margin - curvature * (1.0 - beta), -margin + curvature * beta
         t = 0.5 * (low + high)
+        last = before = high - low
         for _ in range(100):
             sigma = expit(t)
             residual = t + margin + curvature * (sigma - beta)
             low, high = np.where(residual < 0, t, low), np.where(residual > 0, t, high)
             newton = t - residual / (1.0 + curvature * sigma * expit(-t))
-            following = np.where((newton >= low) & (newton <= high), newton, 0.5 * (low + high))
-            if np.all(np.abs(following - t) <= 2.3e-16 * np.abs(t)):
-                break
+            good = (newton >= low) & (newton <= high) & (np.abs(newton - t) <= 0.5 * before)
+            following = np.where(good, newton, 0.5 * (low + high))
+            before, last = last, np.abs(following - t)
             t = following
-        return label * expit(t)
+            if np.all(last <= 2.3e-16 * np.abs(t)):
+                break
+        # one Newton step in beta itself, see the kernel
+        sigma = expit(t)
+        slope = sigma * expit(-t)
+        sigma = sigma - slope * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * slope)
+        return label * np.clip(sigma, 0.0, 1.0)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         # log(1 + e^{-m}) <= L  <=>  m >= -log(e^L - 1) = -L - log(1 - e^{-L})

@@ -38,13 +38,15 @@ class Squared(Loss):
     smooth: ClassVar[bool] = True
 
     def value(self, score: Array, label: Array) -> Array:
-        return 0.5 * (score - label) ** 2
+        with np.errstate(over="ignore"):
+            return 0.5 * (score - label) ** 2
 
     def derivative(self, score: Array, label: Array) -> Array:
         return score - label
 
     def conjugate(self, slope: Array, label: Array) -> Array:
-        return 0.5 * slope**2 + slope * label
+        with np.errstate(over="ignore"):
+            return 0.5 * slope**2 + slope * label
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)

@@ -46,7 +46,8 @@ class Start:
 class Solver(Protocol):
     """A method.  Instances hold options only; everything that changes is in the state."""
 
-    name: str
+    @property
+    def name(self) -> str: ...
 
     def supports(self, problem: Problem) -> str | None:
         """None, or the reason why this solver can't take this problem."""

@@ -51,6 +51,8 @@ _STEP_ENTRIES = 1 << 25
 _RESTORE = 0.1
 #: square of the constant feature, relative to the mean squared norm of the centred rows
 _CONSTANT = 0.1
+#: and at least so many times lam: the term that holds the intercept back must be weak beside the risk
+_PROXIMAL = 0.3
 
 
 @dataclass
@@ -127,7 +129,7 @@ class DualCoordinate:
             mean = problem.design.adjoint(shares)
             projection = problem.design.scores(mean)
             norms = np.maximum(norms - 2.0 * projection + mean @ mean, 0.0)
-            constant = _CONSTANT * float(shares @ norms) or 1.0
+            constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
         index = np.uint32 if len(shares) < 2**32 else np.uint64
         state = State(
             problem=problem,

@@ -1,0 +1,1 @@
+"""Seconds until the hinge objective is near its optimum, for Fenchel and its peers."""

@@ -1,0 +1,147 @@
+"""Everything there is to test: losses, regularizers and solvers from the registries, and small problems for them.
+
+The lists are read from the registries, so a new loss, regularizer or solver meets every law without a new line here.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel import MeanRisk, Problem
+from fenchel.losses import LOSSES
+from fenchel.regularizers import REGULARIZERS
+from fenchel.solvers import SOLVERS
+
+LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
+REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
+SOLVER_NAMES = list(SOLVERS)
+STORAGES = ("dense", "sparse")
+
+
+def loss_id(loss):
+    return loss.name
+
+
+def labels_from(task, signal, rng):
+    """Labels with some relation to a signal: signs with flips for classification, noisy values for regression."""
+    if task == "classification":
+        labels = np.where(signal + 0.5 * rng.standard_normal(signal.shape) > 0, 1.0, -1.0)
+        labels[0], labels[-1] = 1.0, -1.0
+        return labels
+    return signal + 0.3 * rng.standard_normal(signal.shape) + 1.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """One kind of problem; ``data()`` gives the arrays, ``problem()`` the problem."""
+
+    loss: str
+    storage: str = "dense"
+    intercept: bool = False
+    weighted: bool = False
+    outputs: int | None = None
+    lam: float = 0.1
+    n: int = 40
+    d: int = 6
+    seed: int = 0
+
+    def __str__(self):
+        parts = [self.loss, self.storage]
+        parts += ["intercept"] * self.intercept + ["weighted"] * self.weighted
+        parts += [f"{self.outputs}-outputs"] if self.outputs else []
+        return "-".join(parts)
+
+    def data(self):
+        """X (dense), labels, weights or None."""
+        rng = np.random.default_rng([self.seed, self.n, self.d])
+        X = rng.standard_normal((self.n, self.d))
+        if self.storage == "sparse":
+            X[rng.random(X.shape) < 0.5] = 0.0
+        truth = rng.standard_normal((self.d,) if self.outputs is None else (self.d, self.outputs))
+        labels = labels_from(LOSSES[self.loss].task, X @ truth + 0.4, rng)
+        weights = rng.integers(0, 4, self.n).astype(float) if self.weighted else None
+        return X, labels, weights
+
+    def problem(self):
+        X, labels, weights = self.data()
+        design = sp.csr_array(X) if self.storage == "sparse" else X
+        return Problem(design, MeanRisk(self.loss, labels, weights), self.lam, intercept=self.intercept)
+
+
+CASES = [
+    Case(loss, storage, intercept, weighted)
+    for loss, storage, intercept, weighted in itertools.product(LOSSES, STORAGES, (False, True), (False, True))
+] + [
+    Case(loss, storage, intercept, outputs=3, weighted=True)
+    for loss, storage, intercept in itertools.product(LOSSES, STORAGES, (False, True))
+]
+
+#: every loss x intercept once, on dense data
+PLAIN_CASES = [Case(loss, intercept=intercept) for loss, intercept in itertools.product(LOSSES, (False, True))]
+
+
+def known_problem(rng, loss_name, intercept, weighted, lam):
+    """A tiny problem built backwards from its optimum: (X, y, weights or None, lam, w*, b*, theta*).
+
+    Scores s, labels and shares are drawn such that theta = -c f'(s) satisfies the conditions on its own (sum zero for
+    a free intercept); then X is the random matrix nearest to X0 with X w = s - b and X^T theta = lam w, which has a
+    solution when theta . (s - b) = lam |w|^2, so w is scaled to make it so.  By the KKT conditions (w, b) is optimal.
+    """
+    n, d = int(rng.integers(2, 7)), int(rng.integers(1, 4))
+    while True:
+        s, y, c, theta = _optimal_scores(rng, loss_name, n, intercept, weighted)
+        b = float(rng.normal()) if intercept else 0.0
+        if theta @ (s - b) > 1e-3 and theta @ theta > 1e-6:
+            break
+    r, w = s - b, rng.standard_normal(d)
+    w *= np.sqrt((theta @ r) / lam) / np.linalg.norm(w)
+    X = rng.standard_normal((n, d)) * np.linalg.norm(r) / np.linalg.norm(w)
+    X -= np.outer(theta, theta @ X) / (theta @ theta)
+    X -= np.outer(X @ w, w) / (w @ w)
+    X += np.outer(r, w) / (w @ w) + lam * np.outer(theta, w) / (theta @ theta)
+    X -= (theta @ r) * np.outer(theta, w) / ((theta @ theta) * (w @ w))
+    return X, y, c * n if weighted else None, lam, w, b, theta
+
+
+def _optimal_scores(rng, loss_name, n, intercept, weighted):
+    """Scores, labels, shares and theta with -theta_i / c_i in the subdifferential (and sum theta = 0 if asked)."""
+    c = rng.random(n) + 0.1 if weighted else np.ones(n)
+    c /= c.sum()
+    if loss_name == "squared":
+        s = rng.normal(size=n) * 3
+        residual = rng.normal(size=n)
+        if intercept:
+            residual -= c @ residual
+        residual *= np.sign((c * residual) @ s) or 1.0
+        return s, s + residual, c, c * residual
+    y = rng.permutation(np.where(np.arange(n) < 1 + rng.integers(0, n - 1), 1.0, -1.0))
+    if loss_name == "hinge":
+        # beta is the dual variable in [0, 1]; free ones sit exactly on the margin
+        kind = rng.integers(0, 3, n)
+        beta = np.choose(kind, [np.zeros(n), np.ones(n), rng.random(n)])
+        margin = np.choose(kind, [1 + rng.exponential(size=n), 1 - rng.exponential(size=n), np.ones(n)])
+    else:
+        assert loss_name == "logistic", f"add the optimality conditions of {loss_name!r} here"
+        margin = rng.normal(size=n) * 2 + 1
+        beta = 1.0 / (1.0 + np.exp(margin))
+    if intercept:
+        c, beta, margin = _balanced(loss_name, y, c, beta, margin, weighted)
+    return y * margin, y, c, c * y * beta
+
+
+def _balanced(loss_name, y, c, beta, margin, weighted):
+    """Make sum c y beta zero: by the shares where they are free, else by moving a hinge's dual variables."""
+    positive, negative = (c * beta)[y > 0].sum(), (c * beta)[y < 0].sum()
+    if min(positive, negative) <= 0:
+        return c, np.zeros_like(beta), margin
+    if weighted:
+        c = np.where(y > 0, c / positive, c / negative)
+        return c / c.sum(), beta, margin
+    heavier = (y > 0) == (positive > negative)
+    beta = np.where(heavier, beta * (min(positive, negative) / max(positive, negative)), beta)
+    if loss_name == "logistic":
+        return c, beta, np.log((1 - beta) / beta)
+    inside = (beta > 0) & (beta < 1)
+    return c, beta, np.where(inside, 1.0, margin)

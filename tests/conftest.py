@@ -1,0 +1,48 @@
+"""Settings that every test shares: reproducible hypothesis runs and the shared data sets.
+
+``FENCHEL_HYPOTHESIS_EXAMPLES`` raises the number of examples, ``FENCHEL_DATA`` says where the data lie (default
+``../shared/data`` beside the project), ``FENCHEL_REQUIRE_DATA=1`` turns a missing data set from a skip to a failure.
+"""
+
+import lzma
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+PROJECT = Path(__file__).resolve().parent.parent
+
+settings.register_profile(
+    "fenchel",
+    derandomize=True,
+    deadline=None,
+    max_examples=int(os.environ.get("FENCHEL_HYPOTHESIS_EXAMPLES", "60")),
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("fenchel")
+
+
+def shared_file(name):
+    """The path of a shared data file; skips, or fails where data are required, if it is not there."""
+    folder = Path(os.environ.get("FENCHEL_DATA") or PROJECT.parent / "shared" / "data")
+    path = folder / name
+    if not path.exists():
+        reason = f"shared data file {name} is not in {folder} (set FENCHEL_DATA)"
+        if os.environ.get("FENCHEL_REQUIRE_DATA") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return path
+
+
+@pytest.fixture(scope="session")
+def load_shared():
+    """A function from the name of an svmlight file (.xz) to (X in CSR, y)."""
+    from sklearn.datasets import load_svmlight_file
+
+    def load(name, n_features=None):
+        with lzma.open(shared_file(name)) as stream:
+            X, y = load_svmlight_file(stream, n_features=n_features)
+        return X, y
+
+    return load

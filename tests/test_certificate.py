@@ -1,0 +1,268 @@
+"""A certificate never promises too much: gap >= objective - optimum, whatever model and witness it is given."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import slow_reference as slow
+from catalog import CASES, PLAIN_CASES, Case, known_problem
+from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness, solve
+from fenchel.certificate import best_of, judge
+from fenchel.losses import LOSSES
+from strategies import problem_data, seeds
+
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def assert_feasible(problem, theta):
+    """Inside the domain up to one rounding, and balanced up to rounding if the intercept is free."""
+    shares = np.reshape(problem.risk.shares, (-1, *(1,) * (theta.ndim - 1)))
+    low, high = problem.risk.loss.domain(problem.risk.labels)
+    slack = 4e-16 * shares
+    assert np.all(-theta >= shares * low - slack) if np.all(np.isfinite(low)) else np.all(np.isfinite(theta))
+    assert np.all(-theta <= shares * high + slack) if np.all(np.isfinite(high)) else True
+    assert np.all(theta[problem.risk.shares == 0] == 0)
+    if problem.intercept:
+        assert np.all(np.abs(theta.sum(axis=0)) <= 1e-15 * (np.abs(theta).sum(axis=0) + 1e-300))
+
+
+def random_pair(problem, rng, size=1.0):
+    """A model and a witness that have nothing to do with the problem but the shape."""
+    intercept = problem.no_intercept()
+    if problem.intercept:
+        intercept = rng.normal(size=np.shape(intercept)) if rng.random() < 0.5 else None
+    theta = rng.normal(size=problem.theta_shape) * size
+    return Model(rng.normal(size=problem.weights_shape), intercept), Witness(theta)
+
+
+@every_case
+def test_gap_against_a_slow_computation(case):
+    problem, (X, y, weights) = case.problem(), case.data()
+    c, rng = slow.shares(len(y), weights), np.random.default_rng(7)
+    for size in (1e-3, 0.1, 10.0):
+        certificate, model, witness = judge(problem, *random_pair(problem, rng, size))
+        assert_feasible(problem, witness.theta)
+        assert model.intercept is not None
+        primal = slow.primal(case.loss, X, y, c, case.lam, model.weights, model.intercept)
+        dual = slow.dual(case.loss, X, y, c, case.lam, witness.theta)
+        assert abs(certificate.primal - primal) <= certificate.rounding_floor
+        assert abs(certificate.dual - dual) <= certificate.rounding_floor
+        assert certificate.gap == certificate.primal - certificate.dual
+        assert certificate.recomputed
+
+
+def attack(rng, problem, theta):
+    """Witnesses that a faulty solver could hand in."""
+    n = theta.shape[0]
+    yield "NaN", np.where(np.arange(n).reshape(-1, *(1,) * (theta.ndim - 1)) == n // 2, np.nan, theta)
+    yield "inf", np.where(np.arange(n).reshape(-1, *(1,) * (theta.ndim - 1)) == 0, np.inf, theta)
+    yield "zero", np.zeros_like(theta)
+    yield "permuted", rng.permutation(theta)
+    yield "sign-flipped", -theta
+    yield "noisy", theta + 1e-6 * rng.normal(size=theta.shape) / n
+    yield "unrelated", rng.normal(size=theta.shape)
+    for factor in (0.0, 1e-300, 0.5, 1 + 1e-12, 1 + 1e-6, 1.1, 2.0, 1e6, 1e150, 1e300):
+        yield f"scaled by {factor}", factor * theta
+    yield "huge", np.full_like(theta, 1e300) * rng.choice([-1.0, 1.0], theta.shape)
+    yield "largest", np.full_like(theta, np.finfo(float).max) * rng.choice([-1.0, 1.0], theta.shape)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@every_case
+def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
+    problem, rng = case.problem(), np.random.default_rng(8)
+    solution = solve(problem, tol=0.0, max_iter=5000)
+    assert solution.certificate.relative_gap <= 1e-12
+    floor = solution.certificate.rounding_floor
+    at_zero = judge(problem, solution.model, Witness(np.zeros(problem.theta_shape))).certificate
+    for name, theta in attack(rng, problem, solution.witness.theta):
+        certificate, _, witness = judge(problem, solution.model, Witness(theta))
+        assert certificate.gap >= solution.certificate.gap - 2 * floor, name
+        assert certificate.gap <= at_zero.gap, name
+        assert np.isfinite(certificate.gap), name
+        assert_feasible(problem, witness.theta)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
+@pytest.mark.parametrize("size", [1e100, 1e300, np.finfo(float).max])
+def test_a_huge_witness_gives_no_warning(case, size):
+    problem = case.problem()
+    signs = np.random.default_rng(8).choice([-1.0, 1.0], problem.theta_shape)
+    certificate = judge(problem, problem.zero_model(), Witness(size * signs)).certificate
+    assert 0 <= certificate.gap <= certificate.primal + certificate.rounding_floor
+
+
+@given(problem_data(), seeds)
+def test_weak_duality_between_strangers(data, seed):
+    """The dual value of any witness is below the primal value of any model."""
+    X, y, weights, loss, lam, intercept = data
+    problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+    rng = np.random.default_rng(seed)
+    c = slow.shares(len(y), weights)
+    verdicts = [judge(problem, *random_pair(problem, rng, 10.0 ** rng.uniform(-6, 2))) for _ in range(6)]
+    for one in verdicts:
+        assert_feasible(problem, one.witness.theta)
+        for other in verdicts:
+            primal = slow.primal(loss.name, X, y, c, lam, other.model.weights, other.model.intercept)
+            assert one.certificate.dual <= primal + one.certificate.rounding_floor
+
+
+@given(problem_data(), st.sampled_from([1e4, 1e8, 1e12]))
+def test_floor_covers_large_offsets(data, offset):
+    """Labels (or scores) far from zero cancel in the sums behind P and D; the floor must say so."""
+    X, y, weights, loss, lam, intercept = data
+    y = y + offset if loss.task == "regression" else y
+    problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+    c = slow.shares(len(y), weights)
+    w = np.full(X.shape[1], offset) if loss.task == "classification" else np.zeros(X.shape[1])
+    model = Model(w, None if intercept else 0.0)
+    scores = X @ w + (problem.risk.best_intercept(X @ w) if intercept else 0.0)
+    certificate, model, witness = judge(problem, model, Witness(-problem.risk.subgradient(scores)))
+    primal = slow.primal(loss.name, X, y, c, lam, model.weights, model.intercept)
+    dual = slow.dual(loss.name, X, y, c, lam, witness.theta)
+    assert abs(certificate.primal - primal) <= certificate.rounding_floor
+    assert certificate.dual <= dual + certificate.rounding_floor
+
+
+@pytest.mark.parametrize("chunk", range(10))
+def test_no_certificate_below_the_true_gap_on_ten_thousand_problems(chunk):
+    """1,000 problems with a known optimum in each chunk; the optimum is built in, no solver is asked."""
+    rng = np.random.default_rng([2024, chunk])
+    for _ in range(1000):
+        loss, intercept, weighted = rng.choice(list(LOSSES)), bool(rng.integers(2)), bool(rng.integers(2))
+        known = known_problem(rng, loss, intercept, weighted, 10.0 ** rng.uniform(-3, 3))
+        X, y, weights, lam, best_w, best_b, best_theta = known
+        problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+        c = slow.shares(len(y), weights)
+        optimum = slow.primal(loss, X, y, c, lam, best_w, best_b)
+        # the construction is right: primal and dual meet
+        assert abs(optimum - slow.dual(loss, X, y, c, lam, best_theta)) <= 1e-12 * (1 + abs(optimum))
+        size = 10.0 ** rng.uniform(-17, 1)
+        w = best_w + size * np.linalg.norm(best_w) * rng.normal(size=best_w.shape)
+        b = None if intercept and rng.random() < 0.3 else (best_b + size * rng.normal() if intercept else 0.0)
+        theta = best_theta + 10.0 ** rng.uniform(-17, 1) * rng.normal(size=len(y)) * c
+        certificate, model, witness = judge(problem, Model(w, b), Witness(theta))
+        true_gap = slow.primal(loss, X, y, c, lam, w, model.intercept) - optimum
+        assert certificate.gap + certificate.rounding_floor >= true_gap
+        assert_feasible(problem, witness.theta)
+        # and it is worth something: at the optimum it proves the optimum
+        proof = judge(problem, Model(best_w, best_b), Witness(best_theta)).certificate
+        assert abs(proof.gap) <= 1e-10 * (1 + abs(optimum))
+
+
+@pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
+def test_zero_is_always_a_candidate(case):
+    problem = case.problem()
+    model = problem.zero_model()
+    hopeless = Witness(np.full(problem.theta_shape, np.nan))
+    verdict = judge(problem, model, hopeless)
+    np.testing.assert_array_equal(verdict.witness.theta, 0)
+    assert verdict.certificate.dual == 0.0
+    assert verdict.certificate.recomputed
+
+
+@pytest.mark.parametrize("label", [1.0, -1.0])
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_one_class_with_a_free_intercept_has_optimum_zero(loss, label):
+    rng = np.random.default_rng(9)
+    problem = Problem(rng.normal(size=(5, 2)), MeanRisk(loss, np.full(5, label)), 0.1, intercept=True)
+    certificate = judge(problem, problem.zero_model(), Witness(rng.normal(size=5))).certificate
+    assert 0 <= certificate.gap <= certificate.primal
+    assert certificate.dual <= 0.0
+
+
+class OpaqueRisk:
+    """A risk with values and subgradients but no conjugate, as a bundle method would have."""
+
+    def __init__(self, risk):
+        self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
+        self.value, self.subgradient, self.best_intercept = risk.value, risk.subgradient, risk.best_intercept
+        self.intercept_bound = risk.intercept_bound
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_bound_taken_on_trust_is_named_as_such(intercept):
+    case = Case("hinge", intercept=intercept)
+    problem = case.problem()
+    solution = solve(problem, tol=1e-8)
+    opaque = Problem(problem.design, OpaqueRisk(problem.risk), problem.lam, intercept=intercept)
+    bound = problem.risk.conjugate(solution.witness.theta)
+    certificate, _, witness = judge(opaque, solution.model, Witness(solution.witness.theta, bound))
+    assert not certificate.recomputed
+    assert "taken on trust" in str(certificate)
+    assert certificate.gap == pytest.approx(solution.certificate.gap, abs=1e-12)
+    assert witness.conjugate_bound == bound
+    without = judge(opaque, solution.model, Witness(solution.witness.theta)).certificate
+    assert without.dual == -np.inf
+    assert without.gap == np.inf
+
+
+@pytest.mark.parametrize(
+    ("weights", "theta"), [((5,), (40,)), ((6,), (39,)), ((1, 6), (40,)), ((6,), (40, 1)), ((), (40,)), ((6,), ())]
+)
+def test_wrong_shapes_are_refused(weights, theta):
+    problem = Case("hinge").problem()
+    with pytest.raises(FenchelError, match="shape"):
+        judge(problem, Model(np.zeros(weights)), Witness(np.zeros(theta)))
+
+
+@pytest.mark.parametrize("noisy", ["error", "ignore"])
+@pytest.mark.parametrize("loss", list(LOSSES))
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200, 1e308])
+def test_models_without_a_finite_objective_are_refused(loss, value, noisy):
+    problem = Case(loss, intercept=True).problem()
+    for model in (Model(np.full(6, value), 0.0), Model(np.full(6, value), None), Model(np.zeros(6), value)):
+        witness = Witness(np.zeros(problem.theta_shape))
+        with warnings.catch_warnings():
+            warnings.simplefilter(noisy)
+            try:
+                certificate = judge(problem, model, witness).certificate
+            except FenchelError:
+                continue
+        assert np.isfinite(certificate.gap)
+
+
+def test_an_intercept_is_refused_where_the_problem_has_none():
+    with pytest.raises(FenchelError, match="intercept"):
+        judge(Case("hinge").problem(), Model(np.zeros(6), 1.0), Witness(np.zeros(40)))
+
+
+def test_relative_gap_never_clamped_and_zero_over_zero():
+    assert Certificate(0.0, 0.0, 0.0).relative_gap == 0.0
+    assert Certificate(0.0, 0.0, 0.0).meets(0.0)
+    assert Certificate(1.0, 1.5, 1e-15).gap == -0.5
+    assert Certificate(2.0, 1.0, 0.0).relative_gap == 0.5
+    assert Certificate(1.0, -4.0, 0.0).relative_gap == 1.25
+    assert not Certificate(2.0, 1.0, 0.0).meets(0.4)
+    assert Certificate(2.0, 2.0 - 1e-15, 1e-14).at_floor
+
+
+def test_sum_and_sentence_and_pickle():
+    a, b = Certificate(2.0, 1.0, 1e-16), Certificate(3.0, 2.5, 1e-15, recomputed=False)
+    assert a + b == Certificate(5.0, 3.5, 1e-16 + 1e-15, recomputed=False)
+    for certificate in (a, b, Certificate(1.0, 1.0, 1e-15)):
+        sentence = str(certificate)
+        assert sentence.endswith(".")
+        assert "\n" not in sentence
+        assert sentence[:-1].count(". ") == 0
+        assert pickle.loads(pickle.dumps(certificate)) == certificate
+    assert "50%" in str(a)
+    assert "optimal to the accuracy" in str(Certificate(1.0, 1.0, 1e-15))
+
+
+def test_best_of_takes_each_half_from_the_better():
+    problem, rng = Case("hinge", intercept=True).problem(), np.random.default_rng(10)
+    verdicts = [judge(problem, *random_pair(problem, rng, 0.02)) for _ in range(5)]
+    best = None
+    for verdict in verdicts:
+        best = best_of(best, verdict)
+    assert best.certificate.primal == min(verdict.certificate.primal for verdict in verdicts)
+    assert best.certificate.dual == max(verdict.certificate.dual for verdict in verdicts)
+    again = judge(problem, best.model, best.witness).certificate
+    assert again.primal == best.certificate.primal
+    assert again.dual == pytest.approx(best.certificate.dual, abs=best.certificate.rounding_floor)

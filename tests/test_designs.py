@@ -1,0 +1,243 @@
+"""A design is its matrix: every storage gives NumPy's products, without a copy and without a mark on the user's X."""
+
+import itertools
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+
+import fenchel.designs.base as base
+import fenchel.designs.csr as csr_module
+import fenchel.designs.dense as dense_module
+from fenchel import FenchelError, as_design
+from strategies import matrices
+
+DTYPES = (np.float32, np.float64, np.int8, np.int64, np.bool_, np.float16, np.uint16)
+ORDERS = ("C", "F", "strided", "reversed", "read-only", "mapped")
+
+
+def small_matrix(dtype, n=9, d=5):
+    rng = np.random.default_rng(4)
+    X = rng.integers(-3, 4, (n, d))
+    X[[2, 4, 8]] = 0
+    X[:, 2] = 0
+    return (np.abs(X) if np.dtype(dtype).kind in "ub" else X).astype(dtype)
+
+
+def laid_out(X, order, folder):
+    if order == "C":
+        return np.ascontiguousarray(X)
+    if order == "F":
+        return np.asfortranarray(X)
+    if order == "strided":
+        wide = np.zeros((2 * X.shape[0], 3 * X.shape[1]), X.dtype)
+        wide[::2, ::3] = X
+        return wide[::2, ::3]
+    if order == "reversed":
+        return np.ascontiguousarray(X[::-1, ::-1])[::-1, ::-1]
+    if order == "read-only":
+        copy = X.copy()
+        copy.flags.writeable = False
+        return copy
+    mapped = np.memmap(folder / "X.bin", X.dtype, "w+", shape=X.shape)
+    mapped[:] = X
+    mapped.flush()
+    return np.memmap(folder / "X.bin", X.dtype, "r", shape=X.shape)
+
+
+@pytest.fixture(params=[1 << 20, 4, 1], ids=["one block", "blocks of 4", "blocks of 1"])
+def block(request, monkeypatch):
+    """Products in one block and in many."""
+    for module in (base, csr_module, dense_module):
+        monkeypatch.setattr(module, "BLOCK", request.param)
+    return request.param
+
+
+def assert_is_matrix(design, expected):
+    """Products, norms and rows agree with those of a dense float64 matrix."""
+    expected = np.asarray(expected, dtype=np.float64)
+    n, d = expected.shape
+    rng = np.random.default_rng(5)
+    assert design.shape == (n, d)
+    for w, theta in ((rng.normal(size=d), rng.normal(size=n)), (rng.normal(size=(3, d)), rng.normal(size=(n, 3)))):
+        scores, adjoint = design.scores(w), design.adjoint(theta)
+        assert scores.dtype == adjoint.dtype == np.float64
+        np.testing.assert_allclose(scores, expected @ w.T, rtol=1e-13, atol=1e-13)
+        np.testing.assert_allclose(adjoint, theta.T @ expected, rtol=1e-13, atol=1e-13)
+        assert adjoint.flags.c_contiguous
+    np.testing.assert_allclose(design.squared_row_norms, (expected**2).sum(axis=1), rtol=1e-13)
+    rows = design.rows()
+    w = rng.normal(size=d)
+    for i in range(n):
+        assert rows.row_dot(i, w) == pytest.approx(expected[i] @ w, rel=1e-13, abs=1e-13)
+        added = w.copy()
+        rows.row_add(i, np.float64(0.7), added)
+        np.testing.assert_allclose(added, w + 0.7 * expected[i], rtol=1e-13, atol=1e-13)
+        rows.row_prefetch(i)
+        rows.rows_prefetch(i)
+
+
+@pytest.mark.parametrize(("dtype", "order"), list(itertools.product(DTYPES, ORDERS)))
+def test_dense(dtype, order, block, tmp_path):
+    X = laid_out(small_matrix(dtype), order, tmp_path)
+    before, flags = X.tobytes(), str(X.flags)
+    design = as_design(X)
+    assert_is_matrix(design, np.asarray(X, dtype=np.float64))
+    assert X.tobytes() == before
+    assert str(X.flags) == flags
+    assert design.stored_entries == X.size
+    values = design.rows().values
+    assert not values.flags.writeable
+    assert type(values) is np.ndarray
+    if dtype is not np.float16:
+        assert np.shares_memory(values, X)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4", "f16", object])
+def test_dense_foreign_numbers_are_converted(dtype):
+    X = small_matrix(np.float64).astype(dtype)
+    assert_is_matrix(as_design(X), X.astype(np.float64))
+
+
+def test_dense_lists_and_matrices():
+    assert_is_matrix(as_design([[1, 2], [3, 4]]), [[1, 2], [3, 4]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PendingDeprecationWarning)
+        matrix = np.asmatrix([[1.0, 2.0], [3.0, 4.0]])
+    assert_is_matrix(as_design(matrix), [[1, 2], [3, 4]])
+    with pytest.raises(FenchelError, match="two dimensions"):
+        as_design(np.zeros(3))
+    design = as_design(np.eye(2))
+    assert as_design(design) is design
+
+
+def sparse_input(dtype, index, kind, layout):
+    container = {"array": sp.csr_array, "matrix": sp.csr_matrix}[kind]
+    X = container(small_matrix(dtype))
+    if layout == "unsorted":
+        for start, stop in itertools.pairwise(X.indptr):
+            X.indices[start:stop] = X.indices[start:stop][::-1].copy()
+            X.data[start:stop] = X.data[start:stop][::-1].copy()
+        X = container((X.data, X.indices, X.indptr), shape=X.shape)
+    elif layout == "duplicates":
+        X = container((np.repeat(X.data, 2), np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
+    elif layout == "read-only":
+        X.data.flags.writeable = False
+        X.indices.flags.writeable = X.indptr.flags.writeable = False
+    X.indices, X.indptr = X.indices.astype(index, copy=False), X.indptr.astype(index, copy=False)
+    return X
+
+
+LAYOUTS = ("plain", "unsorted", "duplicates", "read-only")
+# the full cross for float64, the other dtypes pairwise
+SPARSE = [(np.float64, *rest) for rest in itertools.product((np.int32, np.int64), ("array", "matrix"), LAYOUTS)] + [
+    (dtype, (np.int32, np.int64)[k % 2], ("array", "matrix")[k // 2 % 2], layout)
+    for k, (dtype, layout) in enumerate(itertools.product(DTYPES, LAYOUTS))
+    if dtype not in (np.float64, np.float16)
+]
+
+
+@pytest.mark.parametrize(("dtype", "index", "kind", "layout"), SPARSE)
+def test_csr(dtype, index, kind, layout, block):
+    X = sparse_input(dtype, index, kind, layout)
+    expected = X.astype(np.float64).toarray()
+    X = sparse_input(dtype, index, kind, layout)
+    arrays = (X.data, X.indices, X.indptr)
+    before, known = [a.tobytes() for a in arrays], dict(vars(X))
+    design = as_design(X)
+    assert_is_matrix(design, expected)
+    assert [a.tobytes() for a in arrays] == before
+    # nothing cached on the user's matrix, such as has_sorted_indices
+    assert set(vars(X)) == set(known)
+    assert all(value is known[name] for name, value in vars(X).items())
+    rows = design.rows()
+    for view, array in zip(rows, arrays, strict=True):
+        assert np.shares_memory(view, array)
+        assert not view.flags.writeable
+    assert rows.indices.dtype == rows.indptr.dtype == np.dtype(f"u{np.dtype(index).itemsize}")
+    assert design.stored_entries == X.nnz
+
+
+@pytest.mark.parametrize("sparse_format", ["csc", "coo", "lil", "dok", "bsr", "dia"])
+@pytest.mark.parametrize("kind", ["array", "matrix"])
+def test_other_sparse_formats(sparse_format, kind, block):
+    X = getattr(sp, f"{sparse_format}_{kind}")(small_matrix(np.float64))
+    expected = X.toarray()
+    assert_is_matrix(as_design(X), expected)
+    np.testing.assert_array_equal(X.toarray(), expected)
+
+
+def test_coo_duplicates_are_summed():
+    X = sp.coo_array(([1.0, 2.0, 4.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    assert_is_matrix(as_design(X), [[0, 3], [4, 0]])
+    assert X.nnz == 3
+
+
+def test_mapped_csr(tmp_path):
+    X = sp.csr_array(small_matrix(np.float32))
+    for name in ("data", "indices", "indptr"):
+        np.save(tmp_path / f"{name}.npy", getattr(X, name))
+    parts = [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")]
+    design = as_design(sp.csr_array(tuple(parts), shape=X.shape))
+    assert_is_matrix(design, X.toarray())
+    assert np.shares_memory(design.rows().data, parts[0])
+
+
+def test_empty_rows_before_a_row_longer_than_a_block(monkeypatch):
+    monkeypatch.setattr(csr_module, "BLOCK", 2)
+    X = np.zeros((4, 6), dtype=np.float32)
+    X[2] = 1.0
+    assert_is_matrix(as_design(sp.csr_array(X)), X)
+
+
+def test_spare_capacity_behind_the_entries():
+    X = sp.csr_array((np.arange(6.0), np.array([0, 1, 2, 0, 9, 9]), np.array([0, 2, 4])), shape=(2, 3))
+    assert_is_matrix(as_design(X), [[0, 1, 0], [3, 0, 2]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_no_rows_entries_at_all(dtype, block):
+    assert_is_matrix(as_design(sp.csr_array((3, 4), dtype=dtype)), np.zeros((3, 4)))
+
+
+@given(matrices())
+def test_sparse_and_dense_agree(X):
+    assert_is_matrix(as_design(X), X)
+    assert_is_matrix(as_design(sp.csr_array(X)), X)
+    assert_is_matrix(as_design(sp.csc_array(X)), X)
+
+
+@pytest.mark.parametrize(
+    ("part", "position", "value"),
+    [("indices", 1, 5), ("indices", 0, -1), ("indptr", 1, 99), ("indptr", 1, -2), ("indptr", 0, 1), ("indptr", -1, 99)],
+)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_broken_csr_is_refused(part, position, value, index):
+    X = sp.csr_array(np.ones((3, 5)))
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    getattr(X, part)[position] = value
+    with pytest.raises(FenchelError, match="X is a broken sparse matrix"):
+        as_design(X)
+
+
+@pytest.mark.parametrize(
+    ("part", "position", "value"), [("indices", 0, -(10**6)), ("indptr", 1, 99)]
+)
+def test_broken_csc_is_refused(part, position, value):
+    """In a process of its own: SciPy's conversion to rows writes to foreign memory if it is not checked before."""
+    code = f"""
+import numpy as np, scipy.sparse as sp
+from fenchel import FenchelError, as_design
+X = sp.csc_array(np.ones((5, 3)))
+X.{part}[{position}] = {value}
+try:
+    as_design(X)
+except FenchelError as error:
+    print("refused:", error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("refused: X is a broken sparse matrix"), (done.returncode, done.stderr[-500:])

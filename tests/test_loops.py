@@ -1,0 +1,278 @@
+"""Compiled loops and their cache: kept on disk for the package, never for a user's loss, and it can't break a fit."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fenchel
+from catalog import CASES
+from fenchel import solve
+
+PACKAGE = Path(fenchel.__file__).resolve().parent
+
+USER_LOSS = """
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+import numpy as np
+from fenchel.losses import Loss
+
+A = {factor}
+
+class ScaledKernel(NamedTuple):
+    factor: float
+    def dual_step(self, label, alpha, score, curvature):
+        return alpha - (alpha / self.factor + score - label) / (1.0 / self.factor + curvature)
+    def slack(self, label, alpha, score):
+        return 0.0
+
+@dataclass(frozen=True)
+class Scaled(Loss):
+    '''A/2 (s - y)^2'''
+    name: ClassVar[str] = "scaled"
+    task: ClassVar[str] = "regression"
+    smooth: ClassVar[bool] = True
+    def value(self, s, y): return A / 2 * (s - y) ** 2
+    def derivative(self, s, y): return A * (s - y)
+    def conjugate(self, u, y): return u ** 2 / (2 * A) + u * y
+    def domain(self, y): return np.full_like(y, -np.inf), np.full_like(y, np.inf)
+    def dual_step(self, y, alpha, s, q): return alpha - (alpha / A + s - y) / (1 / A + q)
+    def sublevel(self, level, y): return y - np.sqrt(2 * level / A), y + np.sqrt(2 * level / A)
+    def best_intercept(self, s, y, c): return float(c @ (y - s) / c.sum())
+    def kernel(self): return ScaledKernel(A)
+"""
+
+PRELUDE = """
+import json, sys
+import numpy as np
+from fenchel import MeanRisk, Problem, solve
+from fenchel.loops.dual_coordinate import visit, shuffle
+X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
+def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), tol=1e-10).certificate.primal
+def counts():
+    s = visit._inside.stats
+    return sum(s.cache_hits.values()), sum(s.cache_misses.values())
+"""
+
+
+def run(code, cache, *, path=(), package=PACKAGE.parent, flags=(), **environment):
+    """Run code in a new process; what it prints as JSON, and its error output."""
+    settings = {**os.environ, "FENCHEL_CACHE_DIR": str(cache), **environment}
+    settings["PYTHONPATH"] = os.pathsep.join([str(package), *map(str, path)])
+    done = subprocess.run(
+        [sys.executable, *flags, "-c", PRELUDE + textwrap.dedent(code)],
+        env=settings, capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return json.loads(done.stdout.strip().splitlines()[-1]), done.stderr
+
+
+def cache_files(cache):
+    return {str(p.relative_to(cache)): p.stat().st_mtime_ns for p in cache.rglob("*.nb*")}
+
+
+def copied_package(folder):
+    shutil.copytree(PACKAGE, folder / "fenchel", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def test_second_process_compiles_nothing(tmp_path):
+    code = "p = fit('hinge'); print(json.dumps([p, counts()]))"
+    (first, (hits, misses)), _ = run(code, tmp_path)
+    assert (hits, misses) == (0, 1)
+    files = cache_files(tmp_path)
+    assert files
+    (second, (hits, misses)), errors = run(code, tmp_path)
+    assert (hits, misses) == (1, 0)
+    assert second == first
+    assert cache_files(tmp_path) == files
+    assert errors == ""
+    # another loss is one more entry, the old one stays
+    run("print(json.dumps(fit('squared')))", tmp_path)
+    assert set(files) < set(cache_files(tmp_path))
+
+
+def test_edited_package_uses_a_new_folder(tmp_path):
+    package, cache = copied_package(tmp_path / "copy"), tmp_path / "cache"
+    code = "print(json.dumps(fit('squared')))"
+    before, _ = run(code, cache, package=package)
+    folders = {p.name for p in cache.iterdir()}
+    source = package / "fenchel" / "losses" / "squared.py"
+    # twice the loss everywhere: value, conjugate and both steps
+    text = source.read_text()
+    text = text.replace("return 0.5 * (score - label) ** 2", "return 1.0 * (score - label) ** 2")
+    text = text.replace("return score - label", "return 2.0 * (score - label)")
+    text = text.replace("return SquaredKernel(1.0)", "return SquaredKernel(0.5)")
+    text = text.replace("return 0.5 * slope**2 + slope * label", "return 0.25 * slope**2 + slope * label")
+    source.write_text(text)
+    after, _ = run(code, cache, package=package)
+    assert after > before * 1.05
+    assert len({p.name for p in cache.iterdir()} - folders) == 1
+
+
+def test_renamed_class_in_the_package_breaks_nothing(tmp_path):
+    package, cache = copied_package(tmp_path / "copy"), tmp_path / "cache"
+    code = "print(json.dumps([fit('hinge'), fit('squared')]))"
+    before, _ = run(code, cache, package=package)
+    source = package / "fenchel" / "losses" / "squared.py"
+    source.write_text(source.read_text().replace("SquaredKernel", "RenamedKernel"))
+    after, _ = run(code, cache, package=package, flags=("-W", "error"))
+    assert after == before
+
+
+def test_a_users_loss_trains_and_is_never_stored(tmp_path):
+    cache, home = tmp_path / "cache", tmp_path / "home"
+    home.mkdir()
+    module = home / "user_loss.py"
+    module.write_text(USER_LOSS.format(factor="1.0"))
+    code = "from user_loss import Scaled; print(json.dumps([fit(Scaled()), fit('squared')]))"
+    (one, squared), _ = run(code, cache, path=[home])
+    assert one == pytest.approx(squared, rel=1e-9)
+    assert not [file for file in cache.rglob("*") if file.is_file() and b"user_loss" in file.read_bytes()]
+    files = cache_files(cache)
+    # edited: the new code runs
+    module.write_text(USER_LOSS.format(factor="3.0"))
+    (three, again), _ = run(code, cache, path=[home])
+    assert again == squared
+    assert three > squared * 1.05
+    # the optimum of 3/2 r^2 at lam is 3 times that of r^2/2 at lam/3
+    third = "solve(Problem(X, MeanRisk('squared', y), 0.1 / 3), tol=1e-10).certificate.primal"
+    expected, _ = run(f"print(json.dumps(3 * {third}))", cache)
+    assert three == pytest.approx(expected, rel=1e-9)
+    # removed: built-in losses still work
+    module.unlink()
+    still, errors = run("print(json.dumps(fit('squared')))", cache, flags=("-W", "error"))
+    assert still == squared
+    assert errors == ""
+    assert cache_files(cache) == files
+
+
+def test_a_loss_in_main_adds_no_cache_file(tmp_path):
+    code = USER_LOSS.format(factor="2.0") + "\nprint(json.dumps(fit(Scaled())))"
+    first, _ = run(code, tmp_path)
+    files = cache_files(tmp_path)
+    second, _ = run(code, tmp_path)
+    assert second == first
+    assert cache_files(tmp_path) == files
+    assert not [name for name in files if "visit" in name]
+
+
+def test_unwritable_folder_gives_one_warning_and_works(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("not a folder")
+    code = "print(json.dumps([fit('hinge'), fit('squared'), fit('logistic')]))"
+    results, errors = run(code, file / "below", flags=("-W", "always"))
+    assert errors.count("CacheWarning") == 1
+    assert "FENCHEL_CACHE_DIR" in errors
+    expected, _ = run(code, tmp_path / "good")
+    assert results == expected
+
+
+@pytest.fixture(scope="module")
+def hinge_cache(tmp_path_factory):
+    """A cache folder with the hinge loss in it, and the result that belongs to it."""
+    folder = tmp_path_factory.mktemp("cache")
+    result, _ = run("print(json.dumps(fit('hinge')))", folder)
+    return folder, result
+
+
+@pytest.mark.parametrize(("pattern", "damage"), [("*.nbi", b"garbage"), ("*.nbi", None), ("*.nbc", b"")])
+def test_damaged_cache_works(tmp_path, hinge_cache, pattern, damage):
+    original, expected = hinge_cache
+    cache = tmp_path / "cache"
+    shutil.copytree(original, cache)
+    files = list(cache.rglob(pattern))
+    assert files
+    for file in files:
+        file.write_bytes(file.read_bytes()[:-20] if damage is None else damage)
+    found, errors = run("print(json.dumps(fit('hinge')))", cache, flags=("-W", "always"))
+    assert found == expected
+    assert errors.count("CacheWarning") <= 1
+
+
+def test_long_compilation_is_announced_once(tmp_path):
+    code = """
+    import logging
+    import fenchel.loops.kernel as kernel
+    kernel._PATIENCE_SECONDS = {seconds}
+    print(json.dumps([fit('hinge'), fit('squared')]))
+    """
+    _, errors = run(code.format(seconds=0.01), tmp_path)
+    assert errors.count("compiling loops") == 1
+    _, errors = run(code.format(seconds=0.01), tmp_path)
+    assert errors == ""
+
+
+def test_quick_compilation_is_not_announced(tmp_path):
+    code = "import fenchel.loops.kernel as kernel; kernel._PATIENCE_SECONDS = 60.0; print(json.dumps(fit('hinge')))"
+    _, errors = run(code, tmp_path)
+    assert errors == ""
+
+
+def test_old_folders_are_removed(tmp_path):
+    for name, age_days in (("old", 40), ("young", 3)):
+        (tmp_path / name).mkdir()
+        mark = tmp_path / name / "used"
+        mark.touch()
+        when = mark.stat().st_mtime - age_days * 86400
+        os.utime(mark, (when, when))
+    (tmp_path / "foreign").mkdir()
+    run("from fenchel.loops.kernel import cache_folder; print(json.dumps(cache_folder()))", tmp_path)
+    assert not (tmp_path / "old").exists()
+    assert (tmp_path / "young").exists()
+    assert (tmp_path / "foreign").exists()
+
+
+JIT_OFF = """
+sys.path.insert(0, {tests!r})
+from catalog import CASES
+results = []
+for case in CASES:
+    if case.outputs is None:
+        s = solve(case.problem(), max_iter=4, tol=0.0)
+        results.append([list(s.model.weights), float(s.model.intercept), list(s.witness.theta), s.passes])
+print(json.dumps(results))
+"""
+
+
+def test_the_core_works_without_the_compiler(tmp_path):
+    code = JIT_OFF.format(tests=str(Path(__file__).parent))
+    plain, errors = run(code, tmp_path, NUMBA_DISABLE_JIT="1", flags=("-W", "error"))
+    assert errors == ""
+    assert not cache_files(tmp_path)
+    cases = [case for case in CASES if case.outputs is None]
+    assert len(plain) == len(cases)
+    for case, (weights, intercept, theta, passes) in zip(cases, plain, strict=True):
+        solution = solve(case.problem(), max_iter=4, tol=0.0)
+        assert passes == pytest.approx(solution.passes)
+        np.testing.assert_allclose(weights, solution.model.weights, rtol=1e-9, atol=1e-11, err_msg=str(case))
+        np.testing.assert_allclose(theta, solution.witness.theta, rtol=1e-9, atol=1e-11, err_msg=str(case))
+        assert intercept == pytest.approx(solution.model.intercept, rel=1e-9, abs=1e-10)
+
+
+def test_two_threads_give_what_one_gives():
+    problems = [case.problem() for case in CASES if case.intercept]
+    alone = [solve(problem, tol=1e-8) for problem in problems]
+    with ThreadPoolExecutor(2) as pool:
+        together = list(pool.map(lambda problem: solve(problem, tol=1e-8), problems * 2))
+    for k, solution in enumerate(together):
+        np.testing.assert_array_equal(solution.model.weights, alone[k % len(alone)].model.weights)
+        np.testing.assert_array_equal(solution.witness.theta, alone[k % len(alone)].witness.theta)
+
+
+def test_threads_may_compile_at_once(tmp_path):
+    code = """
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(fit, ['hinge', 'squared', 'hinge', 'squared']))
+    print(json.dumps([together, [fit('hinge'), fit('squared')] * 2]))
+    """
+    (together, alone), _ = run(code, tmp_path, flags=("-W", "error"))
+    assert together == alone
