@@ -88,17 +88,22 @@ def dual_step(loss_name, y, alpha, score, curvature, low, high):
 
 
 def coordinate_pass(X, y, loss, c, lam, gain, order, alpha, w, b):
-    """Algorithm 1 of Zhang (2002), one pass in this order, with the vectorized ``loss.dual_step`` for the step (*)."""
-    alpha, w = alpha.copy(), w.copy()
+    """Algorithm 1 of Zhang (2002), one pass in this order, with the vectorized ``loss.dual_step`` for the step (*).
+
+    Also returns the examples' shares in the duality gap as they were met.
+    """
+    alpha, w, gap = alpha.copy(), w.copy(), 0.0
     for i in order:
         score = math.fsum(X[i] * w) + b
+        value = float(FORMULAS[loss.name](np.float64(score), y[i]))
+        gap += c[i] * (value + float(loss.conjugate(np.float64(-alpha[i]), np.float64(y[i]))) + alpha[i] * score)
         curvature = c[i] * (math.fsum(X[i] * X[i]) + gain) / lam
         new = float(loss.dual_step(*(np.float64(number) for number in (y[i], alpha[i], score, curvature))))
         step = c[i] * (new - alpha[i]) / lam
         w += step * X[i]
         b += gain * step
         alpha[i] = new
-    return alpha, w, b
+    return alpha, w, b, gap
 
 
 def shuffled(order, state):

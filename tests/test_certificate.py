@@ -182,7 +182,7 @@ class OpaqueRisk:
     def __init__(self, risk):
         self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
         self.value, self.subgradient, self.best_intercept = risk.value, risk.subgradient, risk.best_intercept
-        self.intercept_bound = risk.intercept_bound
+        self.intercept_bound, self.value_at_zero = risk.intercept_bound, risk.value_at_zero
 
 
 @pytest.mark.parametrize("intercept", [False, True])

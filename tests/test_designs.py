@@ -224,9 +224,7 @@ def test_broken_csr_is_refused(part, position, value, index):
         as_design(X)
 
 
-@pytest.mark.parametrize(
-    ("part", "position", "value"), [("indices", 0, -(10**6)), ("indptr", 1, 99)]
-)
+@pytest.mark.parametrize(("part", "position", "value"), [("indices", 0, -(10**6)), ("indptr", 1, 99)])
 def test_broken_csc_is_refused(part, position, value):
     """In a process of its own: SciPy's conversion to rows writes to foreign memory if it is not checked before."""
     code = f"""

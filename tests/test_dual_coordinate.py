@@ -1,6 +1,5 @@
 """Dual coordinate descent: reaches its tolerance on every problem, agrees with other solvers and its slow twin."""
 
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -10,7 +9,7 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from catalog import CASES, LOSS_OBJECTS, PLAIN_CASES, Case, loss_id
 from fenchel import DualCoordinate, MeanRisk, Model, Problem, Status, as_design, solve
-from fenchel.loops.dual_coordinate import shuffle, visit
+from fenchel.loops.dual_coordinate import ALPHA, shuffle, squared_norms, visit
 from fenchel.losses import LOSSES
 from fenchel.solvers.base import Start
 from strategies import problem_data
@@ -117,7 +116,8 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
     projection = X @ mean if constant else np.zeros(0)
     centred, scale = X - mean, c / case.lam
     curvature, spread = scale * ((centred**2).sum(axis=1) + gain), mean @ mean + gain
-    alpha, u, free = np.zeros(len(y)), np.zeros(4), np.zeros(3)
+    book = np.column_stack([y, np.zeros(len(y)), curvature, scale])
+    alpha, u, free = book[:, ALPHA], np.zeros(4), np.zeros(3)
     slow_alpha, slow_w, slow_b = alpha.copy(), u.copy(), 0.0
     order, state = np.arange(len(y), dtype=np.uint32), 88172645463325252
     random = np.array([state], dtype=np.uint64)
@@ -126,11 +126,12 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
         shuffle(order, len(order), random)
         np.testing.assert_array_equal(order, expected)
         assert int(random[0]) == state
-        slow_alpha, slow_w, slow_b = slow.coordinate_pass(
+        slow_alpha, slow_w, slow_b, slow_gap = slow.coordinate_pass(
             centred, y, loss, c, case.lam, gain, expected, slow_alpha, slow_w, slow_b
         )
-        arguments = (design.rows(), loss.kernel(), y, alpha, curvature, scale, u, free, projection, spread, order)
-        kept, worst, changed = visit(*arguments, 0, len(order), 0, np.inf)
+        arguments = (design.rows(), loss.kernel(), book, u, free, projection, spread, order)
+        kept, worst, changed, gap = visit(*arguments, 0, len(order), 0, np.inf)
+        assert case.lam * gap == pytest.approx(slow_gap, rel=1e-9, abs=1e-13)
         np.testing.assert_allclose(alpha, slow_alpha, rtol=1e-11, atol=1e-13)
         np.testing.assert_allclose(u - free[0] * mean, slow_w, rtol=1e-11, atol=1e-13)
         assert free[2] + gain * free[0] == pytest.approx(slow_b, rel=1e-11, abs=1e-13)
@@ -138,6 +139,17 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
         assert worst >= 0
         assert 0 <= changed <= kept
     np.testing.assert_allclose(u, X.T @ (c * alpha) / case.lam, rtol=1e-10, atol=1e-12)
+
+
+def test_squared_norms_ask_for_care_where_columns_do_not_rise():
+    norms = np.empty(3)
+    assert squared_norms(as_design(np.array([[1.0, 2.0], [0.0, 0.0], [3.0, 4.0]])).rows(), norms) == 0
+    np.testing.assert_array_equal(norms, [5.0, 0.0, 25.0])
+    repeated = sp.csr_array(
+        (np.array([1.0, 2.0, 3.0, 4.0]), np.array([1, 1, 1, 0]), np.array([0, 1, 2, 4])), shape=(3, 2)
+    )
+    assert squared_norms(as_design(repeated).rows(), norms) == 1
+    np.testing.assert_array_equal(norms, [1.0, 4.0, -1.0])
 
 
 def test_shuffle_permutes_the_front_only():
@@ -151,9 +163,10 @@ def test_examples_that_rest_are_set_aside_but_not_lost():
     X, y = np.array([[3.0], [0.1], [4.0], [0.2]]), np.ones(4)
     order = np.arange(4, dtype=np.uint32)
     (loss,) = [loss for loss in LOSS_OBJECTS if loss.name == "hinge"]
-    arguments = (as_design(X).rows(), loss.kernel(), y, np.zeros(4), np.ones(4), np.ones(4) * 1e-9)
+    book = np.column_stack([y, np.zeros(4), np.ones(4), np.full(4, 1e-9)])
+    arguments = (as_design(X).rows(), loss.kernel(), book)
     # margins 3, 0.1, 4, 0.2: the first and third rest by more than 1
-    kept, worst, changed = visit(*arguments, np.array([1.0]), np.zeros(3), np.zeros(0), 0.0, order, 0, 4, 0, 1.0)
+    kept, worst, changed, _ = visit(*arguments, np.array([1.0]), np.zeros(3), np.zeros(0), 0.0, order, 0, 4, 0, 1.0)
     assert kept == 2
     assert set(order[:2]) == {1, 3}
     assert sorted(order) == [0, 1, 2, 3]
@@ -175,9 +188,7 @@ def test_deterministic_for_a_seed_and_right_for_each(case):
 @plain_cases
 def test_shrinking_changes_nothing_but_the_time(case):
     problem = case.problem()
-    with_it, without = (
-        solve(problem, DualCoordinate(shrinking=on), tol=1e-10, max_iter=20000) for on in (True, False)
-    )
+    with_it, without = (solve(problem, DualCoordinate(shrinking=on), tol=1e-10, max_iter=20000) for on in (True, False))
     assert with_it.converged
     assert without.converged
     assert_same_optimum(with_it, without)

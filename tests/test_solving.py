@@ -179,6 +179,9 @@ class Scripted:
         state["turn"] += 1
         return 2.0
 
+    def expected_gap(self, state):
+        return float("nan")
+
     def propose(self, state):
         w, theta = self.script[state["turn"]]
         problem = state["problem"]

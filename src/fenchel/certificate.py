@@ -29,6 +29,8 @@ from fenchel.problem import Model, Problem, Witness
 _EPS = float(np.finfo(np.float64).eps)
 #: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
 _ROUNDINGS = 8.0
+#: relative gaps above this are so far from rounding that its size need not be known well
+_NEAR_FLOOR = 1e-8
 #: a dual variable beyond this proves nothing: its square overflows
 _HUGE = 1e150
 
@@ -103,10 +105,14 @@ class Verdict(NamedTuple):
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
     with np.errstate(over="ignore", invalid="ignore"):
-        primal, primal_noise, model = _primal(problem, model)
+        primal, model, scores = _primal(problem, model)
         dual, dual_noise, witness, recomputed = _dual(problem, witness, primal)
-    # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
-    floor = _ROUNDINGS * _EPS * (primal_noise + dual_noise + _EPS * problem.risk.value(np.zeros(problem.theta_shape)))
+        # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
+        noise = abs(primal) + dual_noise + _EPS * problem.risk.value_at_zero
+        if primal - dual <= _NEAR_FLOOR * noise:
+            # rounding of a score moves the risk by its slope there
+            noise += float(np.sum(np.abs(problem.risk.subgradient(scores) * scores)))
+    floor = _ROUNDINGS * _EPS * noise
     return Verdict(Certificate(primal, dual, floor, recomputed), model, witness)
 
 
@@ -141,8 +147,8 @@ def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
     return scores
 
 
-def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
-    """P(w, b), the magnitudes that enter it, and the model with its intercept."""
+def _primal(problem: Problem, model: Model) -> tuple[float, Model, NDArray[np.float64]]:
+    """P(w, b), the model with its intercept, and its scores."""
     weights = np.asarray(model.weights, dtype=np.float64)
     scores = scores_of(problem, weights)
     intercept = model.intercept
@@ -155,10 +161,7 @@ def _primal(problem: Problem, model: Model) -> tuple[float, float, Model]:
     risk = problem.risk.value(scores)
     if not math.isfinite(penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
-    # rounding of a score moves the risk by its slope there
-    slopes = problem.risk.subgradient(scores)
-    noise = penalty + risk + float(np.sum(np.abs(slopes) * np.abs(scores)))
-    return penalty + risk, noise, Model(weights, intercept)
+    return penalty + risk, Model(weights, intercept), scores
 
 
 def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[float, float, Witness, bool]:
@@ -169,10 +172,10 @@ def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[float, flo
     closed_form = hasattr(problem.risk, "conjugate")
     dual, noise, theta = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
     if closed_form:
-        zero = np.zeros(problem.theta_shape)
-        at_zero = -problem.risk.conjugate(zero)
+        # sup over s of -R(s) is minus the smallest value of each loss
+        at_zero = -problem.risk.conjugate_at_zero
         if not dual >= at_zero:
-            return at_zero, abs(at_zero), Witness(zero), True
+            return at_zero, abs(at_zero), Witness(np.zeros(problem.theta_shape)), True
     return dual, noise, Witness(theta, witness.conjugate_bound), closed_form
 
 
@@ -186,7 +189,7 @@ def _lower_bound(
     if not _usable(theta):
         return -np.inf, 0.0, theta
     if closed_form:
-        conjugate = problem.risk.conjugate(theta)
+        conjugate = problem.risk.conjugate(theta, feasible=True)
     else:
         conjugate = np.inf if bound is None else bound
         if problem.intercept:

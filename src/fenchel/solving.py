@@ -21,8 +21,12 @@ from fenchel.solution import Solution, Status, TracePoint
 from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Warm
 
-#: data passes between certificates grow by this factor, so that certifying stays a fixed share of the work
-_GROWTH = 1.4
+#: data passes between certificates grow by this factor: certifying is a fixed share of the work
+_GROWTH = 2.5
+#: the same for a solver that can't tell what gap it expects
+_BLIND_GROWTH = 1.5
+#: a solver that expects to be done is judged, but not again before it made so many times the passes
+_RETRY = 1.2
 
 
 @dataclass(frozen=True)
@@ -123,13 +127,13 @@ class _Run:
 
     def _loop(self, state: Any) -> Status:
         """Step until the next certificate is due, certify, and see."""
-        due = min(1.0, self.max_iter)
+        first, due = 0.0, min(1.0, self.max_iter)
         while True:
             used = self.solver.step(state, self._hint()) if self.passes < self.max_iter else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._out_of(used)
-            if status is None and self.passes < due:
+            if status is None and self.passes < due and not (self.passes >= first and self._expects_to_be_done(state)):
                 continue
             self._certify(state)
             assert self.best is not None
@@ -139,7 +143,9 @@ class _Run:
                 return Status.CALLBACK
             if status is not None:
                 return status
-            due = min(max(self.passes * _GROWTH, self.passes + 1.0), self.max_iter)
+            first = max(self.passes * _RETRY, self.passes + 1.0)
+            growth = _BLIND_GROWTH if math.isnan(self.solver.expected_gap(state)) else _GROWTH
+            due = min(max(self.passes * growth, self.passes + 1.0), self.max_iter)
 
     def _enough(self) -> bool:
         """Whether the certificate proves tol.  tol = 0 asks for one round more once the gap is at the floor.
@@ -151,6 +157,9 @@ class _Run:
             return self.best.certificate.meets(self.tol)
         self.rounds_at_floor += 1
         return self.rounds_at_floor > 1
+
+    def _expects_to_be_done(self, state: Any) -> bool:
+        return self.solver.expected_gap(state) <= self._hint().target_gap
 
     def _hint(self) -> Hint:
         certificate = None if self.best is None else self.best.certificate

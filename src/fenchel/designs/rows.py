@@ -1,7 +1,8 @@
 """Rows of a design as compiled loops see them.
 
 Each storage is a NamedTuple of read-only arrays with three methods in plain Python, which ``fenchel.loops``
-compiles: ``row_dot``, ``row_add`` and ``row_prefetch``.  One loop then serves every storage at full speed.
+compiles: ``row_dot``, ``row_add`` and ``row_prefetch``.  One loop then serves every storage at full speed.  A storage
+with ``reorders_sums`` lets the compiler reorder sums over a row to vectorize them: dense rows gain, sparse ones lose.
 
 Indices are unsigned: numba adds wrap-around code to the inner loop for signed ones.  Unsigned indices read
 foreign memory if they are out of range, so a design checks the range once before it hands out rows.
@@ -22,7 +23,7 @@ _REACH = np.uint64(128)
 
 
 def prefetch(array: NDArray, position: Any) -> None:
-    """Ask the processor to load an entry soon.  Does nothing in plain Python; loops compile it to one instruction."""
+    """Ask the processor to load ``array[position]`` soon.  Plain Python does nothing; loops compile one instruction."""
 
 
 class CSRRows(NamedTuple):
@@ -44,6 +45,18 @@ class CSRRows(NamedTuple):
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             w[self.indices[k]] += scale * self.data[k]
 
+    def row_square(self, i: Any) -> float:
+        """|x_i|^2, or -1 if the columns of the row do not rise, so that entries may have to be added first."""
+        total, last = 0.0, np.uint64(0)
+        for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
+            column = np.uint64(self.indices[k]) + _ONE
+            if column <= last:
+                return -1.0
+            last = column
+            value = np.float64(self.data[k])
+            total += value * value
+        return total
+
     def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""
         start = np.uint64(self.indptr[i])
@@ -63,6 +76,11 @@ class DenseRows(NamedTuple):
 
     values: NDArray
 
+    @staticmethod
+    def reorders_sums() -> bool:
+        """Whether the compiler may reorder sums over a row."""
+        return True
+
     def row_dot(self, i: Any, w: NDArray) -> float:
         """x_i . w"""
         total = 0.0
@@ -74,6 +92,14 @@ class DenseRows(NamedTuple):
         """w += scale x_i"""
         for j in range(np.uint64(self.values.shape[1])):
             w[j] += scale * self.values[np.uint64(i), j]
+
+    def row_square(self, i: Any) -> float:
+        """|x_i|^2"""
+        total = 0.0
+        for j in range(np.uint64(self.values.shape[1])):
+            value = np.float64(self.values[np.uint64(i), j])
+            total += value * value
+        return total
 
     def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""

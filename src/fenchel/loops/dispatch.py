@@ -7,6 +7,7 @@ chosen depends on the tuple's class alone, so it can be cached on disk, unlike c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,74 +17,80 @@ from numba.extending import intrinsic, overload
 
 from fenchel.designs.rows import prefetch
 
-#: sums over a row may be reordered, so that they vectorize; nothing else is relaxed
-_ROW_OPTIONS = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
-_LOSS_OPTIONS = {"error_model": "numpy"}
+#: rows whose sums may be reordered, so that they vectorize; nothing else is relaxed
+_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+_IN_ORDER = {"error_model": "numpy"}
 
 
-def _method(name: str, owner: Any) -> Callable[..., Any] | None:
-    """The method of a NamedTuple, from the Python class that its numba type remembers."""
-    return getattr(getattr(owner, "instance_class", None), name, None)
+def _unknown(loss: Any, label: float, alpha: float, score: float) -> float:
+    return math.nan
 
 
+#: what to compile for a tuple without the method: a loss that can't tell its excess is certified on schedule only
+_DEFAULTS = {"excess": _unknown}
+
+
+def _dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell numba to replace a generic function by the method of the same name of its first argument."""
+    for reorder, options in ((True, _REORDERED), (False, _IN_ORDER)):
+
+        def choose(owner: Any, *arguments: Any, reorder: bool = reorder) -> Callable[..., Any] | None:
+            cls = getattr(owner, "instance_class", None)
+            reorders = getattr(cls, "reorders_sums", lambda: False)()
+            if cls is None or reorders != reorder:
+                return None
+            return getattr(cls, generic.__name__, _DEFAULTS.get(generic.__name__))
+
+        overload(generic, strict=False, jit_options=options)(choose)
+    return generic
+
+
+@_dispatch
 def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
     """The new dual variable of one example, see ``Loss.dual_step``."""
     return loss.dual_step(label, alpha, score, curvature)
 
 
-@overload(dual_step, strict=False, jit_options=_LOSS_OPTIONS)
-def _dual_step(loss: Any, label: Any, alpha: Any, score: Any, curvature: Any) -> Any:
-    return _method("dual_step", loss)
-
-
+@_dispatch
 def slack(loss: Any, label: float, alpha: float, score: float) -> float:
     """How firmly a dual variable rests on a bound, see ``LossKernel.slack``."""
     return loss.slack(label, alpha, score)
 
 
-@overload(slack, strict=False, jit_options=_LOSS_OPTIONS)
-def _slack(loss: Any, label: Any, alpha: Any, score: Any) -> Any:
-    return _method("slack", loss)
+@_dispatch
+def excess(loss: Any, label: float, alpha: float, score: float) -> float:
+    """What an example adds to the duality gap, see ``LossKernel.excess``."""
+    return loss.excess(label, alpha, score) if hasattr(loss, "excess") else math.nan
 
 
+@_dispatch
 def row_dot(rows: Any, i: Any, w: Any) -> float:
     """x_i . w"""
     return rows.row_dot(i, w)
 
 
-@overload(row_dot, strict=False, jit_options=_ROW_OPTIONS)
-def _row_dot(rows: Any, i: Any, w: Any) -> Any:
-    return _method("row_dot", rows)
+@_dispatch
+def row_square(rows: Any, i: Any) -> float:
+    """|x_i|^2, or a negative number for a row that needs care."""
+    return rows.row_square(i)
 
 
+@_dispatch
 def row_add(rows: Any, i: Any, scale: float, w: Any) -> None:
     """w += scale x_i"""
     rows.row_add(i, scale, w)
 
 
-@overload(row_add, strict=False, jit_options=_ROW_OPTIONS)
-def _row_add(rows: Any, i: Any, scale: Any, w: Any) -> Any:
-    return _method("row_add", rows)
-
-
+@_dispatch
 def row_prefetch(rows: Any, i: Any) -> None:
     """Start to load row i."""
     rows.row_prefetch(i)
 
 
-@overload(row_prefetch, strict=False, jit_options=_ROW_OPTIONS)
-def _row_prefetch(rows: Any, i: Any) -> Any:
-    return _method("row_prefetch", rows)
-
-
+@_dispatch
 def rows_prefetch(rows: Any, i: Any) -> None:
     """Start to load where row i begins."""
     rows.rows_prefetch(i)
-
-
-@overload(rows_prefetch, strict=False, jit_options=_ROW_OPTIONS)
-def _rows_prefetch(rows: Any, i: Any) -> Any:
-    return _method("rows_prefetch", rows)
 
 
 @intrinsic
@@ -94,7 +101,8 @@ def _prefetch_entry(typing_context: Any, array: Any, position: Any) -> Any:
         array_type = signature.args[0]
         view = context.make_array(array_type)(context, builder, arguments[0])
         position = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        pointer = cgutils.get_item_pointer(context, builder, array_type, view, [position], wraparound=False)
+        corner = [position, *[context.get_constant(types.intp, 0)] * (array_type.ndim - 1)]
+        pointer = cgutils.get_item_pointer(context, builder, array_type, view, corner, wraparound=False)
         byte_pointer = ir.IntType(8).as_pointer()
         i32 = ir.IntType(32)
         declaration = builder.module.declare_intrinsic(

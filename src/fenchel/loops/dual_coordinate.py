@@ -9,17 +9,20 @@ With a free intercept the rows are centred on the way, :math:`x_i - m`, at the c
 
 .. math:: (x_i - m)\cdot(u - S m) + s + B^2 S = x_i\cdot u - S p_i - m\cdot u + (M + B^2) S + s
 
-=================  ==================  ===============================================================
-symbol             argument            meaning
-=================  ==================  ===============================================================
-:math:`\alpha`     ``alpha``           dual variables; :math:`\theta_i = c_i \alpha_i`
-u                  ``u``               :math:`X^T\theta/\lambda`
-:math:`q_i`        ``curvature``       :math:`c_1` of (14), for the centred row and the constant feature
-:math:`c_i/λ`      ``scale``           what one unit of alpha adds to u, as a multiple of x_i
-S, m·u, s          ``free``            the three numbers of a free intercept that change
-:math:`p_i`        ``projection``      :math:`m\cdot x_i`; empty without an intercept
-:math:`M + B^2`    ``spread``          :math:`\|m\|^2` plus the square of the constant feature
-=================  ==================  ===============================================================
+=================  ===================  ==============================================================
+symbol             argument             meaning
+=================  ===================  ==============================================================
+:math:`y_i`        ``book[i, LABEL]``   label
+:math:`\alpha_i`   ``book[i, ALPHA]``   dual variable; :math:`\theta_i = c_i \alpha_i`
+:math:`q_i`        ``book[i, CURVE]``   :math:`c_1` of (14), for the centred row and the constant feature
+:math:`c_i/λ`      ``book[i, SCALE]``   what one unit of alpha adds to u, as a multiple of x_i
+u                  ``u``                :math:`X^T\theta/\lambda`
+S, m·u, s          ``free``             the three numbers of a free intercept that change
+:math:`p_i`        ``projection``       :math:`m\cdot x_i`; empty without an intercept
+:math:`M + B^2`    ``spread``           :math:`\|m\|^2` plus the square of the constant feature
+=================  ===================  ==============================================================
+
+The four numbers of an example lie side by side, so that a visit loads one cache line for them.
 """
 
 from __future__ import annotations
@@ -28,9 +31,12 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.loops.dispatch import dual_step, row_add, row_dot, row_prefetch, rows_prefetch, slack
+from fenchel.designs.rows import prefetch
+from fenchel.loops.dispatch import dual_step, excess, row_add, row_dot, row_prefetch, row_square, rows_prefetch, slack
 from fenchel.loops.kernel import helper, kernel
 
+#: columns of the book of examples
+LABEL, ALPHA, CURVE, SCALE = range(4)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LEFT, _RIGHT, _LEFT_AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
 #: visits between the prefetch of a row and its use; twice that for the index and the example's own numbers
@@ -58,13 +64,21 @@ def shuffle(order: Any, count: int, random: Any) -> None:
 
 
 @kernel
+def squared_norms(rows: Any, result: Any) -> int:
+    """|x_i|^2 of every row, and how many rows need care because their columns do not rise."""
+    careful = 0
+    for i in range(np.uint64(len(result))):
+        result[i] = row_square(rows, i)
+        if result[i] < 0.0:
+            careful += 1
+    return careful
+
+
+@kernel
 def visit(
     rows: Any,
     loss: Any,
-    labels: Any,
-    alpha: Any,
-    curvature: Any,
-    scale: Any,
+    book: Any,
     u: Any,
     free: Any,
     projection: Any,
@@ -74,45 +88,47 @@ def visit(
     end: int,
     kept: int,
     threshold: float,
-) -> tuple[int, float, int]:
+) -> tuple[int, float, int, float]:
     """Visit the examples ``order[begin:end]`` once.
 
     An example that rests on a bound by more than ``threshold`` is set aside: the others are gathered at the front of
     ``order``, of which ``kept`` are there already.  Returns the number kept, the worst violation of an optimality
-    condition that was met, and how many dual variables changed.
+    condition that was met, how many dual variables changed, and the sum of the examples' shares in the gap as met.
     """
     stop, front = np.uint64(end), np.uint64(kept)
-    worst, changed = 0.0, 0
+    worst, changed, gap = 0.0, 0, 0.0
     centred = len(projection) > 0
     for t in range(np.uint64(begin), stop):
         i = np.uint64(order[t])
-        if t + _AHEAD < stop:
-            row_prefetch(rows, order[t + _AHEAD])
         if t + _AHEAD + _AHEAD < stop:
             rows_prefetch(rows, order[t + _AHEAD + _AHEAD])
-        old = alpha[i]
+            prefetch(book, order[t + _AHEAD + _AHEAD])
+            row_prefetch(rows, order[t + _AHEAD])
+        label, old = book[i, LABEL], book[i, ALPHA]
         # c_2 of (14), with the intercept of (27)
         score = row_dot(rows, i, u)
         if centred:
             score += free[0] * (spread - projection[i]) - free[1] + free[2]
-        rest = slack(loss, labels[i], old, score)
+        rest = slack(loss, label, old, score)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
         if rest > 0.0:
+            gap += book[i, SCALE] * excess(loss, label, old, score)
             continue
         worst = max(worst, -rest)
+        gap += book[i, SCALE] * excess(loss, label, old, score)
         # (*) minimize (13) exactly
-        new = dual_step(loss, labels[i], old, score, curvature[i])
+        new = dual_step(loss, label, old, score, book[i, CURVE])
         if new != old:
             # update v and alpha
-            step = scale[i] * (new - old)
+            step = book[i, SCALE] * (new - old)
             row_add(rows, i, step, u)
             if centred:
                 free[0] += step
                 free[1] += step * projection[i]
-            alpha[i] = new
+            book[i, ALPHA] = new
             changed += 1
-    return int(front), worst, changed
+    return int(front), worst, changed, gap

@@ -42,9 +42,17 @@ class LossKernel(Protocol):
     The methods are compiled by numba, so they may use floats and ``math`` only and call no other Python function.
     """
 
-    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float: ...
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """The exact minimizer of eq. (13), see ``Loss.dual_step``."""
+        ...
 
-    def slack(self, label: float, alpha: float, score: float) -> float: ...
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest on a bound, by this much; negative: the optimality condition is violated by this much."""
+        ...
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """f(s) + f*(-alpha) + alpha s >= 0: what the example adds to the duality gap of (w(alpha), alpha)."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -109,8 +117,8 @@ class Loss(abc.ABC):
         low, high = self.domain(np.array([-1.0, 1.0]))
         return float(0.5 * np.max(np.maximum(low**2, high**2)))
 
-    def get_params(self) -> dict[str, Any]:
-        """The parameters that make an equal loss: ``type(loss)(**loss.get_params())``."""
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters that make an equal loss, ``type(loss)(**loss.get_params())``; scikit-learn clones with it."""
         return asdict(self)
 
 

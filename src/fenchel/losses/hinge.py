@@ -44,6 +44,12 @@ class HingeKernel(NamedTuple):
             return -gradient
         return -abs(gradient)
 
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """(1 - beta) [1 - y s]_+ + beta [y s - 1]_+"""
+        gradient = label * score - self.margin
+        beta = label * alpha
+        return beta * gradient if gradient > 0.0 else (beta - 1.0) * gradient
+
 
 @dataclass(frozen=True)
 class Hinge(Loss):

@@ -10,6 +10,8 @@ from fenchel.losses.base import Array
 
 #: relative difference of two partial sums of shares below which they count as equal
 _TIE = 1e-12
+#: kinks that are sorted to guess where a quantile lies, and how far the guess may be off
+_SAMPLE, _MARGIN = 2000, 0.05
 
 
 def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
@@ -18,15 +20,37 @@ def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
     ``jumps`` are the increases of the slope at the kinks and ``-mass`` is the slope at b = -inf.  Where the
     minimizer is an interval its midpoint is returned, or its finite end if it has only one.
     """
+    total = float(np.sum(jumps))
+    below, kinks, jumps = _near_quantile(kinks, jumps, mass, total)
     order = np.argsort(kinks, kind="stable")
-    kinks, reached = kinks[order], np.cumsum(jumps[order])
-    tie = _TIE * float(reached[-1])
+    kinks, reached = kinks[order], below + np.cumsum(jumps[order])
+    tie = _TIE * total
     first = int(np.searchsorted(reached, mass - tie))
     if mass <= tie:
         # falls nowhere: minimal everywhere to the left of the first kink that counts
         return float(kinks[int(np.searchsorted(reached, tie, side="right"))])
     last = int(np.searchsorted(reached, mass + tie, side="right"))
     return float(kinks[first] if last >= len(kinks) else 0.5 * (kinks[first] + kinks[last]))
+
+
+def _near_quantile(kinks: Array, jumps: Array, mass: float, total: float) -> tuple[float, Array, Array]:
+    """The kinks around the quantile and the jumps below them, so that only few have to be sorted.
+
+    A sample tells where to look; if the quantile or its neighbours are not inside, everything is returned.
+    """
+    step = len(kinks) // _SAMPLE
+    level = mass / total
+    if step < 10 or not _MARGIN < level < 1.0 - _MARGIN:
+        return 0.0, kinks, jumps
+    sample = np.argsort(kinks[::step], kind="stable")
+    reached = np.cumsum(jumps[::step][sample])
+    ends = np.searchsorted(reached, reached[-1] * np.array([level - _MARGIN, level + _MARGIN]))
+    low, high = kinks[::step][sample][np.minimum(ends, len(sample) - 1)]
+    inside = (kinks >= low) & (kinks <= high)
+    below, within = float(np.sum(jumps[kinks < low])), float(np.sum(jumps[inside]))
+    if not below + 2 * _TIE * total < mass < below + within - 2 * _TIE * total:
+        return 0.0, kinks, jumps
+    return below, kinks[inside], jumps[inside]
 
 
 def newton_root(derivative: Callable[[float], tuple[float, float]], start: float = 0.0) -> float:

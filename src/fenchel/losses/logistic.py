@@ -68,6 +68,16 @@ class LogisticKernel(NamedTuple):
         """The dual variable is never at rest on a bound, so no example is ever set aside."""
         return 0.0
 
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """The relative entropy of beta and its optimum: f + f* + beta y s."""
+        beta, margin = label * alpha, self.scale * label * score
+        value = math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0) + beta * margin
+        if beta > 0.0:
+            value += beta * math.log(beta)
+        if beta < 1.0:
+            value += (1.0 - beta) * math.log1p(-beta)
+        return value
+
 
 @dataclass(frozen=True)
 class Logistic(Loss):

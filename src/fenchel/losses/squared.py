@@ -28,6 +28,11 @@ class SquaredKernel(NamedTuple):
         """The dual variable has no bounds to rest on."""
         return 0.0
 
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """Half the square of s - y + alpha."""
+        residual = score - label + alpha
+        return 0.5 * self.scale * residual * residual
+
 
 @dataclass(frozen=True)
 class Squared(Loss):

@@ -62,14 +62,24 @@ class MeanRisk:
         """One element of the subdifferential of R at s."""
         return self._shares * self.loss.derivative(scores, self.labels)
 
-    def conjugate(self, theta: NDArray) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding)."""
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
         slopes = -self._per_share(theta)
         low, high = self.loss.domain(self.labels)
         inside = np.clip(slopes, low, high)
-        if np.any(np.abs(slopes - inside) > _ROUNDING * (1.0 + np.abs(inside))):
+        if not feasible and np.any(np.abs(slopes - inside) > _ROUNDING * (1.0 + np.abs(inside))):
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return self.value(np.zeros(self.labels.shape))
+
+    @cached_property
+    def conjugate_at_zero(self) -> float:
+        """R*(0): minus the infimum of the risk."""
+        return self.conjugate(np.zeros(self.labels.shape))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """The nearest dual point in the domain of the conjugate."""
@@ -102,6 +112,8 @@ class MeanRisk:
 
     def _per_share(self, theta: NDArray) -> NDArray[np.float64]:
         theta = np.asarray(theta, dtype=np.float64)
+        if self._weights is None:
+            return theta * float(self.examples)
         shares = np.broadcast_to(self._shares, theta.shape)
         return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
 

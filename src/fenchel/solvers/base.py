@@ -61,6 +61,10 @@ class Solver(Protocol):
         """Do a bounded amount of work; the data passes it took, or STALLED."""
         ...
 
+    def expected_gap(self, state: Any) -> float:
+        """What the solver guesses its gap to be, NaN if it can't: it decides when to certify, never when to stop."""
+        ...
+
     def propose(self, state: Any) -> tuple[Model, Witness]:
         """The present model and dual point, as copies."""
         ...

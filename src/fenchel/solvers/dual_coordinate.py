@@ -15,16 +15,18 @@ together through the constant one.  And B is small beside the centred rows (its 
 of their mean squared norm), so that a step moves the weights and the intercept follows: a hundred times that takes
 several times the passes.  The certificate repairs what is left of :math:`\sum\theta`.
 
-Shrinking.  An example whose variable rests on a bound by more than the worst violation of the last pass is set
-aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
-become a tenth of what the last full pass saw; a certificate always sees all data, so this can't hide a violation.
+Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
+set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
+become a third of what the last full pass saw.  Setting aside so early and coming back so often needs a third to a half
+of the visits of LIBLINEAR's rule (beyond the worst violation; back at the end).  A certificate always sees all data,
+so nothing can hide a violation.
 
 ===================  =====================================================================
 symbol               here
 ===================  =====================================================================
-:math:`\alpha_i`     ``alpha``, :math:`\theta_i = c_i\alpha_i`
+:math:`\alpha_i`     ``book[:, ALPHA]``, :math:`\theta_i = c_i\alpha_i`
 v                    ``u - S m``, with ``u`` = :math:`X^T\theta/\lambda`, S = :math:`\sum\theta/\lambda`
-:math:`c_1`          ``curvature``, :math:`c_i(\|x_i - m\|^2 + B^2)/\lambda`
+:math:`c_1`          ``book[:, CURVE]``, :math:`c_i(\|x_i - m\|^2 + B^2)/\lambda`
 s                    ``free[2]``, the multiplier and centre of the intercept
 :math:`1/\mu`        :math:`B^2/\lambda`, ``constant`` / lam
 ===================  =====================================================================
@@ -39,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.loops.dual_coordinate import shuffle, visit
+from fenchel.loops.dual_coordinate import ALPHA, CURVE, LABEL, SCALE, shuffle, squared_norms, visit
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
@@ -47,8 +49,12 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 25
-#: all examples come back when the active ones have improved by this factor
-_RESTORE = 0.1
+#: an example is set aside if it rests by more than this share of the worst violation
+_SET_ASIDE = 0.1
+#: all examples come back when the worst violation among the active ones has fallen to this share
+_RESTORE = 0.3
+#: or when the active ones have been visited for as long as so many passes over all would take
+_ASIDE = 5
 #: square of the constant feature, relative to the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: and at least so many times lam: the term that holds the intercept back must be weak beside the risk
@@ -59,8 +65,8 @@ _PROXIMAL = 0.3
 class OutputState:
     """Where the descent of one output stands; with one output there is one of these."""
 
-    labels: NDArray[np.float64]
-    alpha: NDArray[np.float64]
+    #: label, alpha, curvature and scale of each example
+    book: NDArray[np.float64]
     u: NDArray[np.float64]
     order: NDArray[np.unsignedinteger]
     #: S, m.u and s: an array, since loops change it
@@ -72,10 +78,15 @@ class OutputState:
     kept: int = 0
     worst: float = 0.0
     changed: int = 0
+    gap: float = 0.0
+    #: the gap that the last pass met, example by example, while it moved on
+    expected_gap: float = np.inf
     #: set aside what rests by more than this
     threshold: float = np.inf
     #: worst violation in the last pass over all examples
     full_violation: float = np.inf
+    #: visits since then
+    visits_aside: int = 0
     restore: bool = True
     #: whether u, S and m.u were recomputed since the last change
     refreshed: bool = False
@@ -89,8 +100,6 @@ class State:
     problem: Problem
     rows: Any
     loss: Any
-    curvature: NDArray[np.float64]
-    scale: NDArray[np.float64]
     mean: NDArray[np.float64]
     projection: NDArray[np.float64]
     #: B^2
@@ -120,7 +129,7 @@ class DualCoordinate:
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         shares, lam = problem.risk.shares, problem.lam
-        norms = problem.design.squared_row_norms
+        norms = _squared_norms(problem)
         if not np.all(np.isfinite(norms)):
             raise FenchelError("X has rows whose squared norm overflows: scale X to moderate numbers")
         counted = np.flatnonzero(shares > 0)
@@ -130,13 +139,10 @@ class DualCoordinate:
             projection = problem.design.scores(mean)
             norms = np.maximum(norms - 2.0 * projection + mean @ mean, 0.0)
             constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
-        index = np.uint32 if len(shares) < 2**32 else np.uint64
         state = State(
             problem=problem,
             rows=problem.design.rows(),
             loss=problem.risk.loss.kernel(),
-            curvature=shares / lam * (norms + constant),
-            scale=shares / lam,
             mean=mean,
             projection=projection,
             constant=constant,
@@ -145,12 +151,19 @@ class DualCoordinate:
             outputs=[],
         )
         theta, centre = _first_dual(problem, warm)
-        u = np.atleast_2d(problem.design.adjoint(theta) / lam)
-        thetas, labels = np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
+        u = np.zeros(problem.weights_shape)
+        if np.any(theta):
+            u = problem.design.adjoint(theta) / lam
+        u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
+        index = np.uint32 if len(shares) < 2**32 else np.uint64
         for k in range(len(thetas)):
-            alpha = np.divide(thetas[k], shares, out=np.zeros(len(shares)), where=shares > 0)
+            book = np.zeros((len(shares), 4))
+            book[:, LABEL] = labels[k]
+            np.divide(thetas[k], shares, out=book[:, ALPHA], where=shares > 0)
+            book[:, SCALE] = shares / lam
+            book[:, CURVE] = book[:, SCALE] * (norms + constant)
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
-            state.outputs.append(OutputState(np.ascontiguousarray(labels[k]), alpha, u[k], counted.astype(index), free))
+            state.outputs.append(OutputState(book, u[k], counted.astype(index), free))
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -167,14 +180,17 @@ class DualCoordinate:
         visits = self._advance(state, output)
         if output.position == 0:
             state.turn = (state.turn + 1) % len(state.outputs)
-        return visits / (len(state.scale) * len(state.outputs))
+        return visits / (state.problem.design.shape[0] * len(state.outputs))
+
+    def expected_gap(self, state: State) -> float:
+        return sum(output.expected_gap for output in state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, shares = state.problem, state.problem.risk.shares
         weights = np.stack([output.u for output in state.outputs])
         if problem.intercept:
             weights -= np.outer([output.free[0] for output in state.outputs], state.mean)
-        theta = np.stack([shares * output.alpha for output in state.outputs], axis=1)
+        theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights.reshape(problem.weights_shape), intercept), Witness(theta.reshape(problem.theta_shape))
 
@@ -184,17 +200,14 @@ class DualCoordinate:
             if output.restore or not self.shrinking:
                 output.active, output.restore = len(output.order), False
             shuffle(output.order, output.active, state.random)
-            output.kept, output.worst, output.changed = 0, 0.0, 0
-        entries_per_row = max(1, state.problem.design.stored_entries // len(state.scale))
+            output.kept, output.worst, output.changed, output.gap = 0, 0.0, 0, 0.0
+        entries_per_row = max(1, state.problem.design.stored_entries // state.problem.design.shape[0])
         begin = output.position
         end = min(output.active, begin + max(1, _STEP_ENTRIES // entries_per_row))
-        output.kept, worst, changed = visit(
+        output.kept, worst, changed, gap = visit(
             state.rows,
             state.loss,
-            output.labels,
-            output.alpha,
-            state.curvature,
-            state.scale,
+            output.book,
             output.u,
             output.free,
             state.projection,
@@ -206,6 +219,7 @@ class DualCoordinate:
             output.threshold if self.shrinking else np.inf,
         )
         output.worst, output.changed = max(output.worst, worst), output.changed + changed
+        output.gap += state.problem.lam * gap
         output.position = end
         if end == output.active:
             self._finish_pass(state, output)
@@ -224,18 +238,26 @@ class DualCoordinate:
             output.refreshed = False
         if full:
             output.full_violation = output.worst
-        output.threshold = output.worst if output.worst > 0.0 else np.inf
-        if output.kept == 0 or (not full and output.worst <= _RESTORE * output.full_violation):
+        output.threshold = _SET_ASIDE * output.worst if output.worst > 0.0 else np.inf
+        output.visits_aside = 0 if full else output.visits_aside + output.active
+        improved = output.worst <= _RESTORE * output.full_violation
+        if output.kept == 0 or (not full and (improved or output.visits_aside >= _ASIDE * len(output.order))):
             output.restore = True
-        output.active, output.position = output.kept, 0
+        output.active, output.position, output.expected_gap = output.kept, 0, output.gap
 
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
-        theta = state.problem.risk.shares * output.alpha
+        theta = state.problem.risk.shares * output.book[:, ALPHA]
         output.u[:] = state.problem.design.adjoint(theta) / state.problem.lam
         if state.problem.intercept:
             output.free[:2] = np.sum(theta) / state.problem.lam, state.mean @ output.u
         output.refreshed = True
+
+
+def _squared_norms(problem: Problem) -> NDArray[np.float64]:
+    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries."""
+    norms = np.empty(problem.design.shape[0])
+    return problem.design.squared_row_norms if squared_norms(problem.design.rows(), norms) else norms
 
 
 def _first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -1,0 +1,154 @@
+"""Bad input gets a clear error that names the argument, or a right answer; nothing crashes."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor
+
+X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0]])
+y = np.array([0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
+def test_values_that_are_not_finite(bad, make):
+    data = X.copy()
+    data[1, 0] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        LinearClassifier().fit(make(data), y)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        LinearRegressor().fit(X, [1.0, bad, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"C": 0}, "C must be a positive"),
+        ({"C": -1.0}, "C must be a positive"),
+        ({"C": np.inf}, "C must be a positive"),
+        ({"C": "1"}, "C must be a positive"),
+        ({"C": True}, "C must be a positive"),
+        ({"loss": "hingle"}, "loss='hingle' is unknown.*'hinge'"),
+        ({"loss": "squared"}, "loss='squared' is for regression"),
+        ({"loss": 3}, "loss must be a name"),
+        ({"solver": "simplex"}, "solver='simplex' is unknown.*dual_coordinate"),
+        ({"solver": 3}, "solver must be"),
+        ({"tol": -1.0}, "tol must be"),
+        ({"tol": np.nan}, "tol must be"),
+        ({"max_iter": -1}, "max_iter must be"),
+        ({"time_limit": -1}, "time_limit must be"),
+        ({"time_limit": "soon"}, "time_limit must be"),
+        ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight must give"),
+    ],
+)
+def test_parameters_are_named(parameters, match):
+    with pytest.raises(FenchelError, match=match):
+        LinearClassifier(**parameters).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("weights", "match"),
+    [
+        ([-1, 1, 1, 1], "sample_weight"),
+        ([0, 0, 0, 0], "[Ss]ample.weight"),
+        ([np.nan, 1, 1, 1], "sample_weight|NaN"),
+        ([1, 1], "sample_weight"),
+        ([[1, 1, 1, 1]], "[Ss]ample.weight"),
+    ],
+)
+def test_sample_weights_are_named(weights, match):
+    with pytest.raises(ValueError, match=match):
+        LinearClassifier().fit(X, y, sample_weight=weights)
+
+
+def test_shapes_and_sizes():
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        LinearClassifier().fit(X, y[:3])
+    with pytest.raises(ValueError, match="minimum of 1 is required"):
+        LinearRegressor().fit(np.empty((0, 2)), [])
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        LinearClassifier().fit(X[:, 0], y)
+    model = LinearClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="2 features"):
+        model.predict(np.zeros((1, 3)))
+
+
+def test_one_class_is_named():
+    with pytest.raises(FenchelError, match="y must hold at least two classes"):
+        LinearClassifier().fit(X, np.zeros(4))
+    with pytest.raises(FenchelError, match="two classes with positive weight"):
+        LinearClassifier().fit(X, y, sample_weight=[1, 1, 0, 0])
+
+
+def test_broken_sparse_matrices():
+    broken = sp.csr_array(X)
+    broken.indices[0] = 7
+    with pytest.raises(FenchelError, match="broken sparse matrix"):
+        LinearClassifier().fit(broken, y)
+
+
+def test_duplicate_and_unsorted_entries_are_summed_without_touching_x():
+    row, column = [0, 0, 1, 1, 2, 3, 3], [1, 1, 1, 0, 0, 0, 0]
+    values = [1.0, 2.0, 0.5, 1.0, -2.0, 1.5, -3.0]
+    indptr = np.array([0, 2, 4, 5, 7])
+    doubled = sp.csr_array((np.array(values), np.array(column), indptr), shape=(4, 2))
+    before = (doubled.data.copy(), doubled.indices.copy())
+    model = LinearClassifier(tol=1e-10, random_state=0).fit(doubled, y)
+    dense = LinearClassifier(tol=1e-10, random_state=0).fit(
+        sp.coo_array((values, (row, column)), shape=(4, 2)).toarray(), y
+    )
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-7, atol=1e-9)
+    np.testing.assert_array_equal(doubled.data, before[0])
+    np.testing.assert_array_equal(doubled.indices, before[1])
+
+
+def test_empty_rows_columns_and_constant_features():
+    data = np.array([[0.0, 0.0, 5.0], [1.0, 0.0, 5.0], [0.0, 0.0, 5.0], [3.0, 0.0, 5.0]])
+    model = LinearClassifier(random_state=0, tol=1e-8).fit(data, [0, 0, 1, 1])
+    assert model.converged_
+    assert model.coef_[0, 1] == 0.0
+    # a constant feature adds nothing to what a free intercept does
+    assert abs(model.coef_[0, 2]) < 1e-6
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e30])
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_extreme_scales_have_a_sound_certificate(scale):
+    model = LinearRegressor(random_state=0).fit(X * scale, y.astype(float))
+    assert np.isfinite(model.certificate_.gap)
+    assert model.certificate_.dual <= np.var(y) / 2
+
+
+def test_overflow_is_named():
+    with pytest.raises(FenchelError, match=r"overflow.*scale X"):
+        LinearClassifier().fit(X * 1e200, y)
+    with pytest.raises(FenchelError, match=r"overflow.*scale"):
+        LinearRegressor().fit(X, [1e200, -1e200, 0.0, 1.0])
+
+
+def test_one_example_is_enough_for_regression():
+    model = LinearRegressor(random_state=0).fit([[2.0]], [3.0])
+    assert model.predict([[2.0]]) == pytest.approx(3.0)
+
+
+@given(
+    arrays.arrays(np.float64, st.tuples(st.integers(2, 7), st.integers(1, 3)), elements=st.floats(-1e3, 1e3, width=32)),
+    st.sampled_from(["hinge", "logistic"]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_strange_data_gives_a_model_with_a_sound_certificate(data, loss, fit_intercept, sparse):
+    labels = np.arange(len(data)) % 2
+    model = LinearClassifier(loss, fit_intercept=fit_intercept, random_state=0, max_iter=100)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GapWarning)
+        model.fit(sp.csr_array(data) if sparse else data, labels)
+    assert np.all(np.isfinite(model.coef_))
+    assert model.certificate_.gap >= -model.certificate_.rounding_floor
+    assert set(model.predict(data)) <= {0, 1}

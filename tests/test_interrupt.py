@@ -1,0 +1,66 @@
+"""Ctrl-C during a fit stores the best model with its certificate and is raised again."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from fenchel import LinearClassifier, LinearRegressor
+from fenchel.solvers import DualCoordinate
+
+
+class Impatient(DualCoordinate):
+    """A user who presses Ctrl-C during the third step."""
+
+    def step(self, state, hint):
+        if getattr(state, "steps", 0) == 3:
+            raise KeyboardInterrupt
+        state.steps = getattr(state, "steps", 0) + 1
+        return super().step(state, hint)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_attributes_are_stored_before_the_interrupt_is_raised(classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(90, 4)), np.arange(90) % classes
+    model = LinearClassifier(solver=Impatient(), tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert np.isfinite(model.certificate_.gap)
+    assert model.predict(X).shape == (90,)
+    regressor = LinearRegressor(solver=Impatient(), tol=1e-12)
+    with pytest.raises(KeyboardInterrupt):
+        regressor.fit(X, X @ np.ones(4) + rng.normal(size=90))
+    assert regressor.certificate_.gap > 0
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_real_signal_ends_a_long_fit(n_jobs):
+    script = textwrap.dedent(
+        f"""
+        import os, signal, threading, time
+        import numpy as np
+        from fenchel import LinearClassifier
+        rng = np.random.default_rng(0)
+        X, y = rng.normal(size=(20000, 50)), rng.integers(0, 3, 20000)
+        LinearClassifier(max_iter=1).set_params(tol=1).fit(X[:100], y[:100])
+        model = LinearClassifier(C=1e4, tol=0, max_iter=1e9, n_jobs={n_jobs})
+        threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        begin = time.perf_counter()
+        try:
+            model.fit(X, y)
+        except KeyboardInterrupt:
+            print("interrupted after", time.perf_counter() - begin, "with gap", model.certificate_.gap)
+        """
+    )
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, env=environment)
+    assert "interrupted after" in done.stdout, done.stderr
+    words = done.stdout.split()
+    assert float(words[2]) < 30
+    assert float(words[-1]) > 0
+    assert signal.SIGINT
