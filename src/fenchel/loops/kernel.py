@@ -119,17 +119,38 @@ class _Cache(FunctionCache):
             _warn_no_cache(error)
             found = None
         if found is None:
-            self._timer = threading.Timer(_PATIENCE_SECONDS, _announce)
-            self._timer.daemon = True
-            self._timer.start()
+            _stopwatch.start()
         return found
 
     def save_overload(self, signature: Any, data: Any) -> None:
-        self._timer.cancel()
+        _stopwatch.stop()
         try:
             super().save_overload(signature, data)
         except Exception as error:  # a full disk or a lost folder must not lose the fit
             _warn_no_cache(error)
+
+
+class _Stopwatch:
+    """Adds up how long this process has compiled and says so once when that becomes long."""
+
+    def __init__(self) -> None:
+        self._spent, self._begin = 0.0, 0.0
+        self._timer: threading.Timer | None = None
+
+    def start(self) -> None:
+        # numba compiles one function at a time, so one watch is enough
+        self._begin = time.perf_counter()
+        self._timer = threading.Timer(max(0.0, _PATIENCE_SECONDS - self._spent), _announce)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._spent += time.perf_counter() - self._begin
+
+
+_stopwatch = _Stopwatch()
 
 
 @functools.cache

@@ -1,0 +1,59 @@
+"""What the documentation says is what the code does: generated pages, README code, lazy import, public names."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fenchel
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def _support():
+    spec = importlib.util.spec_from_file_location("support", ROOT / "docs" / "support.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_support_table_is_current():
+    support = _support()
+    assert support.PAGE.read_text(encoding="utf-8") == support.table(), "run python docs/support.py"
+
+
+@pytest.mark.parametrize("block", range(2))
+def test_readme_code_runs(block, capsys):
+    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    exec(compile(code[block], "README.md", "exec"), {})
+    assert "is proved to be within" in capsys.readouterr().out
+
+
+def test_every_public_name_can_be_imported():
+    for name in fenchel.__all__:
+        assert getattr(fenchel, name) is not None
+    assert set(fenchel.__all__) <= set(dir(fenchel))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = fenchel.nothing
+
+
+def test_import_is_lazy():
+    script = "import sys, fenchel; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_first_example_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need the plot extra")
+    spec = importlib.util.spec_from_file_location("first_fit", ROOT / "examples" / "first_fit.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "OUT", tmp_path)
+    module.main()
+    said = capsys.readouterr().out
+    assert "Held-out accuracy" in said
+    assert "is proved to be within" in said
+    assert (tmp_path / "convergence.png").stat().st_size > 10_000

@@ -1,0 +1,66 @@
+"""Pictures and progress show the certificates of a fit, and say what they need."""
+
+import logging
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from fenchel import FenchelError, LinearClassifier, MeanRisk, Problem, plot_convergence, solve
+
+matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
+matplotlib.use("Agg")
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def test_a_line_for_each_class_falls_to_tol():
+    X, y = load_iris(return_X_y=True)
+    model = LinearClassifier("logistic", tol=1e-4, random_state=0).fit(X, y)
+    axes = plot_convergence(model)
+    lines = axes.get_lines()
+    assert len(lines) == 4  # three classes and tol
+    for line in lines[:3]:
+        heights = line.get_ydata()
+        assert np.all(np.diff(heights) <= 0)
+        assert heights[-1] <= 1e-4
+    assert axes.get_ylabel() == "certified relative gap"
+
+
+def test_a_solution_can_be_drawn_on_given_axes():
+    import matplotlib.pyplot as plt
+
+    problem = Problem(np.eye(3), MeanRisk("squared", [1.0, 2.0, 3.0]), 0.1)
+    axes = plt.subplots()[1]
+    assert plot_convergence(solve(problem), axes, against="passes") is axes
+    assert len(axes.get_lines()) == 1
+
+
+def test_what_can_not_be_drawn_is_named():
+    with pytest.raises(FenchelError, match="fitted estimator or a Solution"):
+        plot_convergence(LinearClassifier())
+    with pytest.raises(FenchelError, match="against must be"):
+        plot_convergence(LinearClassifier(), against="hours")
+
+
+def test_verbose_logs_each_certificate_when_not_in_a_terminal(caplog):
+    X, y = load_iris(return_X_y=True)
+    with caplog.at_level(logging.INFO, logger="fenchel"):
+        LinearClassifier(verbose=1, random_state=0).fit(X[:100], y[:100])
+    assert any("relative gap" in record.message for record in caplog.records)
+
+
+def test_verbose_in_a_terminal_shows_a_live_line(monkeypatch, capsys):
+    pytest.importorskip("rich", reason="the live line needs the plot extra")
+    import sys
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    X, y = load_iris(return_X_y=True)
+    model = LinearClassifier(verbose=1, random_state=0).fit(X[:100], y[:100])
+    assert model.converged_
