@@ -54,7 +54,7 @@ _SET_ASIDE = 0.1
 #: all examples come back when the worst violation among the active ones has fallen to this share
 _RESTORE = 0.3
 #: or when the active ones have been visited for as long as so many passes over all would take
-_ASIDE = 5
+_ASIDE = 20
 #: square of the constant feature, relative to the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: and at least so many times lam: the term that holds the intercept back must be weak beside the risk
