@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor
+from fenchel import (
+    DualCoordinate,
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearRegressor,
+    MeanRisk,
+    Model,
+    Problem,
+    certify,
+    solve,
+)
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0]])
 y = np.array([0, 0, 1, 1])
@@ -45,6 +56,11 @@ def test_values_that_are_not_finite(bad, make):
         ({"time_limit": -1}, "time_limit must be"),
         ({"time_limit": "soon"}, "time_limit must be"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight must give"),
+        ({"class_weight": {0: 0.0, 1: 1.0}}, "two classes with positive weight"),
+        ({"fit_intercept": "no"}, "fit_intercept must be"),
+        ({"n_jobs": "all"}, "n_jobs must be"),
+        ({"solver": DualCoordinate}, "solver must be"),
+        ({"C": 1e300}, "smaller C"),
     ],
 )
 def test_parameters_are_named(parameters, match):
@@ -84,6 +100,35 @@ def test_one_class_is_named():
         LinearClassifier().fit(X, np.zeros(4))
     with pytest.raises(FenchelError, match="two classes with positive weight"):
         LinearClassifier().fit(X, y, sample_weight=[1, 1, 0, 0])
+
+
+def test_parts_of_a_problem_are_named():
+    risk = MeanRisk("hinge", np.where(y == 1, 1.0, -1.0))
+    with pytest.raises(FenchelError, match="risk must be"):
+        Problem(X, "hinge", 0.1)
+    with pytest.raises(FenchelError, match="regularizer='l3' is unknown"):
+        Problem(X, risk, 0.1, "l3")
+    assert solve(Problem(X, risk, 0.1, "l2")).converged
+    with pytest.raises(FenchelError, match="labels must be numbers"):
+        MeanRisk("hinge", ["a", "b"])
+    with pytest.raises(FenchelError, match="X holds NaN"):
+        solve(Problem(np.full((4, 2), np.nan), risk, 0.1))
+    problem = Problem(X, risk, 0.1, intercept=True)
+    for intercept in (np.ones(4), np.nan, np.ones(1)):
+        with pytest.raises(FenchelError, match="intercept must be finite and of shape"):
+            certify(problem, Model(np.zeros(2), intercept), np.zeros(4))
+    with pytest.raises(FenchelError, match="warm_start must be"):
+        solve(problem, warm_start=np.zeros(2))
+    with pytest.raises(FenchelError, match="callback must be"):
+        solve(problem, callback=3)
+
+
+@pytest.mark.parametrize("index", [np.int8, np.uint16, np.int64])
+def test_odd_index_types_are_read_right(index):
+    odd = sp.csr_array(X)
+    odd.indices = odd.indices.astype(index)
+    reference = LinearClassifier(random_state=0).fit(X, y)
+    np.testing.assert_allclose(LinearClassifier(random_state=0).fit(odd, y).coef_, reference.coef_)
 
 
 def test_broken_sparse_matrices():

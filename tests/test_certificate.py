@@ -183,6 +183,7 @@ class OpaqueRisk:
         self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
         self.value, self.subgradient, self.best_intercept = risk.value, risk.subgradient, risk.best_intercept
         self.intercept_bound, self.value_at_zero = risk.intercept_bound, risk.value_at_zero
+        self.slope_bound, self.largest_label, self.labels = risk.slope_bound, risk.largest_label, risk.labels
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -78,7 +78,7 @@ def assert_is_matrix(design, expected):
         rows.row_add(i, np.float64(0.7), added)
         np.testing.assert_allclose(added, w + 0.7 * expected[i], rtol=1e-13, atol=1e-13)
         rows.row_prefetch(i)
-        rows.rows_prefetch(i)
+        rows.index_prefetch(i)
 
 
 @pytest.mark.parametrize(("dtype", "order"), list(itertools.product(DTYPES, ORDERS)))

@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification, make_regression
 from sklearn.linear_model import LogisticRegression, Ridge
@@ -18,7 +19,17 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import Certificate, GapWarning, Hinge, LinearClassifier, LinearRegressor, MeanRisk, Problem, certify
+from fenchel import (
+    Certificate,
+    DualCoordinate,
+    GapWarning,
+    Hinge,
+    LinearClassifier,
+    LinearRegressor,
+    MeanRisk,
+    Problem,
+    certify,
+)
 
 ESTIMATORS = [
     LinearClassifier(tol=0, random_state=0),
@@ -69,7 +80,9 @@ def test_squared_equals_ridge(targets, fit_intercept):
     ours = LinearRegressor(C=0.5, fit_intercept=fit_intercept, tol=1e-13, max_iter=1e5, random_state=0)
     ours.fit(X, y, sample_weight=weight)
     theirs = Ridge(alpha=2.0, fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
-    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-5)
+    # lam/2 |w - w*|^2 <= gap, as the objective is strongly convex
+    lam = 1 / (0.5 * weight.sum())
+    assert np.linalg.norm(ours.coef_ - theirs.coef_) <= np.sqrt(2 * max(ours.dual_gap_, 0.0) / lam) + 1e-8
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-5, atol=1e-5)
     assert ours.predict(X).shape == y.shape
     assert ours.coef_.shape == theirs.coef_.shape
@@ -181,7 +194,7 @@ def test_every_storage_gives_the_same_model(storage):
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_data_frames_keep_their_feature_names(frame):
     data = load_breast_cancer()
-    X = frame(dict(zip(data.feature_names, (data.data / data.data.max(axis=0)).T, strict=True)))
+    X = frame(dict(zip(map(str, data.feature_names), (data.data / data.data.max(axis=0)).T, strict=True)))
     model = LinearClassifier(random_state=0).fit(X, data.target)
     assert list(model.feature_names_in_) == list(data.feature_names)
     assert model.score(X, data.target) > 0.9
@@ -247,7 +260,53 @@ def test_an_unfinished_fit_warns_with_its_bound():
     assert np.isfinite(model.certificate_.gap)
 
 
-def test_in_a_grid_search_with_routed_weights():
+def test_metadata_routing():
+    X, y = binary()
+    weight = np.where(y == 1, 3.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        model = make_pipeline(LinearClassifier(random_state=0, tol=1e-8).set_fit_request(sample_weight=True))
+        model.fit(X, y, sample_weight=weight)
+    alone = LinearClassifier(random_state=0, tol=1e-8).fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(model[-1].coef_, alone.coef_)
+
+
+def test_a_class_without_weight_is_as_if_removed():
+    X, y = three_classes()
+    weight = np.where(y == 2, 0.0, 1.0)
+    settings = {"tol": 1e-10, "max_iter": 1e5, "random_state": 0}
+    model = LinearClassifier(**settings).fit(X, y, sample_weight=weight)
+    removed = LinearClassifier(**settings).fit(X[y != 2], y[y != 2])
+    assert list(model.classes_) == [0, 1]
+    np.testing.assert_allclose(model.coef_, removed.coef_, rtol=1e-5, atol=1e-7)
+    by_class = LinearClassifier(class_weight={0: 1, 1: 1, 2: 0}, **settings).fit(X, y)
+    np.testing.assert_allclose(by_class.coef_, removed.coef_, rtol=1e-5, atol=1e-7)
+
+
+def test_a_time_limit_is_shared_by_the_classes():
+    X, y = load_digits(return_X_y=True)
+    with pytest.warns(GapWarning, match="time limit"):
+        model = LinearClassifier("logistic", C=1e3, tol=1e-14, time_limit=0.5, random_state=0).fit(X, y)
+    assert all(trace[-1].passes >= 1 for trace in model.trace_)
+
+
+def test_a_solver_object_without_seed_follows_random_state():
+    X, y = binary()
+    coefs = [LinearClassifier(solver=DualCoordinate(), random_state=k).fit(X, y).coef_ for k in (0, 0, 1)]
+    np.testing.assert_array_equal(coefs[0], coefs[1])
+    assert not np.array_equal(coefs[0], coefs[2])
+
+
+def test_a_warm_start_along_a_path_saves_passes():
+    X, y = make_classification(2000, 20, n_informative=10, flip_y=0.1, random_state=0)
+    settings = {"tol": 1e-4, "random_state": 0, "max_iter": 1e4}
+    warm, total_warm, total_cold = LinearClassifier("logistic", warm_start=True, **settings), 0, 0
+    for C in np.geomspace(0.01, 1.0, 9):
+        total_warm += warm.set_params(C=C).fit(X, y).n_iter_
+        total_cold += LinearClassifier("logistic", C=C, **settings).fit(X, y).n_iter_
+    assert total_warm < total_cold
+
+
+def test_in_a_grid_search_with_weights():
     X, y = binary()
     search = GridSearchCV(
         make_pipeline(StandardScaler(), LinearClassifier(random_state=0)), {"linearclassifier__C": [0.1, 1.0]}

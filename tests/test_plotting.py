@@ -53,7 +53,7 @@ def test_verbose_logs_each_certificate_when_not_in_a_terminal(caplog):
     X, y = load_iris(return_X_y=True)
     with caplog.at_level(logging.INFO, logger="fenchel"):
         LinearClassifier(verbose=1, random_state=0).fit(X[:100], y[:100])
-    assert any("relative gap" in record.message for record in caplog.records)
+    assert any("gap" in record.message for record in caplog.records)
 
 
 def test_verbose_in_a_terminal_shows_a_live_line(monkeypatch, capsys):

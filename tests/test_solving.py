@@ -245,7 +245,7 @@ def test_unsupported_problems_say_why():
 
     class Other(Regularizer):
         name = "other"
-        value = conjugate = radius = transfer = L2.value
+        value = gradient = conjugate = radius = transfer = L2.value
         strong_convexity = 1.0
 
     with pytest.raises(FenchelError, match="'other'"):

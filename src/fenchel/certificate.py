@@ -28,9 +28,9 @@ from fenchel.problem import Model, Problem, Witness
 
 _EPS = float(np.finfo(np.float64).eps)
 #: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
-_ROUNDINGS = 8.0
-#: relative gaps above this are so far from rounding that its size need not be known well
-_NEAR_FLOOR = 1e-8
+_ROUNDINGS = 2.0
+#: gaps above so many times a rough bound on the rounding need no better one
+_NEAR_FLOOR = 1e3
 #: a dual variable beyond this proves nothing: its square overflows
 _HUGE = 1e150
 
@@ -102,18 +102,48 @@ class Verdict(NamedTuple):
     witness: Witness
 
 
+class _Bound(NamedTuple):
+    """A lower bound: its value, the magnitudes that enter it, and the norm of the weights that theta makes."""
+
+    value: float
+    magnitude: float
+    pull: float
+
+
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
     with np.errstate(over="ignore", invalid="ignore"):
         primal, model, scores = _primal(problem, model)
-        dual, dual_noise, witness, recomputed = _dual(problem, witness, primal)
+        bound, witness, recomputed = _dual(problem, witness, primal)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
-        noise = abs(primal) + dual_noise + _EPS * problem.risk.value_at_zero
-        if primal - dual <= _NEAR_FLOOR * noise:
-            # rounding of a score moves the risk by its slope there
-            noise += float(np.sum(np.abs(problem.risk.subgradient(scores) * scores)))
-    floor = _ROUNDINGS * _EPS * noise
-    return Verdict(Certificate(primal, dual, floor, recomputed), model, witness)
+        magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
+        slopes, theta = problem.risk.slope_bound(scores), float(np.sum(np.abs(witness.theta)))
+        size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
+        reach, pull = size * _norm(model.weights) + float(intercept), size * bound.pull + problem.risk.largest_label
+        floor = _ROUNDINGS * _EPS * (magnitude + slopes * reach + theta * pull)
+        if primal - bound.value <= _NEAR_FLOOR * floor:
+            floor = _ROUNDINGS * _EPS * (magnitude + _product_noise(problem, model, scores, witness, bound.pull))
+    return Verdict(Certificate(primal, bound.value, floor, recomputed), model, witness)
+
+
+def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Witness, pull: float) -> float:
+    """What the roundings inside the products X w and X^T theta can add to P and D, in units of the accuracy.
+
+    A score is off by up to |x_i| |w| + |b|, however small it is itself, and moves the risk by its slope;
+    X^T theta is off by up to the sum of |theta_i| |x_i|, and moves the conjugate of the regularizer by its gradient;
+    the terms theta_i y_i of the conjugate of the risk may cancel.  ``judge`` uses the largest row for all of them
+    first, which is cheap and enough unless the gap is near the floor.
+    """
+    norms, labels = np.sqrt(problem.design.squared_row_norms), np.abs(problem.risk.labels)
+    if problem.risk.outputs is not None:
+        norms = norms[:, None]
+    slopes, theta = np.abs(problem.risk.subgradient(scores)), np.abs(witness.theta)
+    in_scores = slopes * (norms * _norm(model.weights) + np.abs(np.asarray(model.intercept)))
+    return float(np.sum(in_scores) + np.sum(theta * (norms * pull + labels)))
+
+
+def _norm(weights: NDArray) -> float:
+    return float(np.sqrt(np.vdot(weights, weights)))
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:
@@ -154,6 +184,10 @@ def _primal(problem: Problem, model: Model) -> tuple[float, Model, NDArray[np.fl
     intercept = model.intercept
     if intercept is None:
         intercept = problem.risk.best_intercept(scores) if problem.intercept else problem.no_intercept()
+    if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
+        raise FenchelError(
+            f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"
+        )
     if not problem.intercept and np.any(intercept):
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
     scores = scores + intercept
@@ -164,39 +198,42 @@ def _primal(problem: Problem, model: Model) -> tuple[float, Model, NDArray[np.fl
     return penalty + risk, Model(weights, intercept), scores
 
 
-def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[float, float, Witness, bool]:
-    """The better of D(theta) and D(0), the magnitudes that enter it, the feasible witness, and if it was recomputed."""
+def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[_Bound, Witness, bool]:
+    """The better of D(theta) and D(0), the feasible witness, and whether everything was recomputed."""
     theta = np.asarray(witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     closed_form = hasattr(problem.risk, "conjugate")
-    dual, noise, theta = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
+    bound, theta = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
     if closed_form:
         # sup over s of -R(s) is minus the smallest value of each loss
         at_zero = -problem.risk.conjugate_at_zero
-        if not dual >= at_zero:
-            return at_zero, abs(at_zero), Witness(np.zeros(problem.theta_shape)), True
-    return dual, noise, Witness(theta, witness.conjugate_bound), closed_form
+        if not bound.value >= at_zero:
+            return _Bound(at_zero, abs(at_zero), 0.0), Witness(np.zeros(problem.theta_shape)), True
+    return bound, Witness(theta, witness.conjugate_bound), closed_form
 
 
 def _lower_bound(
-    problem: Problem, theta: NDArray, bound: float | None, primal: float, closed_form: bool
-) -> tuple[float, float, NDArray]:
+    problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: bool
+) -> tuple[_Bound, NDArray]:
     """D(theta) after theta was made feasible; minus infinity for a theta that proves nothing."""
     unbalanced = np.zeros(1)
     if closed_form and _usable(theta):
         theta, unbalanced = _feasible(problem, theta)
     if not _usable(theta):
-        return -np.inf, 0.0, theta
+        return _Bound(-np.inf, 0.0, 0.0), np.zeros(problem.theta_shape)
     if closed_form:
         conjugate = problem.risk.conjugate(theta, feasible=True)
     else:
-        conjugate = np.inf if bound is None else bound
+        conjugate = np.inf if trusted is None else trusted
         if problem.intercept:
             unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
-    penalty = problem.lam * problem.regularizer.conjugate(problem.design.adjoint(theta) / problem.lam)
+    v = problem.design.adjoint(theta) / problem.lam
+    penalty = problem.lam * problem.regularizer.conjugate(v)
     dual = -penalty - conjugate - _charge(problem, unbalanced, primal)
-    return (dual if math.isfinite(dual) else -np.inf), penalty + abs(conjugate), theta
+    if not math.isfinite(dual):
+        return _Bound(-np.inf, 0.0, 0.0), theta
+    return _Bound(dual, penalty + abs(conjugate), _norm(problem.regularizer.transfer(v))), theta
 
 
 def _usable(theta: NDArray) -> bool:
@@ -219,7 +256,7 @@ def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
 def _balance(theta: NDArray) -> tuple[NDArray, float]:
     """Shrink the heavier sign until the sum is zero up to rounding; a bound on what is left is returned too."""
     positive, negative = float(np.sum(theta[theta > 0])), -float(np.sum(theta[theta < 0]))
-    if positive != negative:
+    if abs(positive - negative) > 4.0 * _EPS * positive:
         heavier = theta > 0 if positive > negative else theta < 0
         theta = np.where(heavier, theta * (min(positive, negative) / max(positive, negative)), theta)
     rest = math.fsum(theta[theta != 0.0])

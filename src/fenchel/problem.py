@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
-from fenchel.regularizers import L2, Regularizer
+from fenchel.regularizers import L2, REGULARIZERS, Regularizer
 from fenchel.risks import MeanRisk
 
 
@@ -63,11 +63,20 @@ class Problem:
     design: Design
     risk: MeanRisk
     lam: float
+    #: an object, or the name of one with its defaults
     regularizer: Regularizer = field(default_factory=L2)
     intercept: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_design(self.design))
+        if not hasattr(self.risk, "value"):
+            raise FenchelError(f"risk must be a risk such as MeanRisk(loss, labels), got {type(self.risk).__name__}")
+        if isinstance(self.regularizer, str):
+            if self.regularizer not in REGULARIZERS:
+                raise FenchelError(f"regularizer={self.regularizer!r} is unknown; choose one of {list(REGULARIZERS)}")
+            object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
+        if not isinstance(self.regularizer, Regularizer):
+            raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
         if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):

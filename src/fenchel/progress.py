@@ -14,29 +14,35 @@ from fenchel.solving import Progress
 _log = logging.getLogger("fenchel")
 
 
+Callback = Callable[[Progress], Any]
+
+
 @contextmanager
-def reporter(title: str, tol: float, verbose: int) -> Iterator[Callable[[Progress], Any] | None]:
-    """A callback that shows each certificate, or None when the fit should be quiet."""
+def reporter(title: str, count: int, tol: float, verbose: int) -> Iterator[Callable[[int], Callback | None]]:
+    """A function that gives problem k of ``count`` its callback, or None when the fit should be quiet."""
     if not verbose:
-        yield None
+        yield lambda k: None
         return
+    names = [title if count == 1 else f"{title} {k + 1}/{count}" for k in range(count)]
     if not sys.stderr.isatty() or find_spec("rich") is None:
-        yield lambda progress: _log.warning("%s: %s", title, describe(progress, tol))
+        yield lambda k: lambda progress: _log.warning("%s: %s", names[k], describe(progress, tol))
         return
     from rich.console import Console
     from rich.progress import Progress as Bar
     from rich.progress import TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), TimeElapsedColumn())
+    # one display for all threads, with a line for each problem that is under way
+    columns = (TimeElapsedColumn(), TextColumn("{task.description}"))
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=None)
-        yield lambda progress: bar.update(task, description=f"{title}: {describe(progress, tol)}")
+
+        def show(k: int) -> Callback:
+            task = bar.add_task(names[k], total=None)
+            return lambda progress: bar.update(task, description=f"{names[k]}: {describe(progress, tol)}")
+
+        yield show
 
 
 def describe(progress: Progress, tol: float) -> str:
     """One short line on how far a fit is."""
-    certificate = progress.certificate
-    return (
-        f"{progress.passes:.4g} passes, objective {certificate.primal:.6g}, "
-        f"relative gap {certificate.relative_gap:.1e} of {tol:.0e}"
-    )
+    gap = progress.certificate.relative_gap
+    return f"gap {gap:.1e} (tol {tol:.0e}), {progress.passes:.4g} passes, objective {progress.certificate.primal:.6g}"

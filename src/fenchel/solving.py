@@ -67,6 +67,10 @@ def solve(
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """
     _check_limits(tol, max_iter, time_limit)
+    if warm_start is not None and not (hasattr(warm_start, "model") and hasattr(warm_start, "witness")):
+        raise FenchelError(f"warm_start must be a Solution, got {type(warm_start).__name__}")
+    if callback is not None and not callable(callback):
+        raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
     return _Run(problem, choose(problem, solver, seed), tol, max_iter, time_limit, callback, stop_requested).go(
         warm_start
     )
@@ -116,7 +120,8 @@ class _Run:
             status = Status.INTERRUPTED
             if state is not None:
                 self._certify(state)
-        if self.best is None:
+        if self.best is None or self.best.certificate.primal > self.problem.risk.value_at_zero:
+            # nobody should get less than the zero model
             self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
         assert self.best is not None
         certificate, model, witness = self.best
@@ -144,7 +149,7 @@ class _Run:
             if status is not None:
                 return status
             first = max(self.passes * _RETRY, self.passes + 1.0)
-            growth = _BLIND_GROWTH if math.isnan(self.solver.expected_gap(state)) else _GROWTH
+            growth = _BLIND_GROWTH if math.isnan(self._expected_gap(state)) else _GROWTH
             due = min(max(self.passes * growth, self.passes + 1.0), self.max_iter)
 
     def _enough(self) -> bool:
@@ -159,7 +164,11 @@ class _Run:
         return self.rounds_at_floor > 1
 
     def _expects_to_be_done(self, state: Any) -> bool:
-        return self.solver.expected_gap(state) <= self._hint().target_gap
+        return self._expected_gap(state) <= self._hint().target_gap
+
+    def _expected_gap(self, state: Any) -> float:
+        """What the solver expects its gap to be; NaN for one that does not say."""
+        return self.solver.expected_gap(state) if hasattr(self.solver, "expected_gap") else math.nan
 
     def _hint(self) -> Hint:
         certificate = None if self.best is None else self.best.certificate
@@ -183,7 +192,7 @@ class _Run:
 
     def _judge_warm(self, warm: Warm) -> Status | None:
         """A warm start that is good enough already needs no step at all."""
-        fits = self.problem.fits(warm.model) and warm.witness.theta.shape == self.problem.theta_shape
+        fits = self.problem.fits(warm.model) and np.shape(warm.witness.theta) == self.problem.theta_shape
         if not fits or (
             not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
         ):

@@ -39,7 +39,7 @@ def certify(
     effort : data passes of that search at most: for a smooth loss half of them follow the gradient at the model
         towards the optimum, whose negative is a dual point; the others are dual ascent.  The search ends sooner when
         it is known that more of it could make the gap at most a tenth smaller: the gap is then that close to the
-        model's true distance from the optimum.
+        model's true distance from the optimum.  Ctrl-C ends it too: the best certificate so far is returned.
 
     Examples
     --------
@@ -76,8 +76,11 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
         if found.dual > known.certificate.dual:
             known = best_of(known, judge(problem, model, Witness(theta)))
 
-    if effort > 0 and not tight() and problem.risk.loss.smooth:
-        near = _descend(problem, model, int(effort / 2))
+    if effort > 0 and not tight() and problem.risk.smooth:
+        try:
+            near = _descend(problem, model, int(effort / 2))
+        except KeyboardInterrupt:
+            return known
         verdict = judge(problem, near, Witness(_gradient_witness(problem, near)))
         improved(verdict.certificate, verdict.witness.theta)
         effort /= 2
@@ -120,8 +123,7 @@ def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
         scores = problem.design.scores(at.weights) + np.asarray(at.intercept)
         slopes = problem.risk.subgradient(scores)
         value = problem.lam * problem.regularizer.value(at.weights) + problem.risk.value(scores)
-        # the gradient of the square regularizer is the identity
-        gradient = problem.lam * at.weights + problem.design.adjoint(slopes)
+        gradient = problem.lam * problem.regularizer.gradient(at.weights) + problem.design.adjoint(slopes)
         by_intercept = np.atleast_1d(slopes.sum(axis=0)) * free
         return value, np.concatenate([gradient.ravel(), by_intercept])
 

@@ -38,6 +38,11 @@ class Design(abc.ABC):
     def squared_row_norms(self) -> NDArray[np.float64]:
         """|x_i|^2 for every row."""
 
+    @property
+    @abc.abstractmethod
+    def largest_row_norm(self) -> float:
+        """A bound on every |x_i|, cheaper than the norms themselves."""
+
     @abc.abstractmethod
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
@@ -62,6 +67,11 @@ def as_real(values: NDArray) -> NDArray:
     elif kind not in "iuf" or size > 8 or not values.dtype.isnative or not values.flags.aligned:
         values = values.astype(np.float64 if kind not in "iu" else values.dtype.newbyteorder("="))
     return values
+
+
+def largest_entry(values: NDArray) -> float:
+    """The largest absolute value, without a copy of the array."""
+    return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
 def read_only(values: NDArray) -> NDArray:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fenchel.designs.base import BLOCK, Design, as_real, read_only
+from fenchel.designs.base import BLOCK, Design, as_real, largest_entry, read_only
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 
@@ -30,8 +30,8 @@ class CSRDesign(Design):
             matrix = matrix.tocsr()
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
         self._data = read_only(as_real(matrix.data))
-        self._indices = read_only(matrix.indices)
-        self._indptr = read_only(matrix.indptr.astype(matrix.indices.dtype, copy=False))
+        self._indices = read_only(_as_index(matrix.indices))
+        self._indptr = read_only(_as_index(matrix.indptr))
 
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
         weights = np.asarray(weights, dtype=np.float64)
@@ -58,9 +58,13 @@ class CSRDesign(Design):
             result[rows] = block.sum(axis=1)
         return result
 
+    @cached_property
+    def largest_row_norm(self) -> float:
+        # entries of the same column add up, so the 1-norm is the safe one
+        return largest_entry(self._data) * float(np.max(np.diff(self._indptr), initial=0))
+
     def rows(self) -> CSRRows:
-        unsigned = np.dtype(f"u{self._indices.dtype.itemsize}")
-        return CSRRows(self._data, self._indices.view(unsigned), self._indptr.view(unsigned))
+        return CSRRows(self._data, _unsigned(self._indices), _unsigned(self._indptr))
 
     @property
     def stored_entries(self) -> int:
@@ -83,6 +87,16 @@ class CSRDesign(Design):
             start = stop
 
 
+def _as_index(values: NDArray) -> NDArray:
+    """Indices as SciPy makes them, 32 or 64 bits; others that a user put there are converted, which is a copy."""
+    fine = values.dtype.kind == "i" and values.dtype.itemsize in (4, 8) and values.dtype.isnative
+    return values if fine else values.astype(np.int64)
+
+
+def _unsigned(values: NDArray) -> NDArray[np.unsignedinteger]:
+    return values.view(np.dtype(f"u{values.dtype.itemsize}"))
+
+
 def _check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
     """Refuse a matrix whose pointers or indices lead outside its arrays."""
     major, minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
@@ -90,6 +104,8 @@ def _check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
     sound = len(indptr) == major + 1 and indptr[0] == 0 and bool(np.all(indptr[1:] >= indptr[:-1]))
     if not sound or indptr[-1] > min(len(indices), len(matrix.data)):
         raise FenchelError("X is a broken sparse matrix: its row or column pointers do not fit its entries")
+    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
+        raise FenchelError("X is a broken sparse matrix: its indices are not integers")
     used = indices[: indptr[-1]]
     if used.size and (used.min() < 0 or used.max() >= minor):
         raise FenchelError(f"X is a broken sparse matrix: an index lies outside 0..{minor - 1}")

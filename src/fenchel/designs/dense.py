@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs.base import BLOCK, Design, as_real, read_only
+from fenchel.designs.base import BLOCK, Design, as_real, largest_entry, read_only
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
 
@@ -49,6 +50,10 @@ class DenseDesign(Design):
             values = self._values[block].astype(np.float64)
             result[block] = np.einsum("ij,ij->i", values, values)
         return result
+
+    @cached_property
+    def largest_row_norm(self) -> float:
+        return largest_entry(self._values) * math.sqrt(self.shape[1])
 
     def rows(self) -> DenseRows:
         return DenseRows(self._values)

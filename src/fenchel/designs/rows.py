@@ -66,7 +66,7 @@ class CSRRows(NamedTuple):
             prefetch(self.indices, start)
             start += _LINE
 
-    def rows_prefetch(self, i: Any) -> None:
+    def index_prefetch(self, i: Any) -> None:
         """Start to load where row i begins."""
         prefetch(self.indptr, np.uint64(i))
 
@@ -110,7 +110,7 @@ class DenseRows(NamedTuple):
             prefetch(row, start)
             start += _LINE
 
-    def rows_prefetch(self, i: Any) -> None:
+    def index_prefetch(self, i: Any) -> None:
         """Dense rows have no index to load."""
 
 

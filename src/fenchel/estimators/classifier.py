@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.fitting import INPUT, LinearEstimator
+from fenchel.estimators.fitting import LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
 from fenchel.solvers import Solver
 
@@ -24,6 +24,17 @@ def _has_probabilities(estimator: LinearClassifier) -> bool:
     if as_loss(estimator.loss, "classification").name != "logistic":
         raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
     return True
+
+
+def _counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
+    """The classes that have weight, and the number of each example's class (-1 if it has none)."""
+    classes, encoded = np.unique(y, return_inverse=True)
+    if weights is None:
+        return classes, encoded
+    counted = np.unique(encoded[weights > 0])
+    number = np.full(len(classes), -1)
+    number[counted] = np.arange(len(counted))
+    return classes[counted], number[encoded]
 
 
 def _one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
@@ -116,20 +127,20 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
         self._loss()
-        X, y = validate_data(self, X, y, **INPUT)
+        X, y = validate_data(self, X, y, **input_of(X))
         check_classification_targets(y)
         weights = self._checked_weights(sample_weight, X)
-        classes, encoded = np.unique(y, return_inverse=True)
-        present = np.unique(encoded if weights is None else encoded[weights > 0])
-        if len(present) < 2:
+        classes, encoded = _counted_classes(y, weights)
+        if self.class_weight is not None and len(classes) > 1:
+            weights = self._class_weights(y, classes, encoded, weights)
+            classes, encoded = _counted_classes(y, weights)
+        if len(classes) < 2:
             raise FenchelError(
-                f"y must hold at least two classes with positive weight, got one class only: {classes[present]!r}"
+                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
             )
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
-        if self.class_weight is not None:
-            weights = self._class_weights(y, encoded, weights)
         positive = [1] if len(classes) == 2 else range(len(classes))
         self._fit_columns(X, [partial(_one_against_rest, encoded, k) for k in positive], weights)
         return self
@@ -164,8 +175,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
 
-    def _class_weights(self, y: NDArray, encoded: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
-        per_class = compute_class_weight(self.class_weight, classes=self.classes_, y=y, sample_weight=weights)
+    def _class_weights(self, y: NDArray, classes: NDArray, encoded: NDArray, weights: Any) -> NDArray[np.float64]:
+        counted = encoded >= 0
+        of_counted = None if weights is None else weights[counted]
+        per_class = compute_class_weight(self.class_weight, classes=classes, y=y[counted], sample_weight=of_counted)
         if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
             raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {self.class_weight!r}")
-        return per_class[encoded] if weights is None else per_class[encoded] * weights
+        found = np.where(counted, per_class[encoded], 0.0)
+        return found if weights is None else found * weights

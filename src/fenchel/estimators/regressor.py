@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.fitting import INPUT, LinearEstimator
+from fenchel.estimators.fitting import LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
@@ -94,7 +94,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
         """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
         self._loss()
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, **INPUT)
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, **input_of(X))
         weights = self._checked_weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64)
         self._fit_columns(X, [lambda: targets], weights)

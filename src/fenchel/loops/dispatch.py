@@ -88,9 +88,9 @@ def row_prefetch(rows: Any, i: Any) -> None:
 
 
 @_dispatch
-def rows_prefetch(rows: Any, i: Any) -> None:
+def index_prefetch(rows: Any, i: Any) -> None:
     """Start to load where row i begins."""
-    rows.rows_prefetch(i)
+    rows.index_prefetch(i)
 
 
 @intrinsic

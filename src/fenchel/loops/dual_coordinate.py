@@ -32,11 +32,13 @@ from typing import Any
 import numpy as np
 
 from fenchel.designs.rows import prefetch
-from fenchel.loops.dispatch import dual_step, excess, row_add, row_dot, row_prefetch, row_square, rows_prefetch, slack
+from fenchel.loops.dispatch import dual_step, excess, index_prefetch, row_add, row_dot, row_prefetch, row_square, slack
 from fenchel.loops.kernel import helper, kernel
 
 #: columns of the book of examples
 LABEL, ALPHA, CURVE, SCALE = range(4)
+#: S, m.u and s of a free intercept
+SUM, OFFSET, CENTRE = range(3)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 _LEFT, _RIGHT, _LEFT_AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
 #: visits between the prefetch of a row and its use; twice that for the index and the example's own numbers
@@ -101,25 +103,24 @@ def visit(
     for t in range(np.uint64(begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD + _AHEAD < stop:
-            rows_prefetch(rows, order[t + _AHEAD + _AHEAD])
+            index_prefetch(rows, order[t + _AHEAD + _AHEAD])
             prefetch(book, order[t + _AHEAD + _AHEAD])
             row_prefetch(rows, order[t + _AHEAD])
         label, old = book[i, LABEL], book[i, ALPHA]
         # c_2 of (14), with the intercept of (27)
         score = row_dot(rows, i, u)
         if centred:
-            score += free[0] * (spread - projection[i]) - free[1] + free[2]
+            score += free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
         rest = slack(loss, label, old, score)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
+        gap += book[i, SCALE] * excess(loss, label, old, score)
         if rest > 0.0:
-            gap += book[i, SCALE] * excess(loss, label, old, score)
             continue
         worst = max(worst, -rest)
-        gap += book[i, SCALE] * excess(loss, label, old, score)
         # (*) minimize (13) exactly
         new = dual_step(loss, label, old, score, book[i, CURVE])
         if new != old:
@@ -127,8 +128,8 @@ def visit(
             step = book[i, SCALE] * (new - old)
             row_add(rows, i, step, u)
             if centred:
-                free[0] += step
-                free[1] += step * projection[i]
+                free[SUM] += step
+                free[OFFSET] += step * projection[i]
             book[i, ALPHA] = new
             changed += 1
     return int(front), worst, changed, gap

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.extending import register_jitable
 
 from fenchel.errors import CacheWarning
@@ -130,6 +130,16 @@ class _Cache(FunctionCache):
             _warn_no_cache(error)
 
 
+class _NoCache(NullCache):
+    """No cache on disk, but long compiling is announced all the same."""
+
+    def load_overload(self, signature: Any, context: Any) -> None:
+        _stopwatch.start()
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        _stopwatch.stop()
+
+
 class _Stopwatch:
     """Adds up how long this process has compiled and says so once when that becomes long."""
 
@@ -147,6 +157,7 @@ class _Stopwatch:
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+            self._timer = None
             self._spent += time.perf_counter() - self._begin
 
 
@@ -155,7 +166,10 @@ _stopwatch = _Stopwatch()
 
 @functools.cache
 def _announce() -> None:
-    _log.warning("fenchel: compiling loops for this kind of data; this happens once on a machine and is kept on disk")
+    _log.warning(
+        "fenchel: compiling loops for this kind of data; this happens once on a machine (once in a process for losses "
+        "of your own, or if the cache folder can't be written)"
+    )
 
 
 class Kernel:
@@ -173,18 +187,26 @@ class Kernel:
             if self._inside is None:
                 with self._lock:
                     self._inside = self._inside or _compiled(self._function, cached=True)
-            return self._inside(*arguments)
+            return _watched(self._inside, arguments)
         if self._outside is None:
             with self._lock:
                 self._outside = self._outside or _compiled(self._function, cached=False)
-        return self._outside(*arguments)
+        return _watched(self._outside, arguments)
+
+
+def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    try:
+        return dispatcher(*arguments)
+    except Exception:
+        _stopwatch.stop()  # compiling may have failed
+        raise
 
 
 def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:
-    # register_jitable keeps numba's flags off the plain function; nogil lets threads run loops side by side
+    # nogil lets threads run loops side by side
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
-    if cached and not numba.config.DISABLE_JIT and cache_folder() is not None:
-        dispatcher._cache = _Cache(function)
+    if not numba.config.DISABLE_JIT:
+        dispatcher._cache = _Cache(function) if cached and cache_folder() is not None else _NoCache()
     return dispatcher
 
 

@@ -57,7 +57,7 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
     """The root of an increasing function, by Newton steps inside a bracket.
 
     ``derivative(b)`` returns the value and the slope.  The bracket is widened by doubling until the sign changes;
-    a function that has no root (one class only) gives the largest b that was tried.
+    a function that has no root (one class only) ends where its value underflows to zero.
     """
     low, high, b, width = -np.inf, np.inf, start, 1.0
     for _ in range(200):
@@ -65,8 +65,6 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
         if value == 0.0:
             return b
         low, high = (low, b) if value > 0 else (b, high)
-        if abs(b) > 1e6:
-            return b
         newton = b - value / slope if slope > 0 else np.nan
         if low < newton < high and abs(newton - b) <= width:
             following = newton

@@ -133,7 +133,7 @@ class Logistic(Loss):
             sigma = expit(-label * (score + b))
             return float(-(share * label) @ sigma), float(share @ (sigma * (1.0 - sigma)))
 
-        return newton_root(derivative)
+        return newton_root(derivative, start=-float(np.median(score)))
 
     def kernel(self) -> LogisticKernel:
         return LogisticKernel(1.0)

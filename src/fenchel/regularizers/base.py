@@ -24,6 +24,10 @@ class Regularizer(abc.ABC):
         """Omega(w)."""
 
     @abc.abstractmethod
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        """A subgradient of Omega at w."""
+
+    @abc.abstractmethod
     def conjugate(self, dual: NDArray) -> float:
         """Omega*(v)."""
 

@@ -22,6 +22,9 @@ class L2(Regularizer):
         flat = np.ravel(weights)
         return 0.5 * float(flat @ flat)
 
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        return np.asarray(weights, dtype=np.float64)
+
     def conjugate(self, dual: NDArray) -> float:
         return self.value(dual)
 

@@ -10,6 +10,7 @@ the same as a removed one: its theta is zero.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +28,10 @@ class MeanRisk:
 
     def __init__(self, loss: str | Loss, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.loss = as_loss(loss)
-        self.labels = np.ascontiguousarray(labels, dtype=np.float64)
+        try:
+            self.labels = np.ascontiguousarray(labels, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
         if self.labels.ndim not in (1, 2) or self.labels.size == 0:
             raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
         if not np.all(np.isfinite(self.labels)):
@@ -44,6 +48,11 @@ class MeanRisk:
     def outputs(self) -> int | None:
         """k, or None if scores are one-dimensional."""
         return None if self.labels.ndim == 1 else int(self.labels.shape[1])
+
+    @property
+    def smooth(self) -> bool:
+        """Whether the gradient exists everywhere."""
+        return self.loss.smooth
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -71,6 +80,21 @@ class MeanRisk:
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
 
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at s: cheap where the loss has bounded slopes."""
+        if math.isfinite(self._largest_slope):
+            return self._largest_slope * (self.outputs or 1)
+        return float(np.sum(np.abs(self.subgradient(scores))))
+
+    @cached_property
+    def _largest_slope(self) -> float:
+        low, high = self.loss.domain(self.labels)
+        return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
+
+    @cached_property
+    def largest_label(self) -> float:
+        return float(np.max(np.abs(self.labels)))
+
     @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""
@@ -84,7 +108,10 @@ class MeanRisk:
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """The nearest dual point in the domain of the conjugate."""
         low, high = self.loss.domain(self.labels)
-        return self._shares * np.clip(self._per_share(theta), -high, -low)
+        counted = self._shares > 0
+        # entries inside keep every bit; without weight there is only zero
+        lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
+        return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
     def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
         """The b (one for each output) that minimizes R(s + b)."""

@@ -62,7 +62,10 @@ class Solver(Protocol):
         ...
 
     def expected_gap(self, state: Any) -> float:
-        """What the solver guesses its gap to be, NaN if it can't: it decides when to certify, never when to stop."""
+        """What the solver guesses its gap to be, NaN if it can't: it decides when to certify, never when to stop.
+
+        Optional: a solver without this method is certified on schedule.
+        """
         ...
 
     def propose(self, state: Any) -> tuple[Model, Witness]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
@@ -18,7 +20,10 @@ def choose(problem: Problem, solver: str | Solver, seed: int = 0) -> Solver:
         raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
     if isinstance(solver, str):
         candidates: list[Solver] = [SOLVERS[name](seed=seed) for name in SOLVERS if solver in ("auto", name)]
-    elif hasattr(solver, "supports"):
+    elif hasattr(solver, "supports") and not isinstance(solver, type):
+        if isinstance(solver, DualCoordinate) and solver.seed is None:
+            solver = copy.copy(solver)
+            object.__setattr__(solver, "seed", seed)
         candidates = [solver]
     else:
         raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")

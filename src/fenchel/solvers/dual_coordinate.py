@@ -27,7 +27,7 @@ symbol               here
 :math:`\alpha_i`     ``book[:, ALPHA]``, :math:`\theta_i = c_i\alpha_i`
 v                    ``u - S m``, with ``u`` = :math:`X^T\theta/\lambda`, S = :math:`\sum\theta/\lambda`
 :math:`c_1`          ``book[:, CURVE]``, :math:`c_i(\|x_i - m\|^2 + B^2)/\lambda`
-s                    ``free[2]``, the multiplier and centre of the intercept
+s                    ``free[CENTRE]``, the multiplier and centre of the intercept
 :math:`1/\mu`        :math:`B^2/\lambda`, ``constant`` / lam
 ===================  =====================================================================
 """
@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.loops.dual_coordinate import ALPHA, CURVE, LABEL, SCALE, shuffle, squared_norms, visit
+from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, shuffle, squared_norms, visit
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
@@ -58,7 +58,11 @@ _ASIDE = 20
 #: square of the constant feature, relative to the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: and at least so many times lam: the term that holds the intercept back must be weak beside the risk
-_PROXIMAL = 0.3
+_PROXIMAL = 0.1
+#: relative error of a squared distance that is computed from squared norms
+_CANCELLATION = 1e-14
+#: curvatures beyond this leave no bits for the dual variables
+_STEEPEST = 1e100
 
 
 @dataclass
@@ -109,7 +113,8 @@ class State:
     random: NDArray[np.uint64]
     outputs: list[OutputState]
     turn: int = 0
-    certificate: Any = field(default=None)
+    #: the certificate that the solver was last shown: another one is a new round
+    seen: Any = field(default=None)
 
 
 @dataclass(frozen=True)
@@ -117,7 +122,8 @@ class DualCoordinate:
     """Options of dual coordinate descent."""
 
     shrinking: bool = True
-    seed: int = 0
+    #: of the random order; None takes the seed that ``solve`` was given
+    seed: int | None = None
     name: ClassVar[str] = "dual_coordinate"
 
     def supports(self, problem: Problem) -> str | None:
@@ -131,13 +137,15 @@ class DualCoordinate:
         shares, lam = problem.risk.shares, problem.lam
         norms = _squared_norms(problem)
         if not np.all(np.isfinite(norms)):
-            raise FenchelError("X has rows whose squared norm overflows: scale X to moderate numbers")
+            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         counted = np.flatnonzero(shares > 0)
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             mean = problem.design.adjoint(shares)
             projection = problem.design.scores(mean)
-            norms = np.maximum(norms - 2.0 * projection + mean @ mean, 0.0)
+            terms = norms + mean @ mean
+            # what is lost to cancellation is added: a curvature that is too small would overshoot
+            norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
             constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
         state = State(
             problem=problem,
@@ -147,13 +155,12 @@ class DualCoordinate:
             projection=projection,
             constant=constant,
             spread=float(mean @ mean) + constant,
-            random=_random_state(self.seed),
+            random=_random_state(self.seed or 0),
             outputs=[],
         )
-        theta, centre = _first_dual(problem, warm)
-        u = np.zeros(problem.weights_shape)
-        if np.any(theta):
-            u = problem.design.adjoint(theta) / lam
+        if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
+            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: a larger lam (a smaller C) is needed")
+        theta, u, centre = _first_dual(problem, warm)
         u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
         index = np.uint32 if len(shares) < 2**32 else np.uint64
         for k in range(len(thetas)):
@@ -167,9 +174,9 @@ class DualCoordinate:
         return state
 
     def step(self, state: State, hint: Hint) -> float:
-        if hint.certificate is not state.certificate:
+        if hint.certificate is not state.seen:
             # a new certificate is a new round: everyone takes part again
-            state.certificate = hint.certificate
+            state.seen = hint.certificate
             for output in state.outputs:
                 output.restore = True
         if all(output.stalled for output in state.outputs):
@@ -189,7 +196,7 @@ class DualCoordinate:
         problem, shares = state.problem, state.problem.risk.shares
         weights = np.stack([output.u for output in state.outputs])
         if problem.intercept:
-            weights -= np.outer([output.free[0] for output in state.outputs], state.mean)
+            weights -= np.outer([output.free[SUM] for output in state.outputs], state.mean)
         theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights.reshape(problem.weights_shape), intercept), Witness(theta.reshape(problem.theta_shape))
@@ -228,9 +235,9 @@ class DualCoordinate:
     def _finish_pass(self, state: State, output: OutputState) -> None:
         full = output.active == len(output.order)
         # (31) with eta = 1: the centre moves to the present intercept
-        centre = output.free[2]
-        output.free[2] += state.constant * output.free[0]
-        if full and output.changed == 0 and output.free[2] == centre:
+        centre = output.free[CENTRE]
+        output.free[CENTRE] += state.constant * output.free[SUM]
+        if full and output.changed == 0 and output.free[CENTRE] == centre:
             # a fixed point of the running sums; it counts only if they are the true sums
             output.stalled = output.refreshed
             self._refresh(state, output)
@@ -250,7 +257,7 @@ class DualCoordinate:
         theta = state.problem.risk.shares * output.book[:, ALPHA]
         output.u[:] = state.problem.design.adjoint(theta) / state.problem.lam
         if state.problem.intercept:
-            output.free[:2] = np.sum(theta) / state.problem.lam, state.mean @ output.u
+            output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
         output.refreshed = True
 
 
@@ -260,20 +267,36 @@ def _squared_norms(problem: Problem) -> NDArray[np.float64]:
     return problem.design.squared_row_norms if squared_norms(problem.design.rows(), norms) else norms
 
 
-def _first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The dual point and the intercepts to start from: the witness if it fits, else the model's subgradient."""
-    outputs = problem.risk.outputs or 1
-    theta, intercept = np.zeros(problem.theta_shape), np.zeros(outputs)
+def _first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, NDArray]:
+    """The dual point to start from, u = X^T theta / lam, and the intercepts.
+
+    A warm start offers its theta (or the subgradient at its model, if theta does not fit), and the same scaled back
+    so that the weights stay what they were, for a lam that has become smaller.  The best of these and zero is taken.
+    """
+    zero, at_rest = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
+    centre = np.zeros(problem.risk.outputs or 1)
+    if problem.intercept:
+        known = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
+        centre = centre + (problem.risk.best_intercept(zero) if known is None else np.asarray(known))
     if warm is None or not problem.fits(warm.model):
-        return theta, intercept
-    if problem.intercept and warm.model.intercept is not None:
-        intercept = intercept + np.asarray(warm.model.intercept, dtype=np.float64)
-    if np.shape(warm.witness.theta) == problem.theta_shape:
-        theta = warm.witness.theta
-    else:
-        scores = problem.design.scores(warm.model.weights)
-        theta = -problem.risk.subgradient(scores + (intercept if scores.ndim == 2 else intercept[0]))
-    return problem.risk.project(theta), intercept
+        return zero, at_rest, centre
+    weights = np.asarray(warm.model.weights, dtype=np.float64)
+    theta = np.asarray(warm.witness.theta, dtype=np.float64)
+    if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
+        scores = problem.design.scores(weights)
+        theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
+    theta = problem.risk.project(theta)
+    u = problem.design.adjoint(theta) / problem.lam
+    # the factor t with t u = w, where the two are parallel
+    squared = float(np.vdot(u, u))
+    back = min(max(float(np.vdot(weights, u)) / squared, 0.0), 1.0) if squared > 0 else 0.0
+    candidates = [(zero, at_rest), (theta, u), (back * theta, back * u)]
+    return *max(candidates, key=lambda pair: _dual_value(problem, *pair)), centre
+
+
+def _dual_value(problem: Problem, theta: NDArray, u: NDArray) -> float:
+    """D(theta) as far as it helps to choose a start; nobody is told."""
+    return -problem.lam * problem.regularizer.conjugate(u) - problem.risk.conjugate(theta, feasible=True)
 
 
 def _random_state(seed: int) -> NDArray[np.uint64]:
