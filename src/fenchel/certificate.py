@@ -155,12 +155,10 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
         return found
     by_primal = known if known.certificate.primal <= found.certificate.primal else found
     by_dual = known if known.certificate.dual >= found.certificate.dual else found
-    certificate = Certificate(
-        by_primal.certificate.primal,
-        by_dual.certificate.dual,
-        max(by_primal.certificate.rounding_floor, by_dual.certificate.rounding_floor),
-        by_dual.certificate.recomputed,
-    )
+    if by_primal is by_dual:
+        return by_primal
+    p, d = by_primal.certificate, by_dual.certificate
+    certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
     return Verdict(certificate, by_primal.model, by_dual.witness)
 
 
