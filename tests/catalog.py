@@ -13,6 +13,7 @@ from fenchel import MeanRisk, Problem
 from fenchel.losses import LOSSES
 from fenchel.regularizers import REGULARIZERS
 from fenchel.solvers import SOLVERS
+from slow_reference import MARGIN, RESIDUAL
 
 LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
@@ -109,39 +110,44 @@ def _optimal_scores(rng, loss_name, n, intercept, weighted):
     """Scores, labels, shares and theta with -theta_i / c_i in the subdifferential (and sum theta = 0 if asked)."""
     c = rng.random(n) + 0.1 if weighted else np.ones(n)
     c /= c.sum()
-    if loss_name == "squared":
-        s = rng.normal(size=n) * 3
-        residual = rng.normal(size=n)
+    if loss_name in RESIDUAL:
+        tube, bend, low, high = RESIDUAL[loss_name]
+        limits = [min(low, 3.0), min(high, 3.0)]
+        slope = rng.choice([-1.0, 1.0], n) * np.choose(rng.integers(0, 3, n), [np.zeros(n), np.ones(n), rng.random(n)])
+        slope = np.where(slope < 0, slope * limits[0], slope * limits[1])
         if intercept:
-            residual -= c @ residual
-        residual *= np.sign((c * residual) @ s) or 1.0
-        return s, s + residual, c, c * residual
+            slope = _shrunk(c, slope)
+        inside = rng.uniform(-1, 1, n) * tube
+        residual = np.where(slope == 0, inside, np.sign(slope) * (tube + bend * np.abs(slope)))
+        residual = np.where(slope == high, residual + rng.exponential(size=n), residual)
+        residual = np.where(slope == -low, residual - rng.exponential(size=n), residual)
+        s = rng.normal(size=n) * 3
+        s *= np.sign(-(c * slope) @ s) or 1.0
+        return s, s - residual, c, -c * slope
     y = rng.permutation(np.where(np.arange(n) < 1 + rng.integers(0, n - 1), 1.0, -1.0))
-    if loss_name == "hinge":
-        # beta is the dual variable in [0, 1]; free ones sit exactly on the margin
-        kind = rng.integers(0, 3, n)
-        beta = np.choose(kind, [np.zeros(n), np.ones(n), rng.random(n)])
-        margin = np.choose(kind, [1 + rng.exponential(size=n), 1 - rng.exponential(size=n), np.ones(n)])
-    else:
-        assert loss_name == "logistic", f"add the optimality conditions of {loss_name!r} here"
+    if loss_name == "logistic":
         margin = rng.normal(size=n) * 2 + 1
         beta = 1.0 / (1.0 + np.exp(margin))
-    if intercept:
-        c, beta, margin = _balanced(loss_name, y, c, beta, margin, weighted)
+    else:
+        # beta is the dual variable in [0, high]
+        beta = np.choose(rng.integers(0, 3, n), [np.zeros(n), np.ones(n), rng.random(n)])
+    if intercept and weighted and min((c * beta)[y > 0].sum(), (c * beta)[y < 0].sum()) > 0:
+        c = np.where(y > 0, c / (c * beta)[y > 0].sum(), c / (c * beta)[y < 0].sum())
+        c /= c.sum()
+    elif intercept:
+        beta = y * _shrunk(c, y * beta)
+    if loss_name == "logistic":
+        beta = np.clip(beta, 1e-300, None)
+        return y * np.log((1 - beta) / beta), y, c, c * y * beta
+    bend, high = MARGIN[loss_name]
+    margin = np.where(beta == 0, 1 + rng.exponential(size=n), 1 - bend * beta)
+    margin = np.where(beta == high, margin - rng.exponential(size=n), margin)
     return y * margin, y, c, c * y * beta
 
 
-def _balanced(loss_name, y, c, beta, margin, weighted):
-    """Make sum c y beta zero: by the shares where they are free, else by moving a hinge's dual variables."""
-    positive, negative = (c * beta)[y > 0].sum(), (c * beta)[y < 0].sum()
-    if min(positive, negative) <= 0:
-        return c, np.zeros_like(beta), margin
-    if weighted:
-        c = np.where(y > 0, c / positive, c / negative)
-        return c / c.sum(), beta, margin
-    heavier = (y > 0) == (positive > negative)
-    beta = np.where(heavier, beta * (min(positive, negative) / max(positive, negative)), beta)
-    if loss_name == "logistic":
-        return c, beta, np.log((1 - beta) / beta)
-    inside = (beta > 0) & (beta < 1)
-    return c, beta, np.where(inside, 1.0, margin)
+def _shrunk(c, slope):
+    """Shrink the heavier sign until sum c slope is zero."""
+    positive, negative = (c * slope)[slope > 0].sum(), -(c * slope)[slope < 0].sum()
+    heavier = slope > 0 if positive > negative else slope < 0
+    largest = max(positive, negative)
+    return np.where(heavier, slope * (min(positive, negative) / largest if largest else 0.0), slope)

@@ -14,7 +14,31 @@ FORMULAS = {
     "hinge": lambda s, y: np.maximum(0, 1 - y * s),
     "logistic": lambda s, y: np.logaddexp(0, -y * s),
     "squared": lambda s, y: (s - y) ** 2 / 2,
+    "squared_hinge": lambda s, y: np.maximum(0, 1 - y * s) ** 2,
+    "huber_hinge": lambda s, y: _rounded(1 - y * s, 0.5),
+    "absolute": lambda s, y: np.abs(s - y),
+    "epsilon_insensitive": lambda s, y: np.maximum(0, np.abs(s - y) - 0.1),
+    "squared_epsilon_insensitive": lambda s, y: np.maximum(0, np.abs(s - y) - 0.1) ** 2,
+    "huber": lambda s, y: np.where(np.abs(s - y) <= 1.35, (s - y) ** 2 / 2, 1.35 * np.abs(s - y) - 1.35**2 / 2),
+    "quantile": lambda s, y: np.where(s < y, 0.5 * (y - s), 0.5 * (s - y)),
 }
+
+#: piecewise linear-quadratic losses: f(z) = max of a z - bend/2 a^2 over 0 <= a <= high, for z = 1 - m (margin), or
+#: for the distance of the residual from the tube (residual), with the highest slope below and above the label
+MARGIN = {"hinge": (0.0, 1.0), "squared_hinge": (0.5, math.inf), "huber_hinge": (0.5, 1.0)}
+RESIDUAL = {
+    "squared": (0.0, 1.0, math.inf, math.inf),
+    "absolute": (0.0, 0.0, 1.0, 1.0),
+    "epsilon_insensitive": (0.1, 0.0, 1.0, 1.0),
+    "squared_epsilon_insensitive": (0.1, 0.5, math.inf, math.inf),
+    "huber": (0.0, 1.0, 1.35, 1.35),
+    "quantile": (0.0, 0.0, 0.5, 0.5),
+}
+
+
+def _rounded(z, width):
+    """The hinge of z, quadratic up to width."""
+    return np.where(z <= 0, 0, np.where(z <= width, z**2 / (2 * width), z - width / 2))
 
 
 def _entropy(beta):
@@ -26,9 +50,12 @@ def _entropy(beta):
 
 #: f*(u, y) for u inside the domain, from the textbook
 CONJUGATES = {
-    "hinge": lambda u, y: u * y,
     "logistic": lambda u, y: _entropy(-y * u),
-    "squared": lambda u, y: u**2 / 2 + u * y,
+    **{name: lambda u, y, k=bend: k * u**2 / 2 + u * y for name, (bend, _) in MARGIN.items()},
+    **{
+        name: lambda u, y, e=tube, k=bend: u * y + e * np.abs(u) + k * u**2 / 2
+        for name, (tube, bend, _, _) in RESIDUAL.items()
+    },
 }
 
 
@@ -51,9 +78,11 @@ def dual(loss_name, X, y, c, lam, theta):
     v = theta.T @ X
     columns = np.reshape(c, (-1, *(1,) * (theta.ndim - 1)))
     slopes = np.where(columns > 0, -theta / np.where(columns > 0, columns, 1), 0)
-    if loss_name in ("hinge", "logistic"):
-        # theta / c may leave [0, 1] by one rounding
-        slopes = -y * np.clip(-y * slopes, 0, 1)
+    # theta / c may leave the domain by one rounding
+    if loss_name in RESIDUAL:
+        slopes = np.clip(slopes, -RESIDUAL[loss_name][2], RESIDUAL[loss_name][3])
+    else:
+        slopes = -y * np.clip(-y * slopes, 0, MARGIN.get(loss_name, (0, 1))[1])
     return -np.sum(v * v) / (2 * lam) - np.sum(c @ CONJUGATES[loss_name](slopes, y))
 
 
@@ -124,8 +153,9 @@ def intercept_minimizers(loss_name, s, y, c, reach=1e3):
     def risk(b):
         return float(c @ FORMULAS[loss_name](s + b, y))
 
-    if loss_name == "hinge":
-        kinks = np.unique((y - s)[c > 0])
+    if loss_name in ("hinge", "absolute", "epsilon_insensitive", "quantile"):
+        tube = RESIDUAL.get(loss_name, (0.0,))[0]
+        kinks = np.unique(np.concatenate([(y - s - tube)[c > 0], (y - s + tube)[c > 0]]))
         values = np.array([risk(b) for b in kinks])
         best = kinks[values <= values.min() + 1e-13]
         return best.min(), best.max()
@@ -137,7 +167,7 @@ def best_objective(loss_name, X, y, lam, intercept):
     """The optimal objective from above and its accuracy: Newton's method where the loss is smooth, else Clarabel."""
     n, d = X.shape
     X, c = (X.toarray() if sp.issparse(X) else X), shares(n)
-    if loss_name == "hinge":
+    if loss_name not in ("logistic", "squared"):
         w, b = conic_solution(loss_name, X, y, c, lam, intercept)
         value = float(primal(loss_name, X, y, c, lam, w, b))
         return value, 1e-9 * value
@@ -189,13 +219,8 @@ def conic_rows(loss_name, X1, y, c):
     """Rows A z + slack = rhs, cones of the slack, and costs of the extra variables for sum c_i f(x_i . z, y_i)."""
     n = len(y)
     eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
-    if loss_name == "squared":
-        # r = x z - y
-        return sp.hstack([X1, -eye]), y, [clarabel.ZeroConeT(n)], np.zeros(n), c
-    if loss_name == "hinge":
-        # t >= 1 - y x z, t >= 0
-        A = sp.vstack([sp.hstack([-y[:, None] * X1, -eye]), sp.hstack([sp.csr_matrix(X1.shape), -eye])])
-        return A, np.append(-np.ones(n), np.zeros(n)), [clarabel.NonnegativeConeT(2 * n)], c, np.zeros(n)
+    if loss_name in MARGIN or loss_name in RESIDUAL:
+        return _quadratic_rows(loss_name, X1, y, c)
     assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
     # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
     rows, rhs = [sp.hstack([sp.csr_matrix(X1.shape), none, eye, eye])], [np.ones(n)]
@@ -208,3 +233,38 @@ def conic_rows(loss_name, X1, y, c):
             rhs += [[0.0, 1.0, 0.0]]
     cones = [clarabel.NonnegativeConeT(n), *[clarabel.ExponentialConeT()] * (2 * n)]
     return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([c, np.zeros(2 * n)]), np.zeros(3 * n)
+
+
+def _quadratic_rows(loss_name, X1, y, c):
+    """A loss split into a quadratic part p, which costs p^2/(2 bend), linear parts t1, t2 >= 0, and e in the tube."""
+    n = len(y)
+    eye, zero = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
+    if loss_name in MARGIN:
+        # p + t1 >= 1 - y x z
+        (bend, high), low, tube = MARGIN[loss_name], math.inf, 0.0
+        first = (sp.hstack([-y[:, None] * X1, -eye, -eye, zero, zero]), -np.ones(n), clarabel.NonnegativeConeT(n))
+    else:
+        # x z - y = e + p + t1 - t2
+        tube, bend, low, high = RESIDUAL[loss_name]
+        first = (sp.hstack([X1, -eye, -eye, eye, -eye]), y, clarabel.ZeroConeT(n))
+    none = sp.csr_matrix(X1.shape)
+    parts = [
+        first,
+        (sp.hstack([none, eye, zero, zero, zero]), None if bend else 0.0, None),
+        (sp.hstack([none, zero, -eye, zero, zero]), 0.0, math.isfinite(high)),
+        (sp.hstack([none, zero, zero, -eye, zero]), 0.0, math.isfinite(low)),
+    ]
+    A, rhs, cones = [first[0]], [first[1]], [first[2]]
+    for rows, value, inequality in parts[1:]:
+        if value is None:
+            continue
+        A, rhs = [*A, rows], [*rhs, np.zeros(n)]
+        cones.append(clarabel.NonnegativeConeT(n) if inequality else clarabel.ZeroConeT(n))
+    for sign in (1.0, -1.0):
+        A, rhs = [*A, sp.hstack([none, zero, zero, zero, sign * eye])], [*rhs, np.full(n, tube)]
+        cones.append(clarabel.NonnegativeConeT(n))
+    cost = np.concatenate(
+        [np.zeros(n), c * (high if math.isfinite(high) else 0), c * (low if math.isfinite(low) else 0), np.zeros(n)]
+    )
+    quadratic = np.concatenate([c / bend if bend else np.zeros(n), np.zeros(3 * n)])
+    return sp.vstack(A), np.concatenate(rhs), cones, cost, quadratic

@@ -55,34 +55,59 @@ def test_agreement_with_a_conic_solver(case):
     np.testing.assert_allclose(solution.model.weights, w, atol=1e-3)
 
 
-@pytest.mark.parametrize("case", [case for case in SINGLE_OUTPUT if not case.weighted], ids=str)
-def test_agreement_with_scikit_learn(case):
-    """Ridge and LogisticRegression have a free intercept as we do; LinearSVC penalizes its own, so none there."""
+def scikit_learn_peer(case, n):
+    """The estimator with this loss and the square regularizer, or None where scikit-learn has none."""
     from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.svm import LinearSVC
+    from sklearn.svm import LinearSVC, LinearSVR
 
+    C = 1 / (case.lam * n)
+    # an intercept far less penalized than the weights is close to a free one
+    liblinear = {"C": C, "tol": 1e-10, "max_iter": 10**6, "dual": True}
+    liblinear |= {"intercept_scaling": 30.0} if case.intercept else {"fit_intercept": False}
+    return {
+        "hinge": lambda: LinearSVC(loss="hinge", **liblinear),
+        "squared_hinge": lambda: LinearSVC(loss="squared_hinge", **liblinear),
+        "logistic": lambda: LogisticRegression(C=C, tol=1e-10, max_iter=10**4, fit_intercept=case.intercept),
+        "squared": lambda: Ridge(alpha=case.lam * n, tol=1e-12, fit_intercept=case.intercept),
+        "absolute": lambda: LinearSVR(epsilon=0.0, loss="epsilon_insensitive", **liblinear),
+        "epsilon_insensitive": lambda: LinearSVR(epsilon=0.1, loss="epsilon_insensitive", **liblinear),
+        "squared_epsilon_insensitive": lambda: LinearSVR(
+            epsilon=0.1, loss="squared_epsilon_insensitive", **(liblinear | {"dual": False})
+        ),
+    }.get(case.loss, lambda: None)()
+
+
+PEERED = [case for case in SINGLE_OUTPUT if not case.weighted and scikit_learn_peer(case, 1) is not None]
+
+
+@pytest.mark.parametrize("case", PEERED, ids=str)
+def test_agreement_with_scikit_learn(case):
+    """Ridge and LogisticRegression have a free intercept as we do; LIBLINEAR's estimators penalize theirs a little."""
     X, y, _ = case.data()
     data, n = (sp.csr_array(X) if case.storage == "sparse" else X), len(y)
-    if case.loss == "hinge" and case.intercept:
-        # an intercept far less penalized than the weights: close to a free one
-        peer = LinearSVC(loss="hinge", C=1 / (case.lam * n), tol=1e-10, max_iter=10**6, intercept_scaling=30.0)
-    elif case.loss == "hinge":
-        peer = LinearSVC(loss="hinge", C=1 / (case.lam * n), tol=1e-10, max_iter=10**6, fit_intercept=False)
-    elif case.loss == "logistic":
-        peer = LogisticRegression(C=1 / (case.lam * n), tol=1e-10, max_iter=10**4, fit_intercept=case.intercept)
-    else:
-        assert case.loss == "squared", f"add scikit-learn's peer of {case.loss!r} here"
-        peer = Ridge(alpha=case.lam * n, tol=1e-12, fit_intercept=case.intercept)
+    peer = scikit_learn_peer(case, n)
     peer.fit(data, y)
     b = float(np.ravel(peer.intercept_)[0]) if case.intercept else 0.0
     theirs = float(slow.primal(case.loss, X, y, slow.shares(n), case.lam, np.ravel(peer.coef_), b))
     certificate = solve(case.problem(), tol=1e-10, max_iter=3000).certificate
-    slack = 1e-3 if case.loss == "hinge" and case.intercept else 1e-7
+    slack = 1e-3 if case.intercept and hasattr(peer, "intercept_scaling") else 1e-7
     assert certificate.primal == pytest.approx(theirs, rel=slack)
     assert certificate.dual <= theirs + certificate.rounding_floor
 
 
-@pytest.mark.parametrize("loss", list(LOSSES))
+#: kind of solver, factor of C, options
+LIBLINEAR = {
+    "hinge": (3, 1.0, ""),
+    "squared_hinge": (1, 1.0, ""),
+    "logistic": (7, 1.0, ""),
+    "squared": (12, 0.5, " -p 0"),
+    "absolute": (13, 1.0, " -p 0"),
+    "epsilon_insensitive": (13, 1.0, " -p 0.1"),
+    "squared_epsilon_insensitive": (12, 1.0, " -p 0.1"),
+}
+
+
+@pytest.mark.parametrize("loss", list(LIBLINEAR))
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_agreement_with_liblinear(loss, storage):
     """LIBLINEAR has no free intercept, so none here."""
@@ -92,10 +117,10 @@ def test_agreement_with_liblinear(loss, storage):
     X, y, _ = case.data()
     n = len(y)
     # its dual solvers by number; 12 is sum r^2 with epsilon 0, so half of our C
-    kind, C = {"hinge": (3, 1.0), "logistic": (7, 1.0), "squared": (12, 0.5)}[loss]
-    options = f"-s {kind} -c {C / (case.lam * n)!r} -e 1e-10 -B -1 -q" + (" -p 0" if kind == 12 else "")
+    kind, C, options = LIBLINEAR[loss]
+    options = f"-s {kind} -c {C / (case.lam * n)!r} -e 1e-10 -B -1 -q" + options
     model = train(y, sp.csr_matrix(X), options)
-    w = np.array(model.w[: case.d]) * (1 if loss == "squared" else model.label[0])
+    w = np.array(model.w[: case.d]) * (1 if LOSSES[loss].task == "regression" else model.label[0])
     theirs = float(slow.primal(loss, X, y, slow.shares(n), case.lam, w))
     certificate = solve(case.problem(), tol=1e-10, max_iter=3000).certificate
     assert certificate.primal == pytest.approx(theirs, rel=1e-7)

@@ -104,13 +104,10 @@ def test_edited_package_uses_a_new_folder(tmp_path):
     code = "print(json.dumps(fit('squared')))"
     before, _ = run(code, cache, package=package)
     folders = {p.name for p in cache.iterdir()}
-    source = package / "fenchel" / "losses" / "squared.py"
-    # twice the loss everywhere: value, conjugate and both steps
+    source = package / "fenchel" / "losses" / "residual.py"
+    # half the bend of the conjugate is twice the loss
     text = source.read_text()
-    text = text.replace("return 0.5 * (score - label) ** 2", "return 1.0 * (score - label) ** 2")
-    text = text.replace("return score - label", "return 2.0 * (score - label)")
-    text = text.replace("return SquaredKernel(1.0)", "return SquaredKernel(0.5)")
-    text = text.replace("return 0.5 * slope**2 + slope * label", "return 0.25 * slope**2 + slope * label")
+    text = text.replace("ResidualKernel(0.0, 1.0, math.inf, math.inf)", "ResidualKernel(0.0, 0.5, math.inf, math.inf)")
     source.write_text(text)
     after, _ = run(code, cache, package=package)
     assert after > before * 1.05
@@ -121,8 +118,8 @@ def test_renamed_class_in_the_package_breaks_nothing(tmp_path):
     package, cache = copied_package(tmp_path / "copy"), tmp_path / "cache"
     code = "print(json.dumps([fit('hinge'), fit('squared')]))"
     before, _ = run(code, cache, package=package)
-    source = package / "fenchel" / "losses" / "squared.py"
-    source.write_text(source.read_text().replace("SquaredKernel", "RenamedKernel"))
+    source = package / "fenchel" / "losses" / "residual.py"
+    source.write_text(source.read_text().replace("ResidualKernel", "RenamedKernel"))
     after, _ = run(code, cache, package=package, flags=("-W", "error"))
     assert after == before
 

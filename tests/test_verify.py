@@ -9,8 +9,11 @@ from fenchel import FenchelError, MeanRisk, Model, Problem, Witness, certify, so
 from fenchel.losses import LOSSES
 from slow_reference import best_objective
 
-#: LinearSVC penalizes its intercept, which is another problem than ours
-PEERS = [(loss, intercept) for loss in LOSSES for intercept in (False, True) if (loss, intercept) != ("hinge", True)]
+#: LIBLINEAR's estimators penalize their intercept, which is another problem than ours
+LIBLINEAR = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
+PEERS = [(loss, False) for loss in LIBLINEAR] + [
+    (loss, free) for loss in ("logistic", "squared") for free in (False, True)
+]
 
 
 def generated(storage, n=400, d=30, seed=0):
@@ -60,7 +63,7 @@ def test_liblinear_on_generated_data(storage, loss, kind, C):
 @pytest.mark.parametrize(("loss", "intercept"), PEERS)
 def test_scikit_learn_on_generated_data(storage, intercept, C, loss):
     from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.svm import LinearSVC
+    from sklearn.svm import LinearSVC, LinearSVR
 
     X, y = generated(storage)
     optimum = best_objective(loss, X, y, 1 / (C * len(y)), intercept)
@@ -69,9 +72,10 @@ def test_scikit_learn_on_generated_data(storage, intercept, C, loss):
             peer = LogisticRegression(C=C, tol=tol, max_iter=1000, fit_intercept=intercept)
         elif loss == "squared":
             peer = Ridge(alpha=1 / C, solver="lsqr", tol=tol, fit_intercept=intercept)
+        elif LOSSES[loss].task == "regression":
+            peer = LinearSVR(loss=loss, epsilon=0.1, C=C, tol=tol, fit_intercept=False)
         else:
-            assert loss == "hinge", f"add scikit-learn's peer of {loss!r} here"
-            peer = LinearSVC(loss="hinge", C=C, tol=tol, fit_intercept=False)
+            peer = LinearSVC(loss=loss, C=C, tol=tol, fit_intercept=False)
         peer.fit(X, y)
         problem = Problem(X, MeanRisk(loss, y), 1 / (C * len(y)), intercept=intercept)
         b = float(np.ravel(peer.intercept_)[0]) if intercept else 0.0

@@ -9,11 +9,15 @@ __version__ = "0.1.0"
 
 #: where each public name lives; imported on first use, so that ``import fenchel`` costs nothing
 _HOMES = {
+    "Absolute": "fenchel.losses",
     "Certificate": "fenchel.certificate",
     "DualCoordinate": "fenchel.solvers",
+    "EpsilonInsensitive": "fenchel.losses",
     "FenchelError": "fenchel.errors",
     "GapWarning": "fenchel.errors",
     "Hinge": "fenchel.losses",
+    "Huber": "fenchel.losses",
+    "HuberHinge": "fenchel.losses",
     "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",
     "LinearRegressor": "fenchel.estimators",
@@ -21,8 +25,11 @@ _HOMES = {
     "MeanRisk": "fenchel.risks",
     "Model": "fenchel.problem",
     "Problem": "fenchel.problem",
+    "Quantile": "fenchel.losses",
     "Solution": "fenchel.solution",
     "Squared": "fenchel.losses",
+    "SquaredEpsilonInsensitive": "fenchel.losses",
+    "SquaredHinge": "fenchel.losses",
     "Status": "fenchel.solution",
     "Witness": "fenchel.problem",
     "as_design": "fenchel.designs",

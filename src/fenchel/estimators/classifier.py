@@ -49,7 +49,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"hinge", "logistic"} or a Loss, default="hinge"
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic"} or a Loss, default="hinge"
     C : float, default=1.0
         Inverse strength of the regularization.
     fit_intercept : bool, default=True

@@ -23,8 +23,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"squared"} or a Loss, default="squared"
-        ``squared`` is half the squared error, so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.
+    loss : {"squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile"} or a Loss
+        Default "squared".  Objects take parameters, e.g. ``Quantile(0.9)``.  ``squared`` is half the squared error,
+        so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.
     C : float, default=1.0
         Inverse strength of the regularization.
     fit_intercept : bool, default=True

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
-from fenchel.losses.hinge import Hinge
 from fenchel.losses.logistic import Logistic
-from fenchel.losses.squared import Squared
+from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
+from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 
 #: the losses that users can name
-LOSSES: dict[str, type[Loss]] = {loss.name: loss for loss in (Hinge, Logistic, Squared)}
+LOSSES: dict[str, type[Loss]] = {
+    loss.name: loss
+    for loss in (
+        Hinge,
+        SquaredHinge,
+        HuberHinge,
+        Logistic,
+        Squared,
+        Absolute,
+        EpsilonInsensitive,
+        SquaredEpsilonInsensitive,
+        Huber,
+        Quantile,
+    )
+}
 
 
 def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
@@ -29,4 +43,18 @@ def _names(task: str | None) -> str:
     return ", ".join(repr(name) for name, loss in LOSSES.items() if task in (None, loss.task))
 
 
-__all__ = ["LOSSES", "Hinge", "Logistic", "Loss", "Squared", "as_loss"]
+__all__ = [
+    "LOSSES",
+    "Absolute",
+    "EpsilonInsensitive",
+    "Hinge",
+    "Huber",
+    "HuberHinge",
+    "Logistic",
+    "Loss",
+    "Quantile",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+    "as_loss",
+]

@@ -53,6 +53,37 @@ def _near_quantile(kinks: Array, jumps: Array, mass: float, total: float) -> tup
     return below, kinks[inside], jumps[inside]
 
 
+def flat_or_root(low: float, high: float, derivative: Callable[[float], tuple[float, float]]) -> float:
+    """The minimizer of a convex function whose derivative vanishes between low and high, if low <= high.
+
+    The midpoint of that interval, or its finite end; elsewhere the root, or the middle of a flat stretch of roots.
+    """
+    if low <= high:
+        if np.isinf(low) or np.isinf(high):
+            return high if np.isinf(low) else low
+        return 0.5 * (low + high)
+    root = newton_root(derivative, start=0.5 * (low + high))
+    value, slope = derivative(root)
+    if slope > 0.0 or value != 0.0:
+        return root
+    # all slopes are at their bounds and balance: the function is flat as far as that lasts
+    return 0.5 * (_end_of_roots(derivative, root, -1.0) + _end_of_roots(derivative, root, 1.0))
+
+
+def _end_of_roots(derivative: Callable[[float], tuple[float, float]], root: float, sign: float) -> float:
+    """The last b in this direction where the derivative is still zero, by doubling and bisection."""
+    width = 1.0
+    while derivative(root + sign * width)[0] == 0.0 and width < 1e300:
+        width *= 2.0
+    near, far = root, root + sign * width
+    for _ in range(200):
+        middle = 0.5 * (near + far)
+        if middle in (near, far):
+            break
+        near, far = (middle, far) if derivative(middle)[0] == 0.0 else (near, middle)
+    return near
+
+
 def newton_root(derivative: Callable[[float], tuple[float, float]], start: float = 0.0) -> float:
     """The root of an increasing function, by Newton steps inside a bracket.
 

@@ -1,0 +1,219 @@
+r"""Losses of the margin m = y s: hinge, squared hinge and Huberized hinge.
+
+They are one family.  With :math:`\beta = -y u` the conjugate is
+
+.. math:: f^*(u, y) = -\beta + \tfrac{\kappa}{2}\beta^2 \quad\text{for } \beta \in [0, h]
+
+===================  ===================  ==========  ===========================================
+loss                 :math:`\kappa`       h           f as a function of z = 1 - m
+===================  ===================  ==========  ===========================================
+``hinge``            0                    1           :math:`[z]_+`
+``squared_hinge``    1/2                  infinity    :math:`[z]_+^2`
+``huber_hinge``      width                1           :math:`[z]_+^2/(2\,\text{width})` up to z = width, then linear
+===================  ===================  ==========  ===========================================
+
+Zhang (2002), eq. (21) with p = 1 is the hinge (exact step: eq. 25) and twice (21) with p = 2 is the squared hinge
+(eq. 26); the Huberized hinge is the hinge smoothed with mu = width.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import FenchelError
+from fenchel.losses.base import Array, Loss, LossKernel, from_margin
+from fenchel.losses.intercept import flat_or_root, weighted_quantile
+
+
+class MarginKernel(NamedTuple):
+    """The family for compiled loops: kappa and h."""
+
+    bend: float
+    high: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """Minimize kappa/2 b^2 - b + m (b - beta) + q/2 (b - beta)^2 over 0 <= b <= h."""
+        beta = label * alpha
+        gradient = label * score - 1.0 + self.bend * beta
+        total = self.bend + curvature
+        if total > 0.0:
+            beta -= gradient / total
+        elif gradient != 0.0:
+            beta = 0.0 if gradient > 0.0 else self.high
+        return label * min(max(beta, 0.0), self.high)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest on a bound, by this much; negative: the optimality condition is violated."""
+        beta = label * alpha
+        gradient = label * score - 1.0 + self.bend * beta
+        if beta <= 0.0:
+            return gradient
+        if beta >= self.high:
+            return -gradient
+        return -abs(gradient)
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """f + f* + beta m, from the best beta for this margin."""
+        beta, z = label * alpha, 1.0 - label * score
+        if z <= 0.0:
+            return -beta * z + 0.5 * self.bend * beta * beta
+        best = min(z / self.bend, self.high) if self.bend > 0.0 else self.high
+        return (best - beta) * (z - 0.5 * self.bend * (best + beta))
+
+
+class HingeKernel(NamedTuple):
+    """The hinge alone, without the quadratic part: a visit of a short row takes a fifth less time than in the family.
+
+    One field, since a compiled tuple can't be empty.
+    """
+
+    margin: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """Eq. (25): clip an unconstrained step to 0 <= y alpha <= 1."""
+        beta = label * alpha
+        gradient = label * score - self.margin
+        if curvature > 0.0:
+            beta -= gradient / curvature
+        elif gradient != 0.0:
+            beta = 0.0 if gradient > 0.0 else 1.0
+        return label * min(max(beta, 0.0), 1.0)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest on a bound, by this much; negative: the optimality condition is violated."""
+        gradient = label * score - self.margin
+        beta = label * alpha
+        if beta <= 0.0:
+            return gradient
+        if beta >= 1.0:
+            return -gradient
+        return -abs(gradient)
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """(1 - beta) [1 - y s]_+ + beta [y s - 1]_+"""
+        gradient = label * score - self.margin
+        beta = label * alpha
+        return beta * gradient if gradient > 0.0 else (beta - 1.0) * gradient
+
+
+@dataclass(frozen=True)
+class MarginLoss(Loss):
+    """What the family shares; members say kappa and h."""
+
+    task: ClassVar[str] = "classification"
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> MarginKernel:
+        """kappa and h."""
+
+    def value(self, score: Array, label: Array) -> Array:
+        z = np.maximum(0.0, 1.0 - label * score)
+        beta = self._beta(z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(z > 0.0, beta * (z - 0.5 * self.shape.bend * beta), 0.0)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        beta = -label * slope
+        with np.errstate(over="ignore"):
+            return 0.5 * self.shape.bend * beta**2 - beta
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return from_margin(np.full_like(label, self.shape.high), label)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        beta = label * alpha
+        gradient = label * score - 1.0 + self.shape.bend * beta
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            move = np.where(gradient == 0.0, 0.0, gradient / (self.shape.bend + curvature))
+        return label * np.clip(beta - move, 0.0, self.shape.high)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        # f(z) = level at z = sqrt(2 kappa level) where f is quadratic, at level/h + kappa h/2 beyond
+        z = np.sqrt(2.0 * self.shape.bend * level)
+        if math.isfinite(self.shape.high):
+            z = np.where(
+                z >= self.shape.bend * self.shape.high,
+                level / self.shape.high + 0.5 * self.shape.bend * self.shape.high,
+                z,
+            )
+        edge = label * (1.0 - z)
+        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        counted = share > 0
+        score, label, share = score[counted], label[counted], share[counted]
+        if self.shape.bend == 0.0:
+            # a kink at b = y - s for each example, where the slope grows by h share, from -h share of the positives
+            return weighted_quantile(label - score, share, float(share[label > 0].sum()))
+        # every margin is at least 1 between these
+        low = np.max((1.0 - score)[label > 0], initial=-np.inf)
+        high = np.min((-1.0 - score)[label < 0], initial=np.inf)
+
+        def slope(b: float) -> tuple[float, float]:
+            z = np.maximum(0.0, 1.0 - label * (score + b))
+            inside = (z > 0) & (z < self.shape.bend * self.shape.high)
+            return float(-(share * label) @ self._beta(z)), float(share @ inside) / self.shape.bend
+
+        return flat_or_root(float(low), float(high), slope)
+
+    def kernel(self) -> LossKernel:
+        return MarginKernel(*(float(number) for number in self.shape))
+
+    def _beta(self, z: Array) -> Array:
+        """Minus the slope in the margin, for z = [1 - m]_+."""
+        if self.shape.bend == 0.0:
+            return np.where(z > 0.0, self.shape.high, 0.0)
+        return np.minimum(z / self.shape.bend, self.shape.high)
+
+
+@dataclass(frozen=True)
+class Hinge(MarginLoss):
+    """max(0, 1 - y s)."""
+
+    name: ClassVar[str] = "hinge"
+    smooth: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> MarginKernel:
+        return MarginKernel(0.0, 1.0)
+
+    def kernel(self) -> HingeKernel:
+        return HingeKernel(1.0)
+
+
+@dataclass(frozen=True)
+class SquaredHinge(MarginLoss):
+    """max(0, 1 - y s)^2."""
+
+    name: ClassVar[str] = "squared_hinge"
+    smooth: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> MarginKernel:
+        return MarginKernel(0.5, math.inf)
+
+
+@dataclass(frozen=True)
+class HuberHinge(MarginLoss):
+    """The hinge, rounded over ``width`` below the margin: quadratic there, linear beyond."""
+
+    name: ClassVar[str] = "huber_hinge"
+    smooth: ClassVar[bool] = True
+    width: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.width < math.inf:
+            raise FenchelError(f"width must be positive and finite, got {self.width!r}")
+
+    @property
+    def shape(self) -> MarginKernel:
+        return MarginKernel(self.width, 1.0)

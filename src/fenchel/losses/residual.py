@@ -1,0 +1,251 @@
+r"""Losses of the residual r = s - y: squared, absolute, epsilon-insensitive, Huber and quantile.
+
+They are one family.  The conjugate is
+
+.. math:: f^*(u, y) = u y + \epsilon|u| + \tfrac{\kappa}{2}u^2 \quad\text{for } u \in [-\ell, h]
+
+===============================  ==================  ===============  ==========  ==========
+loss                             :math:`\epsilon`    :math:`\kappa`   l           h
+===============================  ==================  ===============  ==========  ==========
+``squared``                      0                   1                infinity    infinity
+``absolute``                     0                   0                1           1
+``epsilon_insensitive``          epsilon             0                1           1
+``squared_epsilon_insensitive``  epsilon             1/2              infinity    infinity
+``huber``                        0                   1                width       width
+``quantile``                     0                   0                quantile    1 - quantile
+===============================  ==================  ===============  ==========  ==========
+
+Zhang (2002), eq. (18) with p = 1 is the epsilon-insensitive loss, and twice (18) with p = 2 its square; the exact
+steps of Sec. 5.2 are special cases of ``dual_step``.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from fenchel.errors import FenchelError
+from fenchel.losses.base import Array, Loss
+from fenchel.losses.intercept import flat_or_root, weighted_quantile
+
+
+class ResidualKernel(NamedTuple):
+    """The family for compiled loops: epsilon, kappa and the bounds l, h of the slope."""
+
+    tube: float
+    bend: float
+    low: float
+    high: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """Minimize eps |a| + kappa/2 a^2 - a y + s (a - alpha) + q/2 (a - alpha)^2 over -h <= a <= l."""
+        # the minimizer without the tube is push / total
+        total = self.bend + curvature
+        push = curvature * alpha - (score - label)
+        size = abs(push) - self.tube
+        if size <= 0.0:
+            if total > 0.0 or size < 0.0:
+                return 0.0
+            return alpha
+        # no curvature at all: the push goes to the bound
+        step = size / total if total > 0.0 else math.inf
+        return min(step, self.low) if push > 0.0 else -min(step, self.high)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest at zero inside the tube or on a bound, by this much; negative: violated."""
+        push = label - score - self.bend * alpha
+        if alpha == 0.0:
+            return self.tube - abs(push)
+        push -= math.copysign(self.tube, alpha)
+        if alpha >= self.low:
+            return push
+        if alpha <= -self.high:
+            return -push
+        return -abs(push)
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """f + f* + alpha s, from the best slope for this residual."""
+        push = label - score
+        rest = self.tube * abs(alpha) + 0.5 * self.bend * alpha * alpha - alpha * push
+        size = abs(push) - self.tube
+        if size <= 0.0:
+            return rest
+        bound = self.low if push > 0.0 else self.high
+        best = min(size / self.bend, bound) if self.bend > 0.0 else bound
+        return best * (size - 0.5 * self.bend * best) + rest
+
+
+@dataclass(frozen=True)
+class ResidualLoss(Loss):
+    """What the family shares; members say epsilon, kappa and the bounds."""
+
+    task: ClassVar[str] = "regression"
+
+    @property
+    @abc.abstractmethod
+    def shape(self) -> ResidualKernel:
+        """epsilon, kappa, l and h."""
+
+    def value(self, score: Array, label: Array) -> Array:
+        slope, size = self._slope(score, label)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(size > 0.0, np.abs(slope) * (size - 0.5 * self.shape.bend * np.abs(slope)), 0.0)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return self._slope(score, label)[0]
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return slope * label + self.shape.tube * np.abs(slope) + 0.5 * self.shape.bend * slope**2
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        total = self.shape.bend + curvature
+        push = curvature * alpha - (score - label)
+        size = np.abs(push) - self.shape.tube
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step = np.where(size > 0.0, size / total, 0.0)
+        moved = np.where(push > 0.0, np.minimum(step, self.shape.low), -np.minimum(step, self.shape.high))
+        return np.where((size == 0.0) & (total == 0.0), alpha, moved)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        def reach(bound: float) -> Array:
+            # beyond the tube f is quadratic up to kappa bound, then linear
+            if bound == 0.0:
+                return np.full_like(level, np.inf)
+            size = np.sqrt(2.0 * self.shape.bend * level)
+            if math.isfinite(bound):
+                linear = level / bound + 0.5 * self.shape.bend * bound
+                size = np.where(size >= self.shape.bend * bound, linear, size)
+            return size + self.shape.tube
+
+        return label - reach(self.shape.low), label + reach(self.shape.high)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        counted = share > 0
+        centre, share = (label - score)[counted], share[counted]
+        tube, bend, low, high = self.shape
+        if bend == 0.0:
+            # the slope rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
+            kinks = np.concatenate([centre - tube, centre + tube])
+            return weighted_quantile(kinks, np.concatenate([low * share, high * share]), low * float(share.sum()))
+
+        def slope(b: float) -> tuple[float, float]:
+            found, size = self._slope(b, centre)
+            inside = (size > 0) & (size < bend * np.where(found > 0, high, low)) if tube else size < bend * high
+            return float(share @ found), float(share @ inside) / bend
+
+        # every residual is inside the tube between these
+        return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), slope)
+
+    def kernel(self) -> ResidualKernel:
+        return ResidualKernel(*(float(number) for number in self.shape))
+
+    def _slope(self, score: Array | float, label: Array) -> tuple[Array, Array]:
+        """The derivative and how far the residual is beyond the tube."""
+        tube, bend, low, high = self.shape
+        residual = score - label
+        size = np.abs(residual) - tube
+        bound = np.where(residual > 0.0, high, low)
+        slope = np.minimum(np.maximum(size, 0.0) / bend, bound) if bend > 0.0 else np.where(size > 0.0, bound, 0.0)
+        return np.copysign(slope, residual), size
+
+
+def _positive(name: str, value: float, *, zero: bool = False) -> None:
+    if not (value >= 0 if zero else value > 0) or not math.isfinite(value):
+        raise FenchelError(f"{name} must be {'at least 0' if zero else 'positive'} and finite, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Squared(ResidualLoss):
+    """(s - y)^2 / 2."""
+
+    name: ClassVar[str] = "squared"
+    smooth: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(0.0, 1.0, math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Absolute(ResidualLoss):
+    """abs(s - y)."""
+
+    name: ClassVar[str] = "absolute"
+    smooth: ClassVar[bool] = False
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(0.0, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(ResidualLoss):
+    """max(0, abs(s - y) - epsilon)."""
+
+    name: ClassVar[str] = "epsilon_insensitive"
+    smooth: ClassVar[bool] = False
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon, zero=True)
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(self.epsilon, 0.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class SquaredEpsilonInsensitive(ResidualLoss):
+    """max(0, abs(s - y) - epsilon)^2."""
+
+    name: ClassVar[str] = "squared_epsilon_insensitive"
+    smooth: ClassVar[bool] = True
+    epsilon: float = 0.1
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon, zero=True)
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(self.epsilon, 0.5, math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Huber(ResidualLoss):
+    """(s - y)^2 / 2 up to ``width``, linear beyond."""
+
+    name: ClassVar[str] = "huber"
+    smooth: ClassVar[bool] = True
+    width: float = 1.35
+
+    def __post_init__(self) -> None:
+        _positive("width", self.width)
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(0.0, 1.0, self.width, self.width)
+
+
+@dataclass(frozen=True)
+class Quantile(ResidualLoss):
+    """The pinball loss: quantile (y - s) below the label, (1 - quantile) (s - y) above it."""
+
+    name: ClassVar[str] = "quantile"
+    smooth: ClassVar[bool] = False
+    quantile: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 < self.quantile < 1:
+            raise FenchelError(f"quantile must lie strictly between 0 and 1, got {self.quantile!r}")
+
+    @property
+    def shape(self) -> ResidualKernel:
+        return ResidualKernel(0.0, 0.0, self.quantile, 1.0 - self.quantile)
