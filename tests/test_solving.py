@@ -135,11 +135,11 @@ def test_stop_requested_ends_like_ctrl_c_and_reaches_the_solver():
 
     def stop():
         asked.append(1)
-        return len(asked) >= 4
+        return len(asked) >= 12
 
     solution = solve(problem, Watching(), tol=0.0, stop_requested=stop)
     assert solution.status is Status.INTERRUPTED
-    assert len(asked) == 4
+    assert len(asked) == 12
     assert all(hint.stop_requested is stop for hint in hints)
     assert hints[0].certificate is None
     assert hints[-1].certificate is not None

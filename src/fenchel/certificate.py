@@ -226,7 +226,8 @@ def _lower_bound(
         conjugate = np.inf if trusted is None else trusted
         if problem.intercept:
             unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
-    v = problem.design.adjoint(theta) / problem.lam
+    v = problem.design.adjoint(theta)
+    v /= problem.lam
     penalty = problem.lam * problem.regularizer.conjugate(v)
     dual = -penalty - conjugate - _charge(problem, unbalanced, primal)
     if not math.isfinite(dual):

@@ -22,11 +22,13 @@ from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Warm
 
 #: data passes between certificates grow by this factor: certifying is a fixed share of the work
-_GROWTH = 2.5
+_GROWTH = 4.0
+#: the first certificate is made after so many passes, unless the solver expects to be done before
+_FIRST = 3.0
 #: the same for a solver that can't tell what gap it expects
 _BLIND_GROWTH = 1.5
 #: a solver that expects to be done is judged, but not again before it made so many times the passes
-_RETRY = 1.2
+_RETRY = 1.1
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class _Run:
 
     def _loop(self, state: Any) -> Status:
         """Step until the next certificate is due, certify, and see."""
-        first, due = 0.0, min(1.0, self.max_iter)
+        first, due = 0.0, min(_FIRST, self.max_iter)
         while True:
             used = self.solver.step(state, self._hint()) if self.passes < self.max_iter else 0.0
             if used != STALLED:
@@ -172,7 +174,10 @@ class _Run:
 
     def _hint(self) -> Hint:
         certificate = None if self.best is None else self.best.certificate
-        scale = 0.0 if certificate is None else max(abs(certificate.primal), abs(certificate.dual))
+        # the objective is at most R(0), which is all that is known before the first certificate
+        scale = self.problem.risk.value_at_zero
+        if certificate is not None:
+            scale = max(abs(certificate.primal), abs(certificate.dual))
         return Hint(certificate, self.tol * scale, self.stop_requested)
 
     def _out_of(self, used: float) -> Status | None:

@@ -42,10 +42,11 @@ class CSRDesign(Design):
 
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
         theta = np.asarray(theta, dtype=np.float64)
-        result = np.zeros((self.shape[1], *theta.shape[1:]))
+        result: NDArray | None = None
         for rows, block in self._blocks():
-            result += block.T @ theta[rows]
-        return np.ascontiguousarray(result.T)
+            part = block.T @ theta[rows]
+            result = part if result is None else np.add(result, part, out=result)
+        return np.ascontiguousarray(np.zeros((*theta.shape[1:], self.shape[1])) if result is None else result.T)
 
     @cached_property
     def squared_row_norms(self) -> NDArray[np.float64]:
