@@ -67,7 +67,7 @@ class MarginKernel(NamedTuple):
 
 
 class HingeKernel(NamedTuple):
-    """The hinge alone, without the quadratic part: a visit of a short row takes a fifth less time than in the family.
+    """The hinge alone, without the quadratic part: visits of short rows were measurably faster than in the family.
 
     One field, since a compiled tuple can't be empty.
     """

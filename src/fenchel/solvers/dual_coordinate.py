@@ -12,13 +12,13 @@ step (two-variable steps need a partner search and twice the row work), and all 
 order, any loss) is kept.  Two things make it fast.  The rows are centred on their mean m without touching them
 (where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all variables
 together through the constant one.  And B is small beside the centred rows (its square is a tenth
-of their mean squared norm), so that a step moves the weights and the intercept follows: a hundred times that takes
-several times the passes.  The certificate repairs what is left of :math:`\sum\theta`.
+of their mean squared norm), so that a step moves the weights and the intercept follows: a larger
+one takes more passes.  The certificate repairs what is left of :math:`\sum\theta`.
 
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
-become a third of what the last full pass saw.  Setting aside so early and coming back so often needs a third to a half
-of the visits of LIBLINEAR's rule (beyond the worst violation; back at the end).  A certificate always sees all data,
+become a third of what the last full pass saw.  Setting aside so early and coming back so often needs fewer visits than
+LIBLINEAR's rule (beyond the worst violation; back at the end), most of all for a rough answer.  A certificate always sees all data,
 so nothing can hide a violation.
 
 ===================  =====================================================================
