@@ -18,8 +18,8 @@ one takes more passes.  The certificate repairs what is left of :math:`\sum\thet
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
 become a third of what the last full pass saw.  Setting aside so early and coming back so often needs fewer visits than
-LIBLINEAR's rule (beyond the worst violation; back at the end), most of all for a rough answer.  A certificate always sees all data,
-so nothing can hide a violation.
+LIBLINEAR's rule (beyond the worst violation; back at the end), most of all for a rough answer.  A certificate always
+sees all data, so nothing can hide a violation.
 
 ===================  =====================================================================
 symbol               here
