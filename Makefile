@@ -35,20 +35,12 @@ $(VENV)/pip: pyproject.toml
 	touch $@
 
 # a stamp for each set of extras
-$(VENV)/plot: $(VENV)/pip
-	$(BIN)/python -m pip install -q -e ".[plot]"
-	touch $@
-
-$(VENV)/test: $(VENV)/pip
-	$(BIN)/python -m pip install -q -e ".[plot,test]"
-	touch $@
-
-$(VENV)/lint: $(VENV)/pip
-	$(BIN)/python -m pip install -q -e ".[plot,lint]"
-	touch $@
-
-$(VENV)/bench: $(VENV)/pip
-	$(BIN)/python -m pip install -q -e ".[plot,bench]"
+$(VENV)/plot: EXTRAS = plot
+$(VENV)/test: EXTRAS = plot,test
+$(VENV)/lint: EXTRAS = plot,lint
+$(VENV)/bench: EXTRAS = plot,bench
+$(VENV)/plot $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/pip
+	$(BIN)/python -m pip install -q -e ".[$(EXTRAS)]"
 	touch $@
 
 clean:

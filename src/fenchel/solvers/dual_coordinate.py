@@ -46,6 +46,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.dual_start import first_dual
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 25
@@ -160,7 +161,7 @@ class DualCoordinate:
         )
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: a larger lam (a smaller C) is needed")
-        theta, u, centre = _first_dual(problem, warm)
+        theta, u, centre = first_dual(problem, warm)
         u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
         index = np.uint32 if len(shares) < 2**32 else np.uint64
         for k in range(len(thetas)):
@@ -265,38 +266,6 @@ def _squared_norms(problem: Problem) -> NDArray[np.float64]:
     """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries."""
     norms = np.empty(problem.design.shape[0])
     return problem.design.squared_row_norms if squared_norms(problem.design.rows(), norms) else norms
-
-
-def _first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, NDArray]:
-    """The dual point to start from, u = X^T theta / lam, and the intercepts.
-
-    A warm start offers its theta (or the subgradient at its model, if theta does not fit), and the same scaled back
-    so that the weights stay what they were, for a lam that has become smaller.  The best of these and zero is taken.
-    """
-    zero, at_rest = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
-    centre = np.zeros(problem.risk.outputs or 1)
-    if problem.intercept:
-        known = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
-        centre = centre + (problem.risk.best_intercept(zero) if known is None else np.asarray(known))
-    if warm is None or not problem.fits(warm.model):
-        return zero, at_rest, centre
-    weights = np.asarray(warm.model.weights, dtype=np.float64)
-    theta = np.asarray(warm.witness.theta, dtype=np.float64)
-    if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
-        scores = problem.design.scores(weights)
-        theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    theta = problem.risk.project(theta)
-    u = problem.design.adjoint(theta) / problem.lam
-    # the factor t with t u = w, where the two are parallel
-    squared = float(np.vdot(u, u))
-    back = min(max(float(np.vdot(weights, u)) / squared, 0.0), 1.0) if squared > 0 else 0.0
-    candidates = [(zero, at_rest), (theta, u), (back * theta, back * u)]
-    return *max(candidates, key=lambda pair: _dual_value(problem, *pair)), centre
-
-
-def _dual_value(problem: Problem, theta: NDArray, u: NDArray) -> float:
-    """D(theta) as far as it helps to choose a start; nobody is told."""
-    return -problem.lam * problem.regularizer.conjugate(u) - problem.risk.conjugate(theta, feasible=True)
 
 
 def _random_state(seed: int) -> NDArray[np.uint64]:
