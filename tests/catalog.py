@@ -4,25 +4,41 @@ The lists are read from the registries, so a new loss, regularizer or solver mee
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
 
 from fenchel import MeanRisk, Problem
 from fenchel.losses import LOSSES
-from fenchel.regularizers import REGULARIZERS
+from fenchel.regularizers import L2, REGULARIZERS, ElasticNet
 from fenchel.solvers import SOLVERS
 from slow_reference import MARGIN, RESIDUAL
 
 LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
+#: of the elastic net: no absolute values at all, few, many, and hardly anything else
+L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
+REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
 SOLVER_NAMES = list(SOLVERS)
 STORAGES = ("dense", "sparse")
 
 
 def loss_id(loss):
     return loss.name
+
+
+def example_labels(loss):
+    return np.array([-1.0, 1.0]) if loss.task == "classification" else np.array([-1.5, 0.0, 2.0])
+
+
+def regularizer_id(regularizer):
+    return "-".join([regularizer.name, *(str(value) for value in vars(regularizer).values())])
+
+
+def regularizer_of(l1_ratio):
+    """Zero is the square regularizer."""
+    return ElasticNet(l1_ratio) if l1_ratio else L2()
 
 
 def labels_from(task, signal, rng):
@@ -47,9 +63,11 @@ class Case:
     n: int = 40
     d: int = 6
     seed: int = 0
+    l1_ratio: float = 0.0
 
     def __str__(self):
         parts = [self.loss, self.storage]
+        parts += [f"l1_{self.l1_ratio}"] if self.l1_ratio else []
         parts += ["intercept"] * self.intercept + ["weighted"] * self.weighted
         parts += [f"{self.outputs}-outputs"] if self.outputs else []
         return "-".join(parts)
@@ -68,7 +86,8 @@ class Case:
     def problem(self):
         X, labels, weights = self.data()
         design = sp.csr_array(X) if self.storage == "sparse" else X
-        return Problem(design, MeanRisk(self.loss, labels, weights), self.lam, intercept=self.intercept)
+        risk, regularizer = MeanRisk(self.loss, labels, weights), regularizer_of(self.l1_ratio)
+        return Problem(design, risk, self.lam, regularizer, intercept=self.intercept)
 
 
 CASES = [
@@ -82,13 +101,18 @@ CASES = [
 #: every loss x intercept once, on dense data
 PLAIN_CASES = [Case(loss, intercept=intercept) for loss, intercept in itertools.product(LOSSES, (False, True))]
 
+#: the same with the elastic net
+SPARSE_CASES, PLAIN_SPARSE_CASES = ([replace(case, l1_ratio=0.5) for case in cases] for cases in (CASES, PLAIN_CASES))
 
-def known_problem(rng, loss_name, intercept, weighted, lam):
+
+def known_problem(rng, loss_name, intercept, weighted, lam, l1_ratio=0.0):
     """A tiny problem built backwards from its optimum: (X, y, weights or None, lam, w*, b*, theta*).
 
     Scores s, labels and shares are drawn such that theta = -c f'(s) satisfies the conditions on its own (sum zero for
-    a free intercept); then X is the random matrix nearest to X0 with X w = s - b and X^T theta = lam w, which has a
-    solution when theta . (s - b) = lam |w|^2, so w is scaled to make it so.  By the KKT conditions (w, b) is optimal.
+    a free intercept).  Let g be a subgradient of the regularizer at w: (1 - rho) w_j + rho sign(w_j), or anything
+    between -rho and rho where w_j = 0.  X is the random matrix nearest to X0 with X w = s - b and X^T theta = lam g,
+    which has a solution when theta . (s - b) = lam w . g, so w is scaled to make it so.  By the KKT conditions (w, b)
+    is optimal.
     """
     n, d = int(rng.integers(2, 7)), int(rng.integers(1, 4))
     while True:
@@ -97,11 +121,16 @@ def known_problem(rng, loss_name, intercept, weighted, lam):
         if theta @ (s - b) > 1e-3 and theta @ theta > 1e-6:
             break
     r, w = s - b, rng.standard_normal(d)
-    w *= np.sqrt((theta @ r) / lam) / np.linalg.norm(w)
+    if l1_ratio:
+        w[1:][rng.random(d - 1) < 0.4] = 0.0
+    # (1 - rho)|w|^2 t^2 + rho |w|_1 t = theta . r / lam
+    square, linear, target = (1 - l1_ratio) * (w @ w), l1_ratio * np.abs(w).sum(), theta @ r / lam
+    w *= 2 * target / (linear + np.sqrt(linear**2 + 4 * square * target))
+    g = (1 - l1_ratio) * w + l1_ratio * np.where(w == 0, rng.uniform(-1, 1, d), np.sign(w))
     X = rng.standard_normal((n, d)) * np.linalg.norm(r) / np.linalg.norm(w)
     X -= np.outer(theta, theta @ X) / (theta @ theta)
     X -= np.outer(X @ w, w) / (w @ w)
-    X += np.outer(r, w) / (w @ w) + lam * np.outer(theta, w) / (theta @ theta)
+    X += np.outer(r, w) / (w @ w) + lam * np.outer(theta, g) / (theta @ theta)
     X -= (theta @ r) * np.outer(theta, w) / ((theta @ theta) * (w @ w))
     return X, y, c * n if weighted else None, lam, w, b, theta
 

@@ -1,15 +1,14 @@
-"""Slow, obviously right answers: textbook formulas, brute force, plain loops and a conic solver.
+"""Slow, obviously right answers: textbook formulas, brute force and plain loops; ``slow_conic`` has a conic solver.
 
-Nothing here calls the code that it is compared with, except where a docstring says so.
+Nothing here calls the code that it is compared with, except where a docstring says so.  A regularizer is named by its
+``l1_ratio``: zero is the square regularizer.
 """
 
 import math
 
-import clarabel
 import numpy as np
-import scipy.sparse as sp
 
-#: f(s, y) from the textbook; a new loss adds its formula here and its cone in ``conic_rows``
+#: f(s, y) from the textbook; a new loss adds its formula here and its cone in ``slow_conic.conic_rows``
 FORMULAS = {
     "hinge": lambda s, y: np.maximum(0, 1 - y * s),
     "logistic": lambda s, y: np.logaddexp(0, -y * s),
@@ -64,15 +63,27 @@ def shares(n, weights=None):
     return weights / math.fsum(weights)
 
 
-def primal(loss_name, X, y, c, lam, w, b=0.0):
+def omega(w, l1_ratio=0.0):
+    """(1 - rho)/2 |w|^2 + rho |w|_1 in extended precision."""
+    w, rho = np.asarray(w, dtype=np.longdouble), np.longdouble(l1_ratio)
+    return (1 - rho) / 2 * np.sum(w * w) + rho * np.sum(np.abs(w))
+
+
+def omega_conjugate(v, l1_ratio=0.0):
+    """Sum of [|v| - rho]_+^2 / (2 (1 - rho)) in extended precision."""
+    v, rho = np.asarray(v, dtype=np.longdouble), np.longdouble(l1_ratio)
+    return np.sum(np.maximum(0, np.abs(v) - rho) ** 2) / (2 * (1 - rho))
+
+
+def primal(loss_name, X, y, c, lam, w, b=0.0, l1_ratio=0.0):
     """P(w, b) in extended precision; sums over outputs if there are several."""
     X, w, y, c = (np.asarray(array, dtype=np.longdouble) for array in (X, w, y, c))
     scores = X @ w.T + np.asarray(b, dtype=np.longdouble)
     losses = FORMULAS[loss_name](scores, y)
-    return lam * np.sum(w * w) / 2 + np.sum(c @ losses)
+    return lam * omega(w, l1_ratio) + np.sum(c @ losses)
 
 
-def dual(loss_name, X, y, c, lam, theta):
+def dual(loss_name, X, y, c, lam, theta, l1_ratio=0.0):
     """D(theta) in extended precision for theta in the domain."""
     X, theta, y, c = (np.asarray(array, dtype=np.longdouble) for array in (X, theta, y, c))
     v = theta.T @ X
@@ -83,7 +94,7 @@ def dual(loss_name, X, y, c, lam, theta):
         slopes = np.clip(slopes, -RESIDUAL[loss_name][2], RESIDUAL[loss_name][3])
     else:
         slopes = -y * np.clip(-y * slopes, 0, MARGIN.get(loss_name, (0, 1))[1])
-    return -np.sum(v * v) / (2 * lam) - np.sum(c @ CONJUGATES[loss_name](slopes, y))
+    return -lam * omega_conjugate(v / lam, l1_ratio) - np.sum(c @ CONJUGATES[loss_name](slopes, y))
 
 
 def minimize_convex(function, low, high, rounds=200):
@@ -161,110 +172,3 @@ def intercept_minimizers(loss_name, s, y, c, reach=1e3):
         return best.min(), best.max()
     b = minimize_convex(risk, -reach, reach, rounds=100)
     return b, b
-
-
-def best_objective(loss_name, X, y, lam, intercept):
-    """The optimal objective from above and its accuracy: Newton's method where the loss is smooth, else Clarabel."""
-    n, d = X.shape
-    X, c = (X.toarray() if sp.issparse(X) else X), shares(n)
-    if loss_name not in ("logistic", "squared"):
-        w, b = conic_solution(loss_name, X, y, c, lam, intercept)
-        value = float(primal(loss_name, X, y, c, lam, w, b))
-        return value, 1e-9 * value
-    A = np.hstack([X, np.ones((n, 1))]) if intercept else X
-    ridge = np.diag(np.append(np.full(d, lam), 0.0)[: A.shape[1]])
-    z, best = np.zeros(A.shape[1]), math.inf
-    for _ in range(100):
-        s = A @ z
-        if loss_name == "squared":
-            slope, bend = s - y, np.ones(n)
-        else:
-            assert loss_name == "logistic", f"add the derivatives of {loss_name!r} here"
-            sigma = 1 / (1 + np.exp(y * s))
-            slope, bend = -y * sigma, sigma * (1 - sigma)
-        step = np.linalg.solve(ridge + A.T @ (A * (c * bend)[:, None]), ridge @ z + A.T @ (c * slope))
-        size = 1.0
-        for _ in range(30):
-            w, b = (z - size * step)[:d], (z - size * step)[d:].sum()
-            value = float(primal(loss_name, X, y, c, lam, w, b))
-            if value <= best:
-                break
-            size /= 2
-        if not value < best:
-            break
-        z, best = z - size * step, value
-    return best, 1e-13 * best
-
-
-def conic_solution(loss_name, X, y, c, lam, intercept):
-    """(w, b) from Clarabel, an interior-point method for cones."""
-    n, d = X.shape
-    bias = np.full((n, 1), 1.0 if intercept else 0.0)
-    A, rhs, cones, extra_cost, extra_quadratic = conic_rows(loss_name, np.hstack([X, bias]), y, c)
-    if not intercept:
-        # fix the unused intercept at zero
-        fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, A.shape[1]))
-        A, rhs, cones = sp.vstack([fixed, A]), np.append(0.0, rhs), [clarabel.ZeroConeT(1), *cones]
-    quadratic = np.concatenate([np.full(d, lam), [0.0], extra_quadratic])
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    cost = np.concatenate([np.zeros(d + 1), extra_cost])
-    solver = clarabel.DefaultSolver(sp.diags(quadratic).tocsc(), cost, sp.csc_matrix(A), rhs, cones, settings)
-    x = np.array(solver.solve().x)
-    return x[:d], x[d]
-
-
-def conic_rows(loss_name, X1, y, c):
-    """Rows A z + slack = rhs, cones of the slack, and costs of the extra variables for sum c_i f(x_i . z, y_i)."""
-    n = len(y)
-    eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
-    if loss_name in MARGIN or loss_name in RESIDUAL:
-        return _quadratic_rows(loss_name, X1, y, c)
-    assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
-    # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
-    rows, rhs = [sp.hstack([sp.csr_matrix(X1.shape), none, eye, eye])], [np.ones(n)]
-    margin = sp.csr_matrix(y[:, None] * X1)
-    zero = sp.csr_matrix((1, X1.shape[1]))
-    for i in range(n):
-        e, o = eye[[i]], none[[i]]
-        for linear, u, v in ((margin[[i]], -e, o), (zero, o, -e)):
-            rows += [sp.hstack([linear, e, o, o]), sp.csr_matrix((1, X1.shape[1] + 3 * n)), sp.hstack([zero, o, u, v])]
-            rhs += [[0.0, 1.0, 0.0]]
-    cones = [clarabel.NonnegativeConeT(n), *[clarabel.ExponentialConeT()] * (2 * n)]
-    return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([c, np.zeros(2 * n)]), np.zeros(3 * n)
-
-
-def _quadratic_rows(loss_name, X1, y, c):
-    """A loss split into a quadratic part p, which costs p^2/(2 bend), linear parts t1, t2 >= 0, and e in the tube."""
-    n = len(y)
-    eye, zero = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
-    if loss_name in MARGIN:
-        # p + t1 >= 1 - y x z
-        (bend, high), low, tube = MARGIN[loss_name], math.inf, 0.0
-        first = (sp.hstack([-y[:, None] * X1, -eye, -eye, zero, zero]), -np.ones(n), clarabel.NonnegativeConeT(n))
-    else:
-        # x z - y = e + p + t1 - t2
-        tube, bend, low, high = RESIDUAL[loss_name]
-        first = (sp.hstack([X1, -eye, -eye, eye, -eye]), y, clarabel.ZeroConeT(n))
-    none = sp.csr_matrix(X1.shape)
-    parts = [
-        first,
-        (sp.hstack([none, eye, zero, zero, zero]), None if bend else 0.0, None),
-        (sp.hstack([none, zero, -eye, zero, zero]), 0.0, math.isfinite(high)),
-        (sp.hstack([none, zero, zero, -eye, zero]), 0.0, math.isfinite(low)),
-    ]
-    A, rhs, cones = [first[0]], [first[1]], [first[2]]
-    for rows, value, inequality in parts[1:]:
-        if value is None:
-            continue
-        A, rhs = [*A, rows], [*rhs, np.zeros(n)]
-        cones.append(clarabel.NonnegativeConeT(n) if inequality else clarabel.ZeroConeT(n))
-    for sign in (1.0, -1.0):
-        A, rhs = [*A, sp.hstack([none, zero, zero, zero, sign * eye])], [*rhs, np.full(n, tube)]
-        cones.append(clarabel.NonnegativeConeT(n))
-    cost = np.concatenate(
-        [np.zeros(n), c * (high if math.isfinite(high) else 0), c * (low if math.isfinite(low) else 0), np.zeros(n)]
-    )
-    quadratic = np.concatenate([c / bend if bend else np.zeros(n), np.zeros(3 * n)])
-    return sp.vstack(A), np.concatenate(rhs), cones, cost, quadratic

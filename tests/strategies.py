@@ -64,7 +64,7 @@ def matrices(draw, max_rows=8, max_columns=5):
 
 @st.composite
 def problem_data(draw):
-    """(X, labels, weights or None, loss, lam, intercept)."""
+    """(X, labels, weights or None, loss, lam, intercept, l1_ratio)."""
     X = draw(matrices())
     loss = draw(losses)
     rng = np.random.default_rng(draw(seeds))
@@ -74,4 +74,5 @@ def problem_data(draw):
         y = rng.normal(size=X.shape[0]) * draw(st.sampled_from((1.0, 1e-3, 1e3)))
     sample_weights = draw(st.one_of(st.none(), weights(X.shape[0])))
     lam = draw(st.sampled_from((1e-3, 1e-2, 0.1, 1.0, 1e3)))
-    return X, y, sample_weights, loss, lam, draw(st.booleans())
+    l1_ratio = draw(st.sampled_from((0.0, 0.0, 0.1, 0.5, 0.99)))
+    return X, y, sample_weights, loss, lam, draw(st.booleans()), l1_ratio

@@ -9,13 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import slow_reference as slow
-from catalog import CASES, PLAIN_CASES, Case, known_problem
+from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
 from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness, solve
 from fenchel.certificate import best_of, judge
 from fenchel.losses import LOSSES
 from strategies import problem_data, seeds
 
-every_case = pytest.mark.parametrize("case", CASES, ids=str)
+every_case = pytest.mark.parametrize("case", [*CASES, *SPARSE_CASES], ids=str)
+plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)
 
 
 def assert_feasible(problem, theta):
@@ -44,11 +45,11 @@ def test_gap_against_a_slow_computation(case):
     problem, (X, y, weights) = case.problem(), case.data()
     c, rng = slow.shares(len(y), weights), np.random.default_rng(7)
     for size in (1e-3, 0.1, 10.0):
-        certificate, model, witness = judge(problem, *random_pair(problem, rng, size))
+        certificate, model, witness, _ = judge(problem, *random_pair(problem, rng, size))
         assert_feasible(problem, witness.theta)
         assert model.intercept is not None
-        primal = slow.primal(case.loss, X, y, c, case.lam, model.weights, model.intercept)
-        dual = slow.dual(case.loss, X, y, c, case.lam, witness.theta)
+        primal = slow.primal(case.loss, X, y, c, case.lam, model.weights, model.intercept, case.l1_ratio)
+        dual = slow.dual(case.loss, X, y, c, case.lam, witness.theta, case.l1_ratio)
         assert abs(certificate.primal - primal) <= certificate.rounding_floor
         assert abs(certificate.dual - dual) <= certificate.rounding_floor
         assert certificate.gap == certificate.primal - certificate.dual
@@ -80,7 +81,7 @@ def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
     floor = solution.certificate.rounding_floor
     at_zero = judge(problem, solution.model, Witness(np.zeros(problem.theta_shape))).certificate
     for name, theta in attack(rng, problem, solution.witness.theta):
-        certificate, _, witness = judge(problem, solution.model, Witness(theta))
+        certificate, _, witness, _ = judge(problem, solution.model, Witness(theta))
         assert certificate.gap >= solution.certificate.gap - 2 * floor, name
         assert certificate.gap <= at_zero.gap, name
         assert np.isfinite(certificate.gap), name
@@ -88,7 +89,7 @@ def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
+@plain_cases
 @pytest.mark.parametrize("size", [1e100, 1e300, np.finfo(float).max])
 def test_a_huge_witness_gives_no_warning(case, size):
     problem = case.problem()
@@ -100,54 +101,56 @@ def test_a_huge_witness_gives_no_warning(case, size):
 @given(problem_data(), seeds)
 def test_weak_duality_between_strangers(data, seed):
     """The dual value of any witness is below the primal value of any model."""
-    X, y, weights, loss, lam, intercept = data
-    problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+    X, y, weights, loss, lam, intercept, l1_ratio = data
+    problem = Problem(X, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
     rng = np.random.default_rng(seed)
     c = slow.shares(len(y), weights)
     verdicts = [judge(problem, *random_pair(problem, rng, 10.0 ** rng.uniform(-6, 2))) for _ in range(6)]
     for one in verdicts:
         assert_feasible(problem, one.witness.theta)
         for other in verdicts:
-            primal = slow.primal(loss.name, X, y, c, lam, other.model.weights, other.model.intercept)
+            primal = slow.primal(loss.name, X, y, c, lam, other.model.weights, other.model.intercept, l1_ratio)
             assert one.certificate.dual <= primal + one.certificate.rounding_floor
 
 
 @given(problem_data(), st.sampled_from([1e4, 1e8, 1e12]))
 def test_floor_covers_large_offsets(data, offset):
     """Labels (or scores) far from zero cancel in the sums behind P and D; the floor must say so."""
-    X, y, weights, loss, lam, intercept = data
+    X, y, weights, loss, lam, intercept, l1_ratio = data
     y = y + offset if loss.task == "regression" else y
-    problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+    problem = Problem(X, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
     c = slow.shares(len(y), weights)
     w = np.full(X.shape[1], offset) if loss.task == "classification" else np.zeros(X.shape[1])
     model = Model(w, None if intercept else 0.0)
     scores = X @ w + (problem.risk.best_intercept(X @ w) if intercept else 0.0)
-    certificate, model, witness = judge(problem, model, Witness(-problem.risk.subgradient(scores)))
-    primal = slow.primal(loss.name, X, y, c, lam, model.weights, model.intercept)
-    dual = slow.dual(loss.name, X, y, c, lam, witness.theta)
+    certificate, model, witness, _ = judge(problem, model, Witness(-problem.risk.subgradient(scores)))
+    primal = slow.primal(loss.name, X, y, c, lam, model.weights, model.intercept, l1_ratio)
+    dual = slow.dual(loss.name, X, y, c, lam, witness.theta, l1_ratio)
     assert abs(certificate.primal - primal) <= certificate.rounding_floor
     assert certificate.dual <= dual + certificate.rounding_floor
 
 
 @pytest.mark.parametrize("chunk", range(10))
-def test_no_certificate_below_the_true_gap_on_ten_thousand_problems(chunk):
+@pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
+def test_no_certificate_below_the_true_gap_on_ten_thousand_problems(regularizer, chunk):
     """1,000 problems with a known optimum in each chunk; the optimum is built in, no solver is asked."""
     rng = np.random.default_rng([2024, chunk])
     for _ in range(1000):
+        l1_ratio = 0.0 if regularizer == "l2" else rng.choice(L1_RATIOS[1:])
         loss, intercept, weighted = rng.choice(list(LOSSES)), bool(rng.integers(2)), bool(rng.integers(2))
-        known = known_problem(rng, loss, intercept, weighted, 10.0 ** rng.uniform(-3, 3))
+        known = known_problem(rng, loss, intercept, weighted, 10.0 ** rng.uniform(-3, 3), l1_ratio)
         X, y, weights, lam, best_w, best_b, best_theta = known
-        problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
+        problem = Problem(X, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
         c = slow.shares(len(y), weights)
-        optimum = slow.primal(loss, X, y, c, lam, best_w, best_b)
+        optimum = slow.primal(loss, X, y, c, lam, best_w, best_b, l1_ratio)
         # the construction is right: primal and dual meet
-        assert abs(optimum - slow.dual(loss, X, y, c, lam, best_theta)) <= 1e-12 * (1 + abs(optimum))
+        assert abs(optimum - slow.dual(loss, X, y, c, lam, best_theta, l1_ratio)) <= 1e-12 * (1 + abs(optimum))
         size = 10.0 ** rng.uniform(-17, 1)
         w = best_w + size * np.linalg.norm(best_w) * rng.normal(size=best_w.shape)
         b = None if intercept and rng.random() < 0.3 else (best_b + size * rng.normal() if intercept else 0.0)
         theta = best_theta + 10.0 ** rng.uniform(-17, 1) * rng.normal(size=len(y)) * c
-        certificate, model, witness = judge(problem, Model(w, b), Witness(theta))
-        true_gap = slow.primal(loss, X, y, c, lam, w, model.intercept) - optimum
+        certificate, model, witness, _ = judge(problem, Model(w, b), Witness(theta))
+        true_gap = slow.primal(loss, X, y, c, lam, w, model.intercept, l1_ratio) - optimum
         assert certificate.gap + certificate.rounding_floor >= true_gap
         assert_feasible(problem, witness.theta)
         # and it is worth something: at the optimum it proves the optimum
@@ -155,7 +158,7 @@ def test_no_certificate_below_the_true_gap_on_ten_thousand_problems(chunk):
         assert abs(proof.gap) <= 1e-10 * (1 + abs(optimum))
 
 
-@pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
+@plain_cases
 def test_zero_is_always_a_candidate(case):
     problem = case.problem()
     model = problem.zero_model()
@@ -193,7 +196,7 @@ def test_a_bound_taken_on_trust_is_named_as_such(intercept):
     solution = solve(problem, tol=1e-8)
     opaque = Problem(problem.design, OpaqueRisk(problem.risk), problem.lam, intercept=intercept)
     bound = problem.risk.conjugate(solution.witness.theta)
-    certificate, _, witness = judge(opaque, solution.model, Witness(solution.witness.theta, bound))
+    certificate, _, witness, _ = judge(opaque, solution.model, Witness(solution.witness.theta, bound))
     assert not certificate.recomputed
     assert "taken on trust" in str(certificate)
     assert certificate.gap == pytest.approx(solution.certificate.gap, abs=1e-12)

@@ -11,15 +11,11 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 import slow_reference as slow
-from catalog import LOSS_OBJECTS, loss_id
+from catalog import LOSS_OBJECTS, example_labels, loss_id
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
 EPS = np.finfo(float).eps
 every_loss = pytest.mark.parametrize("loss", LOSS_OBJECTS, ids=loss_id)
-
-
-def example_labels(loss):
-    return np.array([-1.0, 1.0]) if loss.task == "classification" else np.array([-1.5, 0.0, 2.0])
 
 
 def grid(loss, low=-8.0, high=8.0, count=161):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from catalog import PLAIN_CASES, Case
 from fenchel import FenchelError, MeanRisk, Model, Problem, Witness, certify, solve
 from fenchel.losses import LOSSES
-from slow_reference import best_objective
+from slow_conic import best_objective
 
 #: LIBLINEAR's estimators penalize their intercept, which is another problem than ours
 LIBLINEAR = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fenchel.certificate import Certificate
+from fenchel.certificate import Certificate, Span
 from fenchel.problem import Model, Witness
 
 
@@ -43,8 +43,13 @@ class Solution:
     #: whether the certificate proves what was asked for, whatever ended the solve
     converged: bool
     passes: float
+    #: the solver, or all that took part in turn
     solver: str
     trace: list[TracePoint] = field(default_factory=list)
+    #: a sentence for each solver that handed over to the next one
+    handovers: list[str] = field(default_factory=list)
+    #: what this model and witness prove for other strengths of the regularization
+    span: Span | None = None
 
     def __str__(self) -> str:
         return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"

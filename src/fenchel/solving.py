@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -14,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate import Certificate, Verdict, best_of, judge
+from fenchel.certificate import Certificate, Span, Verdict, best_of, judge, judge_moved
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.solution import Solution, Status, TracePoint
 from fenchel.solvers import STALLED, Hint, Solver, choose
-from fenchel.solvers.base import Warm
+from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.choose import Candidate
 
+_log = logging.getLogger("fenchel")
 #: data passes between certificates grow by this factor: certifying is a fixed share of the work
 _GROWTH = 4.0
 #: the first certificate is made after so many passes, unless the solver expects to be done before
@@ -51,13 +54,15 @@ def solve(
     callback: Callable[[Progress], Any] | None = None,
     stop_requested: Callable[[], bool] | None = None,
     seed: int = 0,
+    n_jobs: int | None = None,
 ) -> Solution:
     """Minimize a problem until its relative duality gap is proved to be at most ``tol``.
 
     Parameters
     ----------
     problem : what to minimize
-    solver : a solver's name, "auto", or a solver object
+    solver : a solver's name, a solver object, or "auto", which looks up ``solvers.choose.TABLE``: a solver that
+        stalls there, or uses up its share of passes, hands over to the next, and ``Solution.handovers`` says so
     tol : the relative gap (P - D) / max(abs(P), abs(D)) to prove; 0 runs to the rounding floor
     max_iter : at most so many passes over the data
     time_limit : at most so many seconds (a step that is under way is finished)
@@ -65,6 +70,7 @@ def solve(
     callback : called with a ``Progress`` after each certificate; a true answer stops the solve
     stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
     seed : for the solver's random choices
+    n_jobs : threads within the solve where the solver has use for them (newton); the result does not depend on it
 
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """
@@ -73,9 +79,8 @@ def solve(
         raise FenchelError(f"warm_start must be a Solution, got {type(warm_start).__name__}")
     if callback is not None and not callable(callback):
         raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
-    return _Run(problem, choose(problem, solver, seed), tol, max_iter, time_limit, callback, stop_requested).go(
-        warm_start
-    )
+    candidates = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
+    return _Run(problem, candidates, tol, max_iter, time_limit, callback, stop_requested).go(warm_start)
 
 
 def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None:
@@ -92,14 +97,15 @@ class _Run:
     def __init__(
         self,
         problem: Problem,
-        solver: Solver,
+        candidates: list[Candidate],
         tol: float,
         max_iter: float,
         time_limit: float | None,
         callback: Callable[[Progress], Any] | None,
         stop_requested: Callable[[], bool] | None,
     ) -> None:
-        self.problem, self.solver, self.tol, self.max_iter = problem, solver, tol, max_iter
+        self.problem, self.candidates, self.tol, self.max_iter = problem, candidates, tol, max_iter
+        self.solver: Solver = candidates[0].solver
         self.callback = callback
         self.stop_requested = stop_requested or (lambda: False)
         self.begin = time.perf_counter()
@@ -109,38 +115,74 @@ class _Run:
         self.certifying = 0.0
         self.rounds_at_floor = 0
         self.trace: list[TracePoint] = []
+        self.handovers: list[str] = []
 
     def go(self, warm: Warm | None) -> Solution:
-        state, status = None, None
-        try:
-            if warm is not None:
-                status = self._judge_warm(warm)
-            if status is None:
-                state = self.solver.start(self.problem, warm)
-                status = self._loop(state)
-        except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-            if state is not None:
-                self._certify(state)
+        status = None
+        if warm is not None:
+            status = self._judge_warm(warm)
+        if self.best is not None:
+            # with its witness scaled to what is best here
+            warm = Start(self.best.model, self.best.witness, self.best.span)
+        tried = []
+        for candidate, following in zip(self.candidates, [*self.candidates[1:], None], strict=True):
+            if status is not None:
+                break
+            self.solver = candidate.solver
+            tried.append(self.solver.name)
+            status = self._run(warm, self.passes + candidate.patience)
+            if following is None or self.passes >= self.max_iter:
+                status = status or Status.MAX_ITER
+            elif status in (None, Status.STALLED):
+                warm, status = self._hand_over(following, status), None
         if self.best is None or self.best.certificate.primal > self.problem.risk.value_at_zero:
             # nobody should get less than the zero model
             self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
         assert self.best is not None
-        certificate, model, witness = self.best
+        certificate, model, witness, span = self.best
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
             status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
-        return Solution(model, witness, certificate, status, converged, self.passes, self.solver.name, self.trace)
+        assert status is not None
+        solver = ", ".join(tried) or self.solver.name
+        return Solution(
+            model, witness, certificate, status, converged, self.passes, solver, self.trace, self.handovers, span
+        )
 
-    def _loop(self, state: Any) -> Status:
-        """Step until the next certificate is due, certify, and see."""
-        first, due = 0.0, min(_FIRST, self.max_iter)
+    def _run(self, warm: Warm | None, limit: float) -> Status | None:
+        """One solver from its start to its end; None if it used up its passes."""
+        state = None
+        try:
+            state = self.solver.start(self.problem, warm)
+            return self._loop(state, limit)
+        except KeyboardInterrupt:
+            if state is not None:
+                self._certify(state)
+            return Status.INTERRUPTED
+
+    def _hand_over(self, following: Candidate, status: Status | None) -> Warm:
+        """Tell who goes on and why; the best point so far is where it starts."""
+        assert self.best is not None
+        why = "stalled" if status is Status.STALLED else "used up its share of data passes"
+        self.handovers.append(
+            f"{self.solver.name} {why} after {self.passes:.4g} data passes at a relative gap of "
+            f"{self.best.certificate.relative_gap:.2g}; {following.solver.name} went on"
+        )
+        _log.info(self.handovers[-1])
+        return Start(self.best.model, self.best.witness, self.best.span)
+
+    def _loop(self, state: Any, limit: float) -> Status | None:
+        """Step until the next certificate is due, certify, and see; None when ``limit`` passes are used up."""
+        begin = self.passes
+        first, due = begin, min(begin + _FIRST, self.max_iter)
         while True:
             used = self.solver.step(state, self._hint()) if self.passes < self.max_iter else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._out_of(used)
-            if status is None and self.passes < due and not (self.passes >= first and self._expects_to_be_done(state)):
+            over = self.passes >= limit
+            early = self.passes < due and not (self.passes >= first and self._expects_to_be_done(state))
+            if status is None and not over and early:
                 continue
             self._certify(state)
             assert self.best is not None
@@ -148,7 +190,7 @@ class _Run:
                 return Status.CONVERGED
             if self._told_to_stop():
                 return Status.CALLBACK
-            if status is not None:
+            if status is not None or over:
                 return status
             first = max(self.passes * _RETRY, self.passes + 1.0)
             growth = _BLIND_GROWTH if math.isnan(self._expected_gap(state)) else _GROWTH
@@ -202,7 +244,12 @@ class _Run:
             not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
         ):
             return None
-        self._record(judge(self.problem, warm.model, warm.witness))
+        span = getattr(warm, "span", None)
+        if isinstance(span, Span) and span.fits(self.problem):
+            # the same data: nothing of them is needed again
+            self._record(judge_moved(self.problem, warm.model, warm.witness, span))
+        else:
+            self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None
         return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
 

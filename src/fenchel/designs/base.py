@@ -18,6 +18,8 @@ from fenchel.designs.rows import Rows
 
 #: entries of X that are cast to float64 at once (8 MB)
 BLOCK = 1 << 20
+#: rows that are looked at where a rough idea is enough
+SAMPLE = 300
 
 
 class Design(abc.ABC):
@@ -43,9 +45,18 @@ class Design(abc.ABC):
     def largest_row_norm(self) -> float:
         """A bound on every |x_i|, cheaper than the norms themselves."""
 
+    @property
+    @abc.abstractmethod
+    def mean_square(self) -> float:
+        """The mean of |x_i|^2 over the rows, as far as a sample of them tells."""
+
     @abc.abstractmethod
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
+
+    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
+        return None
 
     @property
     @abc.abstractmethod

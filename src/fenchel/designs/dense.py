@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.blas import dsyrk
 
-from fenchel.designs.base import BLOCK, Design, as_real, largest_entry, read_only
+from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_entry, read_only
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
 
@@ -54,6 +55,22 @@ class DenseDesign(Design):
     @cached_property
     def largest_row_norm(self) -> float:
         return largest_entry(self._values) * math.sqrt(self.shape[1])
+
+    @cached_property
+    def mean_square(self) -> float:
+        sample = self._values[:: max(1, self.shape[0] // SAMPLE)].astype(np.float64)
+        return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
+
+    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        upper, border = np.zeros((self.shape[1], self.shape[1]), order="F"), np.zeros(self.shape[1])
+        step = max(1, BLOCK // max(1, self.shape[1]))
+        for start in range(0, len(selected), step):
+            part = slice(start, start + step)
+            values = self._values[selected[part]].astype(np.float64, copy=False)
+            border += weights[part] @ values
+            values *= np.sqrt(weights[part])[:, None]
+            upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
+        return np.triu(upper) + np.triu(upper, 1).T, border
 
     def rows(self) -> DenseRows:
         return DenseRows(self._values)

@@ -1,7 +1,8 @@
 """Rows of a design as compiled loops see them.
 
-Each storage is a NamedTuple of read-only arrays with three methods in plain Python, which ``fenchel.loops``
-compiles: ``row_dot``, ``row_add`` and ``row_prefetch``.  One loop then serves every storage at full speed.  A storage
+Each storage is a NamedTuple of read-only arrays with methods in plain Python, which ``fenchel.loops`` compiles:
+``row_dot``, ``row_add`` and the like, and the entries of a row one by one.  One loop then serves every storage at full
+speed.  A storage
 with ``reorders_sums`` lets the compiler reorder sums over a row to vectorize them: dense rows gain, sparse ones lose.
 
 Indices are unsigned: numba adds wrap-around code to the inner loop for signed ones.  Unsigned indices read
@@ -57,6 +58,22 @@ class CSRRows(NamedTuple):
             total += value * value
         return total
 
+    def row_begin(self, i: Any) -> Any:
+        """Where the entries of row i begin."""
+        return np.uint64(self.indptr[i])
+
+    def row_end(self, i: Any) -> Any:
+        """Where they end."""
+        return np.uint64(self.indptr[np.uint64(i) + _ONE])
+
+    def row_column(self, i: Any, k: Any) -> Any:
+        """The column of entry k of row i."""
+        return np.uint64(self.indices[k])
+
+    def row_entry(self, i: Any, k: Any) -> float:
+        """The value of entry k of row i."""
+        return np.float64(self.data[k])
+
     def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""
         start = np.uint64(self.indptr[i])
@@ -100,6 +117,22 @@ class DenseRows(NamedTuple):
             value = np.float64(self.values[np.uint64(i), j])
             total += value * value
         return total
+
+    def row_begin(self, i: Any) -> Any:
+        """Where the entries of row i begin."""
+        return np.uint64(0)
+
+    def row_end(self, i: Any) -> Any:
+        """Where they end."""
+        return np.uint64(self.values.shape[1])
+
+    def row_column(self, i: Any, k: Any) -> Any:
+        """The column of entry k of row i."""
+        return k
+
+    def row_entry(self, i: Any, k: Any) -> float:
+        """The value of entry k of row i."""
+        return np.float64(self.values[np.uint64(i), k])
 
     def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""

@@ -1,6 +1,20 @@
 """Estimators: the only room that knows scikit-learn, labels and C."""
 
 from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.logistic_regression import LogisticRegression
+from fenchel.estimators.path import RegularizationPath, regularization_path
 from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.selection import LinearClassifierCV, LinearRegressorCV
+from fenchel.estimators.support_vector import LinearSVC, LinearSVR
 
-__all__ = ["LinearClassifier", "LinearRegressor"]
+__all__ = [
+    "LinearClassifier",
+    "LinearClassifierCV",
+    "LinearRegressor",
+    "LinearRegressorCV",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "RegularizationPath",
+    "regularization_path",
+]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.fitting import LinearEstimator, input_of
+from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
 from fenchel.solvers import Solver
 
 
 def _has_probabilities(estimator: LinearClassifier) -> bool:
-    if as_loss(estimator.loss, "classification").name != "logistic":
+    if estimator._loss().name != "logistic":
         raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
     return True
 
@@ -44,14 +45,17 @@ def _one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
 class LinearClassifier(ClassifierMixin, LinearEstimator):
     r"""Linear classifier that proves how close it is to the optimum.
 
-    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with an intercept b that is
-    not regularized.  More than two classes are handled one-vs-rest.
+    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
+    :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized.
+    More than two classes are handled one-vs-rest.
 
     Parameters
     ----------
     loss : {"hinge", "squared_hinge", "huber_hinge", "logistic"} or a Loss, default="hinge"
     C : float, default=1.0
         Inverse strength of the regularization.
+    l1_ratio : float, default=0.0
+        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
     tol : float, default=1e-3
@@ -65,7 +69,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     random_state : int, RandomState or None, default=None
         Orders the examples.  An integer makes fits reproducible.
     n_jobs : int or None, default=None
-        Threads over the classes; the result does not depend on it.
+        Threads over the classes, and within a class where the solver has use for them; the result does not depend on
+        it.
     time_limit : float or None, default=None
         Seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
@@ -80,6 +85,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     dual_gap_ : ``certificate_.gap``
     converged_ : whether every certificate proves ``tol``
     n_iter_ : data passes, the most that any class took
+    solver_ : the solver that was used, or those that took part in turn
     theta_ : the dual variables, the witness from which anybody can recompute the certificate
     trace_ : certificates on the way (a list of them for each class if there are several)
 
@@ -100,6 +106,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         loss: str | Loss = "hinge",
         *,
         C: float = 1.0,
+        l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -113,6 +120,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     ) -> None:
         self.loss = loss
         self.C = C
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -124,25 +132,24 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
-        self._loss()
+        self._check_parameters()
         X, y = validate_data(self, X, y, **input_of(X))
         check_classification_targets(y)
-        weights = self._checked_weights(sample_weight, X)
+        weights = sample_weight = self._checked_weights(sample_weight, X)
         classes, encoded = _counted_classes(y, weights)
         if self.class_weight is not None and len(classes) > 1:
             weights = self._class_weights(y, classes, encoded, weights)
             classes, encoded = _counted_classes(y, weights)
-        if len(classes) < 2:
-            raise FenchelError(
-                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
-            )
+        self._check_classes(classes)
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
         positive = [1] if len(classes) == 2 else range(len(classes))
-        self._fit_columns(X, [partial(_one_against_rest, encoded, k) for k in positive], weights)
+        self._fit_columns(
+            X, [partial(_one_against_rest, encoded, k) for k in positive], weights, Given(y, sample_weight)
+        )
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -172,8 +179,27 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
+    # scikit-learn's mixin for these two lies in sklearn.linear_model, whose import takes longer than most fits
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, which saves memory if most weights are zero."""
+        check_is_fitted(self)
+        self.coef_: Any = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` an array again."""
+        check_is_fitted(self)
+        self.coef_ = self._weights()
+        return self
+
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
+
+    def _check_classes(self, classes: NDArray) -> None:
+        if len(classes) < 2:
+            raise FenchelError(
+                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
+            )
 
     def _class_weights(self, y: NDArray, classes: NDArray, encoded: NDArray, weights: Any) -> NDArray[np.float64]:
         counted = encoded >= 0

@@ -11,21 +11,24 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial, reduce
 from numbers import Integral, Real
 from operator import add
-from typing import Any
+from typing import Any, NamedTuple
 
 import joblib
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from fenchel.designs import as_design
+from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter
+from fenchel.regularizers import L2, ElasticNet, Regularizer
 from fenchel.risks import MeanRisk
 from fenchel.solution import Solution, Status
+from fenchel.solvers import Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving import solve
 
@@ -40,6 +43,19 @@ def input_of(X: Any) -> dict[str, Any]:
     usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
     """
     return INPUT if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**INPUT, "order": "C"}
+
+
+def mixed(l1_ratio: float) -> Regularizer:
+    """The regularizer of an estimator's ``l1_ratio``: the square, or its mixture with the absolute value."""
+    mixture = ElasticNet(l1_ratio)
+    return mixture if l1_ratio else L2()
+
+
+class Given(NamedTuple):
+    """What a user gave besides X, checked."""
+
+    y: NDArray
+    sample_weight: NDArray[np.float64] | None
 
 
 class LinearEstimator(BaseEstimator):
@@ -58,35 +74,62 @@ class LinearEstimator(BaseEstimator):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **input_of(X))
-        return as_design(X).scores(self.coef_) + self.intercept_
+        return as_design(X).scores(self._weights()) + self.intercept_
 
-    def _fit_columns(self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None) -> None:
+    def _weights(self) -> NDArray[np.float64]:
+        """``coef_`` as an array, whether or not it was made sparse."""
+        coef: Any = self.coef_
+        return coef.toarray() if sp.issparse(coef) else coef
+
+    def _check_parameters(self) -> None:
+        """Raise for a parameter that no data could make right, before the data are looked at."""
+        self._loss()
+        self._regularizer()
+
+    def _regularizer(self) -> Regularizer:
+        return mixed(self.l1_ratio)
+
+    def _solver(self) -> str | Solver:
+        return self.solver
+
+    def _strength(self) -> float:
+        """The C to fit with."""
+        return self.C
+
+    def _fit_columns(
+        self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
+    ) -> None:
         """Fit one problem for each column of labels and store what users see.
 
-        A column is a function, so that the labels of many classes need not exist at once.
+        A column is a function, so that the labels of many classes need not exist at once; ``given`` is what they and
+        the weights were made of.
         """
-        C = self.C
-        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
-            raise FenchelError(f"C must be a positive finite number, got {C!r}")
-        if not isinstance(self.fit_intercept, (bool, np.bool_)):
-            raise FenchelError(f"fit_intercept must be True or False, got {self.fit_intercept!r}")
-        if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
-            raise FenchelError(f"n_jobs must be None or an integer, got {self.n_jobs!r}")
+        self._check_numbers()
         design = as_design(X)
-        total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-        lam = 1.0 / (float(C) * total)
-        if not 0 < lam < math.inf:
-            raise FenchelError(f"C={self.C!r} is too extreme for the sum of the sample weights, {total:.3g}")
-
-        def problem(labels: Callable[[], NDArray]) -> Problem:
-            return Problem(design, MeanRisk(self._loss(), labels(), weights), lam, intercept=bool(self.fit_intercept))
-
+        problems = [partial(self._problem, design, column, weights, self._strength()) for column in columns]
         warm = self._warm_starts(len(columns), design.shape[1])
-        solutions, interrupted = self._solve_all([partial(problem, column) for column in columns], warm)
+        solutions, interrupted = self._solve_all(problems, warm)
         self._store(solutions)
         if interrupted:
             raise KeyboardInterrupt
         self._warn_unless_converged(solutions)
+
+    def _check_numbers(self) -> None:
+        if not isinstance(self.fit_intercept, (bool, np.bool_)):
+            raise FenchelError(f"fit_intercept must be True or False, got {self.fit_intercept!r}")
+        if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
+            raise FenchelError(f"n_jobs must be None or an integer, got {self.n_jobs!r}")
+
+    def _problem(self, design: Design, labels: Callable[[], NDArray], weights: NDArray | None, C: float) -> Problem:
+        """The problem for one column of labels."""
+        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
+            raise FenchelError(f"C must be a positive finite number, got {C!r}")
+        total = float(design.shape[0]) if weights is None else float(np.sum(weights))
+        lam = 1.0 / (float(C) * total)
+        if not 0 < lam < math.inf:
+            raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}")
+        risk = MeanRisk(self._loss(), labels(), weights)
+        return Problem(design, risk, lam, self._regularizer(), bool(self.fit_intercept))
 
     def _solve_all(
         self, problems: Sequence[Callable[[], Problem]], warm: Sequence[Warm | None]
@@ -95,7 +138,8 @@ class LinearEstimator(BaseEstimator):
         stop = threading.Event()
         seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(problems))
         deadline = None if self.time_limit is None else time.perf_counter() + self._checked_time_limit()
-        workers = min(len(problems), joblib.effective_n_jobs(self.n_jobs))
+        threads = joblib.effective_n_jobs(self.n_jobs)
+        workers = min(len(problems), threads)
 
         def one(k: int) -> Solution:
             left = None
@@ -104,7 +148,7 @@ class LinearEstimator(BaseEstimator):
                 left = max(0.0, deadline - time.perf_counter()) / math.ceil((len(problems) - k) / workers)
             solution = solve(
                 problems[k](),
-                self.solver,
+                self._solver(),
                 tol=self.tol,
                 max_iter=self.max_iter,
                 time_limit=left,
@@ -112,6 +156,7 @@ class LinearEstimator(BaseEstimator):
                 callback=show(k),
                 stop_requested=stop.is_set,
                 seed=int(seeds[k]),
+                n_jobs=max(1, threads // workers),
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
@@ -141,6 +186,7 @@ class LinearEstimator(BaseEstimator):
         self.converged_ = all(solution.converged for solution in solutions)
         # the last step may end a little beyond max_iter
         self.n_iter_ = int(max(1, min(self.max_iter, math.ceil(max(solution.passes for solution in solutions)))))
+        self.solver_ = " | ".join(dict.fromkeys(solution.solver for solution in solutions))
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces
         self.coef_ = np.vstack([solution.model.weights for solution in solutions])
@@ -154,7 +200,7 @@ class LinearEstimator(BaseEstimator):
         cold: list[Warm | None] = [None] * count
         if not self.warm_start or not hasattr(self, "theta_"):
             return cold
-        coef, intercept = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        coef, intercept = np.atleast_2d(self._weights()), np.atleast_1d(self.intercept_)
         if coef.shape[1] != features:
             return cold
         if count == 1 and len(coef) == 1:

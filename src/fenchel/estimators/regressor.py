@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
+from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.fitting import LinearEstimator, input_of
+from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
@@ -18,8 +19,9 @@ from fenchel.solvers import Solver
 class LinearRegressor(RegressorMixin, LinearEstimator):
     r"""Linear regression that proves how close it is to the optimum.
 
-    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with an intercept b that is
-    not regularized.  Several targets are fitted together and share one certificate.
+    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
+    :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized.
+    Several targets are fitted together and share one certificate.
 
     Parameters
     ----------
@@ -28,6 +30,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.
     C : float, default=1.0
         Inverse strength of the regularization.
+    l1_ratio : float, default=0.0
+        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
     fit_intercept : bool, default=True
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
@@ -39,7 +43,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     random_state : int, RandomState or None, default=None
         Orders the examples.  An integer makes fits reproducible.
     n_jobs : int or None, default=None
-        Accepted for symmetry with the classifier; the targets are fitted in one problem.
+        Threads within the fit where the solver has use for them; the result does not depend on it.
     time_limit : float or None, default=None
         Seconds for the fit; the best model so far is kept with its certificate.
     verbose : int, default=0
@@ -48,7 +52,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     Attributes
     ----------
     coef_, intercept_ : (d,) and a float, or (targets, d) and (targets,); float64
-    certificate_, certificates_, dual_gap_, converged_, n_iter_, theta_, trace_ : as in ``LinearClassifier``
+    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, theta_, trace_ : as in ``LinearClassifier``
 
     Examples
     --------
@@ -65,6 +69,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         loss: str | Loss = "squared",
         *,
         C: float = 1.0,
+        l1_ratio: float = 0.0,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -77,6 +82,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     ) -> None:
         self.loss = loss
         self.C = C
+        self.l1_ratio = l1_ratio
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -92,13 +98,14 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearRegressor:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
-        self._loss()
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, **input_of(X))
+        self._check_parameters()
+        several = get_tags(self).target_tags.multi_output
+        X, y = validate_data(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
         weights = self._checked_weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64)
-        self._fit_columns(X, [lambda: targets], weights)
+        self._fit_columns(X, [lambda: targets], weights, Given(targets, weights))
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:

@@ -64,6 +64,30 @@ def excess(loss: Any, label: float, alpha: float, score: float) -> float:
 
 
 @_dispatch
+def curve(loss: Any, label: float, alpha: float) -> float:
+    """The second derivative of the conjugate, see ``LossKernel.curve``."""
+    return loss.curve(label, alpha)
+
+
+@_dispatch
+def linear(regularizer: Any) -> bool:
+    """Whether weights are the dual vector itself."""
+    return regularizer.linear()
+
+
+@_dispatch
+def weight(regularizer: Any, v: float) -> float:
+    """One component of the transfer function."""
+    return regularizer.weight(v)
+
+
+@_dispatch
+def steepness(regularizer: Any, v: float, reach: float) -> float:
+    """The largest slope of ``weight`` within ``reach`` of v."""
+    return regularizer.steepness(v, reach)
+
+
+@_dispatch
 def row_dot(rows: Any, i: Any, w: Any) -> float:
     """x_i . w"""
     return rows.row_dot(i, w)
@@ -79,6 +103,30 @@ def row_square(rows: Any, i: Any) -> float:
 def row_add(rows: Any, i: Any, scale: float, w: Any) -> None:
     """w += scale x_i"""
     rows.row_add(i, scale, w)
+
+
+@_dispatch
+def row_begin(rows: Any, i: Any) -> Any:
+    """Where the entries of row i begin."""
+    return rows.row_begin(i)
+
+
+@_dispatch
+def row_end(rows: Any, i: Any) -> Any:
+    """Where they end."""
+    return rows.row_end(i)
+
+
+@_dispatch
+def row_column(rows: Any, i: Any, k: Any) -> Any:
+    """The column of entry k of row i."""
+    return rows.row_column(i, k)
+
+
+@_dispatch
+def row_entry(rows: Any, i: Any, k: Any) -> float:
+    """The value of entry k of row i."""
+    return rows.row_entry(i, k)
 
 
 @_dispatch

@@ -4,8 +4,13 @@ One visit of example i minimizes the dual over its own variable, eq. (13):
 
 .. math:: \min_a\; f^*(-a, y_i) + s_i (a - \alpha_i) + \tfrac{q_i}{2}(a - \alpha_i)^2
 
-With a free intercept the rows are centred on the way, :math:`x_i - m`, at the cost of a few scalars: with
-:math:`u = X^T\theta/\lambda` and :math:`S = \sum\theta/\lambda` the weights are :math:`w = u - S m` and the score is
+For a regularizer other than the square the weights are :math:`w = \nabla\Omega^*(u)`, component by component, with
+:math:`u = X^T\theta/\lambda`.  A quadratic that lies above the dual along the step replaces it: the curvature at the
+present point gives a step that is long enough, and the largest curvature within that step one that is safe.
+
+With a free intercept and the square, the rows are centred on the way, :math:`x_i - m`, at the cost of a few scalars:
+with :math:`u = X^T\theta/\lambda` and :math:`S = \sum\theta/\lambda` the weights are :math:`w = u - S m` and the
+score is
 
 .. math:: (x_i - m)\cdot(u - S m) + s + B^2 S = x_i\cdot u - S p_i - m\cdot u + (M + B^2) S + s
 
@@ -32,7 +37,23 @@ from typing import Any
 import numpy as np
 
 from fenchel.designs.rows import prefetch
-from fenchel.loops.dispatch import dual_step, excess, index_prefetch, row_add, row_dot, row_prefetch, row_square, slack
+from fenchel.loops.dispatch import (
+    dual_step,
+    excess,
+    index_prefetch,
+    linear,
+    row_add,
+    row_begin,
+    row_column,
+    row_dot,
+    row_end,
+    row_entry,
+    row_prefetch,
+    row_square,
+    slack,
+    steepness,
+    weight,
+)
 from fenchel.loops.kernel import helper, kernel
 
 #: columns of the book of examples
@@ -76,10 +97,30 @@ def squared_norms(rows: Any, result: Any) -> int:
     return careful
 
 
+@helper
+def _dot_through(regularizer: Any, rows: Any, i: Any, u: Any) -> float:
+    """x_i . w for the weights that belong to u."""
+    total = 0.0
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        total += row_entry(rows, i, k) * weight(regularizer, u[row_column(rows, i, k)])
+    return total
+
+
+@helper
+def _curvature_within(regularizer: Any, rows: Any, i: Any, u: Any, reach: float) -> float:
+    """The largest curvature of the conjugate along x_i within ``reach`` of u."""
+    total = 0.0
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        value = row_entry(rows, i, k)
+        total += value * value * steepness(regularizer, u[row_column(rows, i, k)], reach * abs(value))
+    return total
+
+
 @kernel
 def visit(
     rows: Any,
     loss: Any,
+    regularizer: Any,
     book: Any,
     u: Any,
     free: Any,
@@ -108,7 +149,7 @@ def visit(
             row_prefetch(rows, order[t + _AHEAD])
         label, old = book[i, LABEL], book[i, ALPHA]
         # c_2 of (14), with the intercept of (27)
-        score = row_dot(rows, i, u)
+        score = row_dot(rows, i, u) if linear(regularizer) else _dot_through(regularizer, rows, i, u)
         if centred:
             score += free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
         rest = slack(loss, label, old, score)
@@ -121,8 +162,13 @@ def visit(
         if rest > 0.0:
             continue
         worst = max(worst, -rest)
-        # (*) minimize (13) exactly
-        new = dual_step(loss, label, old, score, book[i, CURVE])
+        # (*) minimize (13) exactly, or a quadratic above it
+        curvature = book[i, CURVE]
+        if not linear(regularizer):
+            least = book[i, SCALE] * (_curvature_within(regularizer, rows, i, u, 0.0) + spread)
+            reach = book[i, SCALE] * abs(dual_step(loss, label, old, score, least) - old)
+            curvature = book[i, SCALE] * (_curvature_within(regularizer, rows, i, u, reach) + spread)
+        new = dual_step(loss, label, old, score, curvature)
         if new != old:
             # update v and alpha
             step = book[i, SCALE] * (new - old)

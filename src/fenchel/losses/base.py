@@ -54,6 +54,10 @@ class LossKernel(Protocol):
         """f(s) + f*(-alpha) + alpha s >= 0: what the example adds to the duality gap of (w(alpha), alpha)."""
         ...
 
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of f* at -alpha; infinite on a bound or at a kink, where alpha does not move with s."""
+        ...
+
 
 @dataclass(frozen=True)
 class Loss(abc.ABC):

@@ -33,6 +33,9 @@ class LogisticKernel(NamedTuple):
         """Safeguarded Newton steps in t = logit(beta), to machine accuracy."""
         beta = label * alpha
         margin = self.scale * label * score
+        if curvature == 0.0:
+            small = math.exp(-abs(margin))
+            return label * (small / (1.0 + small) if margin >= 0.0 else 1.0 / (1.0 + small))
         low = -margin - curvature * (1.0 - beta)
         high = -margin + curvature * beta
         # start from the present dual variable where it is inside the bracket, else from its middle
@@ -77,6 +80,11 @@ class LogisticKernel(NamedTuple):
         if beta < 1.0:
             value += (1.0 - beta) * math.log1p(-beta)
         return value
+
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate, 1 / (beta (1 - beta))."""
+        slope = label * alpha * (1.0 - label * alpha)
+        return 1.0 / slope if slope > 0.0 else math.inf
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ class MarginKernel(NamedTuple):
         best = min(z / self.bend, self.high) if self.bend > 0.0 else self.high
         return (best - beta) * (z - 0.5 * self.bend * (best + beta))
 
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate: kappa between the bounds."""
+        return self.bend if 0.0 < label * alpha < self.high else math.inf
+
 
 class HingeKernel(NamedTuple):
     """The hinge alone, without the quadratic part: visits of short rows were measurably faster than in the family.
@@ -99,6 +103,10 @@ class HingeKernel(NamedTuple):
         gradient = label * score - self.margin
         beta = label * alpha
         return beta * gradient if gradient > 0.0 else (beta - 1.0) * gradient
+
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate: zero between the bounds."""
+        return 0.0 if 0.0 < label * alpha < 1.0 else math.inf
 
 
 @dataclass(frozen=True)

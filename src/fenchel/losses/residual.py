@@ -24,6 +24,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -77,6 +78,12 @@ class ResidualKernel(NamedTuple):
         bound = self.low if push > 0.0 else self.high
         best = min(size / self.bend, bound) if self.bend > 0.0 else bound
         return best * (size - 0.5 * self.bend * best) + rest
+
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate: kappa between the bounds, but for the kink that a tube makes at 0."""
+        if not -self.high < alpha < self.low or (alpha == 0.0 and self.tube > 0.0):
+            return math.inf
+        return self.bend
 
 
 @dataclass(frozen=True)
@@ -158,7 +165,8 @@ class ResidualLoss(Loss):
 
 
 def _positive(name: str, value: float, *, zero: bool = False) -> None:
-    if not (value >= 0 if zero else value > 0) or not math.isfinite(value):
+    number = isinstance(value, Real) and math.isfinite(value)
+    if not number or value < 0 or (value == 0 and not zero):
         raise FenchelError(f"{name} must be {'at least 0' if zero else 'positive'} and finite, got {value!r}")
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.l2 import L2
 
 #: the regularizers that users can name
-REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2,)}
+REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2, ElasticNet)}
 
-__all__ = ["L2", "REGULARIZERS", "Regularizer"]
+__all__ = ["L2", "REGULARIZERS", "ElasticNet", "Regularizer"]

@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class RegularizerKernel(Protocol):
+    """What a compiled loop asks of a regularizer that acts on each weight alone: a NamedTuple of floats."""
+
+    def linear(self) -> bool:
+        """Whether ``weight`` is the identity: a constant, so that loops are compiled for one case."""
+        ...
+
+    def weight(self, v: float) -> float:
+        """One component of ``transfer``."""
+        ...
+
+    def steepness(self, v: float, reach: float) -> float:
+        """The largest slope of ``weight`` within ``reach`` of v."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -28,8 +44,16 @@ class Regularizer(abc.ABC):
         """A subgradient of Omega at w."""
 
     @abc.abstractmethod
-    def conjugate(self, dual: NDArray) -> float:
-        """Omega*(v)."""
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        """Omega*(scale v)."""
+
+    @abc.abstractmethod
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        """The derivative of Omega*(scale v) in the scale."""
+
+    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+        """A shorter vector, if there is one, with the same ``conjugate`` and ``conjugate_slope`` at every scale."""
+        return dual
 
     @abc.abstractmethod
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
@@ -38,6 +62,10 @@ class Regularizer(abc.ABC):
     @abc.abstractmethod
     def radius(self, level: float) -> float:
         """The largest Euclidean norm of weights with Omega(w) <= level."""
+
+    def kernel(self) -> RegularizerKernel | None:
+        """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""
+        return None
 
     @property
     @abc.abstractmethod

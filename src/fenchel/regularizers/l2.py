@@ -4,12 +4,30 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.regularizers.base import Regularizer
+
+
+class SquareKernel(NamedTuple):
+    """The square for compiled loops.  One field, since a compiled tuple can't be empty."""
+
+    gain: float
+
+    def linear(self) -> bool:
+        """Weights are the accumulated dual vector itself."""
+        return True
+
+    def weight(self, v: float) -> float:
+        """One component of the transfer function."""
+        return v
+
+    def steepness(self, v: float, reach: float) -> float:
+        """The largest slope of ``weight`` within ``reach`` of v."""
+        return 1.0
 
 
 @dataclass(frozen=True)
@@ -25,8 +43,14 @@ class L2(Regularizer):
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, dual: NDArray) -> float:
-        return self.value(dual)
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        return scale**2 * self.value(dual)
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.value(dual)
+
+    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+        return np.array([math.sqrt(2.0 * self.value(dual))])
 
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         return np.asarray(dual, dtype=np.float64)
@@ -37,3 +61,6 @@ class L2(Regularizer):
     @property
     def strong_convexity(self) -> float:
         return 1.0
+
+    def kernel(self) -> SquareKernel:
+        return SquareKernel(1.0)

@@ -3,5 +3,6 @@
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.newton import Newton
 
-__all__ = ["SOLVERS", "STALLED", "DualCoordinate", "Hint", "Solver", "choose"]
+__all__ = ["SOLVERS", "STALLED", "DualCoordinate", "Hint", "Newton", "Solver", "choose"]

@@ -1,36 +1,138 @@
-"""The table behind ``solver="auto"``: the first solver that supports the problem."""
+r"""The table behind ``solver="auto"``, and the solvers by name.
+
+Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
+
+- a Newton step costs the same whatever C is, and a handful of them is enough for a smooth loss; dual coordinate
+  descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
+- with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
+  where many digits are asked for;
+- with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
+  linear systems of Newton's method are large.
+
+A solver that stalls, or that has used up the passes that the table gives it, hands its best point to the next one in
+the row.  The solution names all that took part, and the log says so.
+"""
 
 from __future__ import annotations
 
-import copy
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
 from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton_direction import MOST_FEATURES
 
-#: the solvers that users can name, the preferred ones first
-SOLVERS: dict[str, type[DualCoordinate]] = {solver.name: solver for solver in (DualCoordinate,)}
+#: the solvers that users can name
+SOLVERS: dict[str, type[DualCoordinate] | type[Newton]] = {solver.name: solver for solver in (DualCoordinate, Newton)}
 
 
-def choose(problem: Problem, solver: str | Solver, seed: int = 0) -> Solver:
-    """The solver of that name (seeded), or the solver itself, checked to support the problem."""
-    if isinstance(solver, str) and solver != "auto" and solver not in SOLVERS:
+@dataclass(frozen=True)
+class Facts:
+    """What the table looks at."""
+
+    examples: int
+    features: int
+    smooth: bool
+    tol: float
+    #: mean squared length of a row, over lam n: C times it for an estimator
+    curvature: float
+
+    @property
+    def tall(self) -> bool:
+        """Few features, and more rows than features."""
+        return self.features <= MOST_FEATURES and self.examples >= 2 * self.features
+
+
+class Candidate(NamedTuple):
+    """A solver with the data passes that it gets before the next one is tried."""
+
+    solver: Solver
+    patience: float = np.inf
+
+
+class Row(NamedTuple):
+    """One line of the table: when it applies, and the solvers to try in turn with their patience."""
+
+    why: str
+    applies: Callable[[Facts], bool]
+    plan: tuple[tuple[str, float], ...]
+
+
+_NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
+_DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
+#: the first row that applies counts
+TABLE = (
+    Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
+    Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
+    Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),
+    Row("weak regularization", lambda facts: facts.curvature >= 300.0, _NEWTON_FIRST),
+    Row("many digits, unless it is easy", lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0, _NEWTON_FIRST),
+    Row("anything else", lambda facts: True, ((DualCoordinate.name, 40.0), (Newton.name, np.inf))),
+)
+
+
+def choose(
+    problem: Problem, solver: str | Solver, *, tol: float = 1e-3, seed: int = 0, n_jobs: int | None = None
+) -> list[Candidate]:
+    """The solver of that name, or the solver itself, or what the table says: those that support the problem."""
+    candidates = _candidates(problem, solver, tol)
+    reasons = {candidate.solver.name: candidate.solver.supports(problem) for candidate in candidates}
+    able = [candidate for candidate in candidates if reasons[candidate.solver.name] is None]
+    if not able:
+        why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        raise FenchelError(f"no solver supports this problem ({why})")
+    # the last one has all the passes that there are
+    able[-1] = able[-1]._replace(patience=np.inf)
+    settings = {"seed": seed, "n_jobs": processors(n_jobs)}
+    return [candidate._replace(solver=_completed(candidate.solver, settings)) for candidate in able]
+
+
+def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Candidate]:
+    if isinstance(solver, str):
+        if solver == "auto":
+            facts = facts_of(problem, tol)
+            plan = next(row.plan for row in TABLE if row.applies(facts))
+            return [Candidate(SOLVERS[name](), patience) for name, patience in plan]
+        if solver in SOLVERS:
+            return [Candidate(SOLVERS[solver]())]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
         raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
-    if isinstance(solver, str):
-        candidates: list[Solver] = [SOLVERS[name](seed=seed) for name in SOLVERS if solver in ("auto", name)]
-    elif hasattr(solver, "supports") and not isinstance(solver, type):
-        if isinstance(solver, DualCoordinate) and solver.seed is None:
-            solver = copy.copy(solver)
-            object.__setattr__(solver, "seed", seed)
-        candidates = [solver]
-    else:
-        raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")
-    reasons = []
-    for candidate in candidates:
-        reason = candidate.supports(problem)
-        if reason is None:
-            return candidate
-        reasons.append(f"{candidate.name}: {reason}")
-    raise FenchelError("no solver supports this problem (" + "; ".join(reasons) + ")")
+    if hasattr(solver, "supports") and not isinstance(solver, type):
+        return [Candidate(solver)]
+    raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")
+
+
+def facts_of(problem: Problem, tol: float) -> Facts:
+    """What the table needs to know of a problem; cheap beside one pass over the data."""
+    examples, features = problem.design.shape
+    return Facts(
+        examples=examples,
+        features=features,
+        smooth=bool(getattr(problem.risk, "smooth", False)),
+        tol=tol,
+        curvature=problem.design.mean_square / (problem.lam * examples),
+    )
+
+
+def processors(n_jobs: int | None) -> int:
+    """How many threads ``n_jobs`` means: None is one, -1 all processors, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise FenchelError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    return int(n_jobs) if n_jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + int(n_jobs))
+
+
+def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
+    """The solver with what it left open (None) filled in."""
+    if not isinstance(solver, (DualCoordinate, Newton)):
+        return solver
+    open_fields = {field.name for field in fields(solver) if getattr(solver, field.name) is None}
+    return replace(solver, **{name: value for name, value in settings.items() if name in open_fields})

@@ -1,19 +1,20 @@
 r"""Dual coordinate descent: Zhang (2002), Algorithm 1 (dual Gauss-Seidel) with exact steps.
 
-Solves :math:`\min_{w,b} \lambda\,\tfrac12\|w\|^2 + \sum_i c_i f(x_i\cdot w + b, y_i)` through its dual.  Random
-permutations of the examples; one visit minimizes the dual over one variable exactly (eq. 13), at the cost of the
-example's non-zeros.
+Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` through its dual, for the square
+and for regularizers that act on each weight alone.  Random permutations of the examples; one visit minimizes the dual
+over one variable exactly (eq. 13), or a quadratic above it (``loops.dual_coordinate``), at the cost of the example's
+non-zeros.
 
 Free intercept.  The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31).  Read in
 the primal this is a proximal point method in b: each round solves the problem with the extra term
 :math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution.  As the
 term is as weak as the regularizer, one round is nearly exact on all but tiny data, a visit stays a single-variable
 step (two-variable steps need a partner search and twice the row work), and all of Algorithm 1 (shrinking, random
-order, any loss) is kept.  Two things make it fast.  The rows are centred on their mean m without touching them
-(where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all variables
-together through the constant one.  And B is small beside the centred rows (its square is a tenth
-of their mean squared norm), so that a step moves the weights and the intercept follows: a larger
-one takes more passes.  The certificate repairs what is left of :math:`\sum\theta`.
+order, any loss) is kept.  Two things make it fast.  With the square the rows are centred on their mean m without
+touching them (where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all
+variables together through the constant one.  And B is small beside the centred rows (its square is a tenth of their
+mean squared norm), so that a step moves the weights and the intercept follows: a larger one takes more passes.
+The certificate repairs what is left of :math:`\sum\theta`.
 
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
@@ -105,6 +106,7 @@ class State:
     problem: Problem
     rows: Any
     loss: Any
+    regularizer: Any
     mean: NDArray[np.float64]
     projection: NDArray[np.float64]
     #: B^2
@@ -130,7 +132,7 @@ class DualCoordinate:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk):
             return "dual_coordinate needs a mean of losses"
-        if not isinstance(problem.regularizer, L2):
+        if problem.regularizer.kernel() is None:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         return None
 
@@ -142,8 +144,10 @@ class DualCoordinate:
         counted = np.flatnonzero(shares > 0)
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
-            mean = problem.design.adjoint(shares)
-            projection = problem.design.scores(mean)
+            # weights that are no linear function of u can't be centred in passing
+            plain = isinstance(problem.regularizer, L2)
+            mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
+            projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + mean @ mean
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
@@ -152,6 +156,7 @@ class DualCoordinate:
             problem=problem,
             rows=problem.design.rows(),
             loss=problem.risk.loss.kernel(),
+            regularizer=problem.regularizer.kernel(),
             mean=mean,
             projection=projection,
             constant=constant,
@@ -196,8 +201,9 @@ class DualCoordinate:
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, shares = state.problem, state.problem.risk.shares
         weights = np.stack([output.u for output in state.outputs])
-        if problem.intercept:
+        if problem.intercept and np.any(state.mean):
             weights -= np.outer([output.free[SUM] for output in state.outputs], state.mean)
+        weights = problem.regularizer.transfer(weights)
         theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights.reshape(problem.weights_shape), intercept), Witness(theta.reshape(problem.theta_shape))
@@ -215,6 +221,7 @@ class DualCoordinate:
         output.kept, worst, changed, gap = visit(
             state.rows,
             state.loss,
+            state.regularizer,
             output.book,
             output.u,
             output.free,

@@ -15,27 +15,31 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     A warm start offers its theta (or the subgradient at its model, if theta does not fit), and the same scaled back
     so that the weights stay what they were, for a lam that has become smaller.  The best of these and zero is taken.
     """
-    zero, at_rest = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
-    centre = np.zeros(problem.risk.outputs or 1)
+    zero, centre = np.zeros(problem.theta_shape), np.zeros(problem.risk.outputs or 1)
     if problem.intercept:
         known = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
         centre = centre + (problem.risk.best_intercept(zero) if known is None else np.asarray(known))
     if warm is None or not problem.fits(warm.model):
-        return zero, at_rest, centre
+        return zero, np.zeros(problem.weights_shape), centre
     weights = np.asarray(warm.model.weights, dtype=np.float64)
     theta = np.asarray(warm.witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    theta = problem.risk.project(theta)
-    u = problem.design.adjoint(theta) / problem.lam
+    span = getattr(warm, "span", None)
+    if span is not None and span.fits(problem):
+        u = span.dual * (span.problem.lam / problem.lam)
+    else:
+        theta = problem.risk.project(theta)
+        u = problem.design.adjoint(theta) / problem.lam
     # the factor t with t u = w, where the two are parallel
     squared = float(np.vdot(u, u))
     back = min(max(float(np.vdot(weights, u)) / squared, 0.0), 1.0) if squared > 0 else 0.0
-    candidates = [(zero, at_rest), (theta, u), (back * theta, back * u)]
-    return *max(candidates, key=lambda pair: _dual_value(problem, *pair)), centre
+    scale = max((1.0, back, 0.0), key=lambda scale: _dual_value(problem, theta, u, scale))
+    return (theta, u, centre) if scale == 1.0 else (scale * theta, scale * u, centre)
 
 
-def _dual_value(problem: Problem, theta: NDArray, u: NDArray) -> float:
-    """D(theta) as far as it helps to choose a start; nobody is told."""
-    return -problem.lam * problem.regularizer.conjugate(u) - problem.risk.conjugate(theta, feasible=True)
+def _dual_value(problem: Problem, theta: NDArray, u: NDArray, scale: float) -> float:
+    """D(scale theta) as far as it helps to choose a start; nobody is told."""
+    conjugate = problem.risk.conjugate(scale * theta, feasible=True)
+    return -problem.lam * problem.regularizer.conjugate(u, scale) - conjugate

@@ -1,4 +1,4 @@
-r"""The one place where a duality gap is computed.
+r"""Certificates are made here, and nowhere else.
 
 A certificate is made from the data, a model (w, b) and a witness :math:`\theta` alone: scores, :math:`X^T\theta` and
 the conjugates are recomputed in float64 with NumPy, whatever the solver believed.  Compiled loops are never used
@@ -17,12 +17,14 @@ where B follows from the scores that the optimal risk, at most P, allows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.along import Span, charge
+from fenchel.certificate.statement import Certificate
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 
@@ -35,95 +37,83 @@ _NEAR_FLOOR = 1e3
 _HUGE = 1e150
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """A proof of how far a model is from the best one: ``gap >= objective - optimum``.
-
-    Attributes
-    ----------
-    primal : the objective P of the model
-    dual : a lower bound D on the objective of every model
-    rounding_floor : how much of the gap may be rounding of the evaluation itself
-    recomputed : whether everything was recomputed from the data; False if a bound was taken on trust
-    """
-
-    primal: float
-    dual: float
-    rounding_floor: float
-    recomputed: bool = True
-
-    @property
-    def gap(self) -> float:
-        """P - D, never clamped."""
-        return self.primal - self.dual
-
-    @property
-    def relative_gap(self) -> float:
-        """gap / max(abs(P), abs(D)); 0/0 is 0."""
-        scale = max(abs(self.primal), abs(self.dual))
-        return self.gap / scale if scale > 0 else 0.0
-
-    @property
-    def at_floor(self) -> bool:
-        """Whether the gap can't be told from rounding."""
-        return self.gap <= self.rounding_floor
-
-    def meets(self, tol: float) -> bool:
-        """Whether this proves a relative gap of at most ``tol``, or the gap is at the rounding floor."""
-        return self.relative_gap <= tol or self.at_floor
-
-    def __add__(self, other: Certificate) -> Certificate:
-        """The certificate of two separate problems taken together."""
-        return Certificate(
-            self.primal + other.primal,
-            self.dual + other.dual,
-            self.rounding_floor + other.rounding_floor,
-            self.recomputed and other.recomputed,
-        )
-
-    def __str__(self) -> str:
-        trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
-        if self.at_floor:
-            return (
-                f"The objective {self.primal:.6g} is optimal to the accuracy of the arithmetic: no model is below "
-                f"{self.dual:.6g}{trust}."
-            )
-        return (
-            f"The objective {self.primal:.6g} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "
-            f"of the optimum: no model is below {self.dual:.6g}{trust}."
-        )
-
-
 class Verdict(NamedTuple):
-    """A certificate with the model (its intercept filled in) and the witness (made feasible) that it speaks of."""
+    """A certificate with the model (its intercept filled in) and the witness (made feasible) that it speaks of.
+
+    ``span`` judges the same two for any other strength of the regularization.
+    """
 
     certificate: Certificate
     model: Model
     witness: Witness
+    span: Span
+
+
+class _Primal(NamedTuple):
+    """P(w, b) in its two parts, the model with its intercept, and its scores."""
+
+    penalty: float
+    risk: float
+    model: Model
+    scores: NDArray[np.float64]
 
 
 class _Bound(NamedTuple):
-    """A lower bound: its value, the magnitudes that enter it, and the norm of the weights that theta makes."""
+    """A lower bound: D(theta), the magnitudes in it, theta made feasible, v = X^T theta / lam, R*(-theta), and what is
+    left of each sum of theta.
+    """
 
     value: float
     magnitude: float
-    pull: float
+    theta: NDArray[np.float64]
+    dual: NDArray[np.float64]
+    conjugate: float
+    unbalanced: NDArray[np.float64]
 
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
+    closed_form = hasattr(problem.risk, "conjugate")
     with np.errstate(over="ignore", invalid="ignore"):
-        primal, model, scores = _primal(problem, model)
-        bound, witness, recomputed = _dual(problem, witness, primal)
+        found = _primal(problem, model)
+        primal, model = found.penalty * problem.lam + found.risk, found.model
+        bound = _dual(problem, witness, primal, closed_form)
+        witness = Witness(bound.theta, witness.conjugate_bound)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
         magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
-        slopes, theta = problem.risk.slope_bound(scores), float(np.sum(np.abs(witness.theta)))
+        slopes, theta = problem.risk.slope_bound(found.scores), float(np.sum(np.abs(bound.theta)))
         size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
-        reach, pull = size * _norm(model.weights) + float(intercept), size * bound.pull + problem.risk.largest_label
-        floor = _ROUNDINGS * _EPS * (magnitude + slopes * reach + theta * pull)
+        reach, pull = size * _norm(model.weights) + float(intercept), _norm(problem.regularizer.transfer(bound.dual))
+        rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
+        floor = _ROUNDINGS * _EPS * (magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
-            floor = _ROUNDINGS * _EPS * (magnitude + _product_noise(problem, model, scores, witness, bound.pull))
-    return Verdict(Certificate(primal, bound.value, floor, recomputed), model, witness)
+            floor = _ROUNDINGS * _EPS * (magnitude + _product_noise(problem, model, found.scores, witness, pull))
+    scale = max(abs(primal), abs(bound.value)) if math.isfinite(bound.value) else abs(primal)
+    at_zero = problem.risk.conjugate_at_zero if closed_form else None
+    relative = floor / scale if scale > 0.0 else 0.0
+    parts = (bound.dual, bound.conjugate, at_zero, bound.unbalanced, relative)
+    return Verdict(
+        Certificate(primal, bound.value, floor, closed_form),
+        model,
+        witness,
+        Span(problem, found.penalty, found.risk, *parts),
+    )
+
+
+def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) -> Verdict:
+    """What ``judge`` would say, from a verdict for another strength of the regularization, without touching the data.
+
+    The witness is scaled to what proves most here.
+    """
+    certificate, scale = span.moved(problem.lam)
+    bound = (
+        span.conjugate
+        if span.conjugate_at_zero is None
+        else (scale * span.conjugate + (1.0 - scale) * span.conjugate_at_zero)
+    )
+    dual = (scale * span.problem.lam / problem.lam) * span.dual
+    moved = replace(span, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * span.unbalanced)
+    return Verdict(certificate, model, Witness(scale * witness.theta, witness.conjugate_bound), moved)
 
 
 def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Witness, pull: float) -> float:
@@ -137,9 +127,12 @@ def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Wit
     norms, labels = np.sqrt(problem.design.squared_row_norms), np.abs(problem.risk.labels)
     if problem.risk.outputs is not None:
         norms = norms[:, None]
-    slopes, theta = np.abs(problem.risk.subgradient(scores)), np.abs(witness.theta)
-    in_scores = slopes * (norms * _norm(model.weights) + np.abs(np.asarray(model.intercept)))
-    return float(np.sum(in_scores) + np.sum(theta * (norms * pull + labels)))
+    theta, noise = np.abs(witness.theta), norms * _norm(model.weights) + np.abs(np.asarray(model.intercept))
+    # a score that rounds to a kink may lie beside it: the steeper side counts
+    near = _ROUNDINGS * _EPS * (noise + labels)
+    below, above = problem.risk.subgradient(scores - near), problem.risk.subgradient(scores + near)
+    slopes = np.maximum(np.abs(below), np.abs(above))
+    return float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
 
 
 def _norm(weights: NDArray) -> float:
@@ -159,7 +152,10 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
         return by_primal
     p, d = by_primal.certificate, by_dual.certificate
     certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
-    return Verdict(certificate, by_primal.model, by_dual.witness)
+    floor = by_primal.span.relative_floor + by_dual.span.relative_floor
+    parts = by_primal.span
+    span = replace(by_dual.span, penalty=parts.penalty, risk=parts.risk, relative_floor=floor)
+    return Verdict(certificate, by_primal.model, by_dual.witness, span)
 
 
 def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
@@ -175,8 +171,7 @@ def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
     return scores
 
 
-def _primal(problem: Problem, model: Model) -> tuple[float, Model, NDArray[np.float64]]:
-    """P(w, b), the model with its intercept, and its scores."""
+def _primal(problem: Problem, model: Model) -> _Primal:
     weights = np.asarray(model.weights, dtype=np.float64)
     scores = scores_of(problem, weights)
     intercept = model.intercept
@@ -189,50 +184,50 @@ def _primal(problem: Problem, model: Model) -> tuple[float, Model, NDArray[np.fl
     if not problem.intercept and np.any(intercept):
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
     scores = scores + intercept
-    penalty = problem.lam * problem.regularizer.value(weights)
-    risk = problem.risk.value(scores)
-    if not math.isfinite(penalty + risk):
+    penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
+    if not math.isfinite(problem.lam * penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
-    return penalty + risk, Model(weights, intercept), scores
+    return _Primal(penalty, risk, Model(weights, intercept), scores)
 
 
-def _dual(problem: Problem, witness: Witness, primal: float) -> tuple[_Bound, Witness, bool]:
-    """The better of D(theta) and D(0), the feasible witness, and whether everything was recomputed."""
+def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:
+    """The better of D(theta) and D(0)."""
     theta = np.asarray(witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
-    closed_form = hasattr(problem.risk, "conjugate")
-    bound, theta = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
-    if closed_form:
+    bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
+    if closed_form and not bound.value >= -problem.risk.conjugate_at_zero:
         # sup over s of -R(s) is minus the smallest value of each loss
-        at_zero = -problem.risk.conjugate_at_zero
-        if not bound.value >= at_zero:
-            return _Bound(at_zero, abs(at_zero), 0.0), Witness(np.zeros(problem.theta_shape)), True
-    return bound, Witness(theta, witness.conjugate_bound), closed_form
+        at_zero = problem.risk.conjugate_at_zero
+        return _no_bound(problem)._replace(value=-at_zero, magnitude=abs(at_zero), conjugate=at_zero)
+    return bound
 
 
-def _lower_bound(
-    problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: bool
-) -> tuple[_Bound, NDArray]:
+def _no_bound(problem: Problem) -> _Bound:
+    zero = np.zeros(problem.theta_shape)
+    return _Bound(-np.inf, 0.0, zero, np.zeros(problem.weights_shape), 0.0, np.zeros(1))
+
+
+def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: bool) -> _Bound:
     """D(theta) after theta was made feasible; minus infinity for a theta that proves nothing."""
     unbalanced = np.zeros(1)
     if closed_form and _usable(theta):
         theta, unbalanced = _feasible(problem, theta)
     if not _usable(theta):
-        return _Bound(-np.inf, 0.0, 0.0), np.zeros(problem.theta_shape)
+        return _no_bound(problem)
     if closed_form:
         conjugate = problem.risk.conjugate(theta, feasible=True)
     else:
         conjugate = np.inf if trusted is None else trusted
         if problem.intercept:
             unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
-    v = problem.design.adjoint(theta)
-    v /= problem.lam
-    penalty = problem.lam * problem.regularizer.conjugate(v)
-    dual = -penalty - conjugate - _charge(problem, unbalanced, primal)
-    if not math.isfinite(dual):
-        return _Bound(-np.inf, 0.0, 0.0), theta
-    return _Bound(dual, penalty + abs(conjugate), _norm(problem.regularizer.transfer(v))), theta
+    dual = problem.design.adjoint(theta)
+    dual /= problem.lam
+    penalty = problem.lam * problem.regularizer.conjugate(dual)
+    value = -penalty - conjugate - charge(problem, unbalanced, primal)
+    if not math.isfinite(value):
+        return _no_bound(problem)._replace(theta=theta)
+    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced)
 
 
 def _usable(theta: NDArray) -> bool:
@@ -268,12 +263,3 @@ def _balance(theta: NDArray) -> tuple[NDArray, float]:
     theta = theta.copy()
     theta[smallest] = before - rest
     return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + _EPS * abs(rest)
-
-
-def _charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:
-    """What an unbalanced theta costs: |sum theta| times a bound on the optimal intercept."""
-    if not np.any(unbalanced):
-        return 0.0
-    # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    reach = problem.regularizer.radius(primal / problem.lam) * np.sqrt(problem.design.squared_row_norms)
-    return float(np.sum(unbalanced)) * problem.risk.intercept_bound(primal, reach)

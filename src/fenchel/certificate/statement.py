@@ -1,0 +1,64 @@
+"""What a certificate says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """A proof of how far a model is from the best one: ``gap >= objective - optimum``.
+
+    Attributes
+    ----------
+    primal : the objective P of the model
+    dual : a lower bound D on the objective of every model
+    rounding_floor : how much of the gap may be rounding of the evaluation itself
+    recomputed : whether everything was recomputed from the data; False if a bound was taken on trust
+    """
+
+    primal: float
+    dual: float
+    rounding_floor: float
+    recomputed: bool = True
+
+    @property
+    def gap(self) -> float:
+        """P - D, never clamped."""
+        return self.primal - self.dual
+
+    @property
+    def relative_gap(self) -> float:
+        """gap / max(abs(P), abs(D)); 0/0 is 0."""
+        scale = max(abs(self.primal), abs(self.dual))
+        return self.gap / scale if scale > 0 else 0.0
+
+    @property
+    def at_floor(self) -> bool:
+        """Whether the gap can't be told from rounding."""
+        return self.gap <= self.rounding_floor
+
+    def meets(self, tol: float) -> bool:
+        """Whether this proves a relative gap of at most ``tol``, or the gap is at the rounding floor."""
+        return self.relative_gap <= tol or self.at_floor
+
+    def __add__(self, other: Certificate) -> Certificate:
+        """The certificate of two separate problems taken together."""
+        return Certificate(
+            self.primal + other.primal,
+            self.dual + other.dual,
+            self.rounding_floor + other.rounding_floor,
+            self.recomputed and other.recomputed,
+        )
+
+    def __str__(self) -> str:
+        trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
+        if self.at_floor:
+            return (
+                f"The objective {self.primal:.6g} is optimal to the accuracy of the arithmetic: no model is below "
+                f"{self.dual:.6g}{trust}."
+            )
+        return (
+            f"The objective {self.primal:.6g} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "
+            f"of the optimum: no model is below {self.dual:.6g}{trust}."
+        )

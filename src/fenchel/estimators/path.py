@@ -1,0 +1,212 @@
+"""Regularization paths: the models for many values of C, each with a certificate, and all values between them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.validation import _check_sample_weight
+
+from fenchel.certificate import Certificate, Span
+from fenchel.designs import Design, as_design
+from fenchel.errors import FenchelError, GapWarning
+from fenchel.estimators.fitting import input_of, mixed
+from fenchel.losses import Loss, as_loss
+from fenchel.path import cover, lam_of, walk
+from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
+from fenchel.solution import Solution
+from fenchel.solvers import Solver
+
+#: C times the mean squared length of a row, from and to which a path goes by itself
+_RANGE = (1e-3, 1e3)
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Models for rising values of C.
+
+    Attributes
+    ----------
+    Cs : (m,) the values of C, rising
+    coefs, intercepts : (m, d) and (m,)
+    certificates : a Certificate for each
+    n_iters : (m,) data passes for each
+    classes : the two labels (None for regression)
+    accuracy : the relative gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``, or None for a grid of your own
+    """
+
+    Cs: NDArray[np.float64]
+    coefs: NDArray[np.float64]
+    intercepts: NDArray[np.float64]
+    certificates: list[Certificate]
+    n_iters: NDArray[np.float64]
+    classes: NDArray | None
+    accuracy: float | None
+    _spans: list[Span]
+    _total: float
+
+    def __len__(self) -> int:
+        return len(self.Cs)
+
+    def at(self, C: float) -> tuple[NDArray[np.float64], float, Certificate]:
+        """The best of the models for any C: its weights, its intercept, and what is proved of them for this C."""
+        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
+            raise FenchelError(f"C must be a positive finite number, got {C!r}")
+        lam = 1.0 / (float(C) * self._total)
+        after = int(np.clip(np.searchsorted(self.Cs, C), 1, max(1, len(self.Cs) - 1)))
+        near = sorted({max(0, after - 1), min(after, len(self.Cs) - 1)})
+        found = {k: self._spans[k].at(lam) for k in near}
+        best = min(near, key=lambda k: found[k].primal)
+        # the lower bound of a neighbour holds for every model
+        lower = max(near, key=lambda k: found[k].dual)
+        certificate = replace(
+            found[best],
+            dual=found[lower].dual,
+            rounding_floor=max(certificate.rounding_floor for certificate in found.values()),
+        )
+        return self.coefs[best], float(self.intercepts[best]), certificate
+
+
+def regularization_path(
+    X: Any,
+    y: Any,
+    Cs: Any = None,
+    *,
+    loss: str | Loss = "hinge",
+    l1_ratio: float = 0.0,
+    fit_intercept: bool = True,
+    sample_weight: Any = None,
+    tol: float = 1e-3,
+    accuracy: float = 1e-2,
+    max_iter: float = 1000,
+    solver: str | Solver = "auto",
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    time_limit: float | None = None,
+) -> RegularizationPath:
+    r"""Fit a linear model for many values of C, each starting from the last, each with a certificate.
+
+    Parameters
+    ----------
+    X, y : rows, and labels of two classes (for a loss of classification) or one target
+    Cs : array of values of C, an interval ``(smallest, largest)`` given as a tuple, or None
+        For an interval the values are chosen such that every C in it is certified: a dual point proves something for
+        every C, so each point certifies its neighbourhood, and the next one is put where that ends.  None takes the
+        interval on which C times the mean squared length of a row goes from 0.001 to 1000.
+    loss, l1_ratio, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
+    sample_weight : (n,) or None
+    tol : the relative gap of each point, for values of your own
+    accuracy : the relative gap for every C of an interval
+    time_limit : seconds for everything; the points so far are returned
+
+    Returns
+    -------
+    RegularizationPath
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import regularization_path
+    >>> X, y = make_classification(random_state=0)
+    >>> path = regularization_path(X, y, (0.01, 1.0), accuracy=0.01, random_state=0)
+    >>> weights, intercept, certificate = path.at(0.1234)
+    >>> bool(certificate.relative_gap <= 0.01)
+    True
+    """
+    loss = as_loss(loss)
+    design, labels, weights, classes = _checked(X, y, sample_weight, loss)
+    risk = MeanRisk(loss, labels, weights)
+    total = float(design.shape[0]) if weights is None else float(np.sum(weights))
+    problem = Problem(design, risk, 1.0, mixed(l1_ratio), bool(fit_intercept))
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
+    values, interval = _values(Cs, design)
+    if interval is None:
+        solutions = list(walk(problem, [1.0 / (C * total) for C in values], solver, tol=tol, **options))
+    else:
+        _positive("accuracy", accuracy)
+        low, high = (1.0 / (C * total) for C in interval[::-1])
+        solutions = cover(problem, low, high, float(accuracy), solver, **options)
+        values = np.array([1.0 / (lam_of(solution) * total) for solution in solutions])
+    _warn_unless_converged(solutions, values)
+    return _gathered(values, solutions, classes, None if interval is None else float(accuracy), total)
+
+
+def _gathered(
+    values: NDArray, solutions: Sequence[Solution], classes: NDArray | None, accuracy: float | None, total: float
+) -> RegularizationPath:
+    return RegularizationPath(
+        Cs=np.asarray(values)[: len(solutions)],
+        coefs=np.stack([solution.model.weights for solution in solutions]),
+        intercepts=np.array([float(np.asarray(solution.model.intercept)) for solution in solutions]),
+        certificates=[solution.certificate for solution in solutions],
+        n_iters=np.array([solution.passes for solution in solutions]),
+        classes=classes,
+        accuracy=accuracy,
+        _spans=[solution.span for solution in solutions if solution.span is not None],
+        _total=total,
+    )
+
+
+def _warn_unless_converged(solutions: Sequence[Solution], values: NDArray) -> None:
+    short = [k for k, solution in enumerate(solutions) if not solution.converged]
+    if short:
+        worst = max(short, key=lambda k: solutions[k].certificate.relative_gap)
+        warnings.warn(
+            f"{len(short)} of {len(solutions)} points of the path did not reach the gap that was asked for; the worst, "
+            f"C={values[worst]:.3g}, proved a relative gap of {solutions[worst].certificate.relative_gap:.2g}, because "
+            f"{solutions[worst].status.value}. Raise max_iter or time_limit, or end the path at a smaller C.",
+            GapWarning,
+            stacklevel=3,
+        )
+
+
+def _checked(
+    X: Any, y: Any, sample_weight: Any, loss: Loss
+) -> tuple[Design, NDArray[np.float64], NDArray[np.float64] | None, NDArray | None]:
+    """The design, labels or target, weights, and the two classes of a classification."""
+    X, y = check_X_y(X, y, y_numeric=loss.task == "regression", **input_of(X))
+    weights = None
+    if sample_weight is not None:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if loss.task == "regression":
+        return as_design(X), np.asarray(y, dtype=np.float64), weights, None
+    classes = np.unique(y if weights is None else y[weights > 0])
+    if len(classes) != 2:
+        raise FenchelError(
+            f"y must hold two classes for a path, got {len(classes)}; follow one class against the rest at a time, or "
+            "use LinearClassifierCV"
+        )
+    return as_design(X), np.where(y == classes[1], 1.0, -1.0), weights, classes
+
+
+def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, float] | None]:
+    """The values of C, rising, or the interval that is to be covered."""
+    if Cs is None:
+        size = design.mean_square
+        return np.zeros(0), (_RANGE[0] / size, _RANGE[1] / size) if size > 0 else _RANGE
+    if isinstance(Cs, tuple):
+        if len(Cs) != 2:
+            raise FenchelError(f"Cs must be an array of values, or an interval (smallest, largest), got {Cs!r}")
+        low, high = (_positive("Cs", C) for C in Cs)
+        if low > high:
+            raise FenchelError(f"Cs=(smallest, largest) must rise, got {Cs!r}")
+        return np.zeros(0), (low, high)
+    values = np.unique([_positive("Cs", C) for C in np.ravel(np.asarray(Cs, dtype=object))])
+    if not len(values):
+        raise FenchelError("Cs must hold at least one value")
+    return values, None
+
+
+def _positive(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
+        raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+    return float(value)

@@ -1,0 +1,206 @@
+r"""The direction of a Newton step: a quadratic model of the smoothed objective, minimized.
+
+.. math::
+    \min_{p, r}\; g\cdot p + g_b r + \tfrac12 \begin{pmatrix}p\\r\end{pmatrix}^T H \begin{pmatrix}p\\r\end{pmatrix}
+    + \lambda\rho\|w + p\|_1, \qquad
+    H = \lambda(1-\rho)\begin{pmatrix}I&\\&0\end{pmatrix} + \sum_i c_i h_i \binom{x_i}{1}\binom{x_i}{1}^T
+
+Only rows with :math:`h_i > 0`, the band, enter H.  Three ways, by what they cost:
+
+- few features and short rows or a narrow band: form H and factorize it;
+- few features but long rows: the same for a random sample of the band, as preconditioner of conjugate gradients on
+  the whole of it, which then need a handful of products;
+- many features: conjugate gradients with the diagonal as preconditioner.
+
+With an absolute value (:math:`\rho > 0`) the model is minimized exactly over H by descent along single coordinates
+and full steps on the face of the signs that they find.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fenchel.loops.newton import descend_coordinates
+from fenchel.solvers.sample import Sample
+
+#: up to so many features H is formed
+MOST_FEATURES = 4000
+#: rows of the band per feature that make a good preconditioner
+_SKETCH = 4
+#: rows with fewer entries are cheap enough to use them all
+_SHORT = 32
+#: conjugate gradients end at this share of the first residual, or after so many products
+_RESIDUAL, _PRODUCTS = 0.1, 60
+#: rounds of the exact minimization with an absolute value
+_ROUNDS = 200
+#: ridge relative to the diagonal that makes a singular H factorizable, raised tenfold until it does
+_RIDGE = 1e-14
+
+
+class Quadratic:
+    """H over the band of a sample: its products, and solutions with it."""
+
+    def __init__(
+        self, sample: Sample, square: float, intercept: bool, random: np.random.Generator, *, whole: bool
+    ) -> None:
+        self.sample, self.square, self.intercept = sample, square, intercept
+        self.band = np.flatnonzero(sample.bend)
+        self.size = sample.features + intercept
+        #: data passes used, in rows
+        self.visited = 0
+        #: whether H is made of the whole band, not of a sample of it
+        self.whole = whole
+        self.matrix: NDArray | None = None
+        if sample.features <= MOST_FEATURES:
+            chosen = self._chosen(random)
+            self.matrix = self._matrix(chosen, 1.0 if self.whole else len(self.band) / len(chosen))
+
+    def _chosen(self, random: np.random.Generator) -> NDArray:
+        """The rows of which H, or its preconditioner, is made."""
+        design = self.sample.design
+        count = _SKETCH * self.size
+        short = design.stored_entries <= _SHORT * design.shape[0]
+        self.whole = self.whole or short or len(self.band) <= 2 * count
+        if self.whole:
+            return self.band
+        return np.sort(random.choice(self.band, count, replace=False))
+
+    def _matrix(self, chosen: NDArray, scale: float) -> NDArray[np.float64]:
+        gram, border = self.sample.gram(chosen)
+        self.visited += len(chosen)
+        features = self.sample.features
+        matrix = np.empty((self.size, self.size))
+        matrix[:features, :features] = gram
+        matrix[np.arange(features), np.arange(features)] += self.square / scale
+        if self.intercept:
+            matrix[features, :features] = matrix[:features, features] = border
+            # the square stands in for a curvature that is not there
+            matrix[features, features] = max(float(np.sum(self.sample.bend[chosen])), self.square / scale)
+        matrix *= scale
+        return matrix
+
+    def solve(self, right: NDArray) -> NDArray[np.float64]:
+        """H^-1 right, exactly or by preconditioned conjugate gradients."""
+        if self.matrix is not None:
+            apply = _factorized(self.matrix)
+            return apply(right) if self.whole else self._conjugate_gradients(right, apply)
+        squares = np.full(self.size, self.square)
+        # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
+        if self.intercept:
+            squares[-1] = max(float(np.sum(self.sample.bend)), self.square)
+        return self._conjugate_gradients(right, lambda residual: residual / squares)
+
+    def times(self, direction: NDArray) -> NDArray[np.float64]:
+        """H direction."""
+        features = self.sample.features
+        weights, intercept = direction[:features], float(direction[features]) if self.intercept else 0.0
+        product, total = self.sample.bend_along(self.band, weights, intercept)
+        self.visited += 2 * len(self.band)
+        product = product + self.square * weights
+        return np.append(product, total) if self.intercept else product
+
+    def _conjugate_gradients(self, right: NDArray, apply: Callable[[NDArray], NDArray]) -> NDArray[np.float64]:
+        solution, residual = np.zeros(self.size), right.copy()
+        conditioned = apply(residual)
+        direction, product = conditioned, float(residual @ conditioned)
+        first = product
+        for _ in range(_PRODUCTS):
+            curved = self.times(direction)
+            bend = float(direction @ curved)
+            if not bend > 0.0:
+                break
+            step = product / bend
+            solution += step * direction
+            residual = residual - step * curved
+            conditioned = apply(residual)
+            before, product = product, float(residual @ conditioned)
+            if not product > _RESIDUAL**2 * first:
+                break
+            direction = conditioned + (product / before) * direction
+        return solution if np.any(solution) else apply(right)
+
+    def solve_with_threshold(self, gradient: NDArray, weights: NDArray, threshold: float) -> NDArray[np.float64]:
+        """Minimize the model with ``threshold * |w + p|_1``."""
+        assert self.matrix is not None and self.whole
+        features, matrix = self.sample.features, self.matrix
+        diagonal = np.diagonal(matrix)
+        matrix[np.arange(self.size), np.arange(self.size)] += _RIDGE * np.max(diagonal)
+        point = np.zeros(self.size)
+        point[:features] = weights
+        slope = gradient.copy()
+        limits = np.zeros(self.size)
+        limits[:features] = threshold
+        start, scale = point.copy(), float(np.max(np.abs(gradient))) + threshold
+        for _ in range(_ROUNDS):
+            worst = descend_coordinates(matrix, limits, point, slope)
+            if worst <= 1e-14 * scale:
+                break
+            if self._face(matrix, limits, point, slope) and _violation(limits, point, slope) <= 1e-13 * scale:
+                break
+        return point - start
+
+    def _face(self, matrix: NDArray, limits: NDArray, point: NDArray, slope: NDArray) -> bool:
+        """Go to the minimum on the face of the present signs, or to where the first sign would change."""
+        free = np.flatnonzero((point != 0.0) | (limits == 0.0))
+        if free.size == 0:
+            return True
+        move = _factorized(matrix[np.ix_(free, free)])(-(slope[free] + limits[free] * np.sign(point[free])))
+        crossing = (np.sign(point[free] + move) != np.sign(point[free])) & (limits[free] > 0.0)
+        step = 1.0
+        if np.any(crossing):
+            reaches = -point[free][crossing] / move[crossing]
+            step = float(np.min(reaches))
+        moved = point[free] + step * move
+        if np.any(crossing):
+            moved[np.flatnonzero(crossing)[int(np.argmin(reaches))]] = 0.0
+        slope += matrix[:, free] @ (moved - point[free])
+        point[free] = moved
+        return step == 1.0
+
+
+def _violation(limits: NDArray, point: NDArray, slope: NDArray) -> float:
+    """How far zero is from the subdifferential of the model."""
+    at_zero = np.maximum(np.abs(slope) - limits, 0.0)
+    return float(np.max(np.where(point == 0.0, at_zero, np.abs(slope + limits * np.sign(point)))))
+
+
+def _factorized(matrix: NDArray) -> Callable[[NDArray], NDArray]:
+    """The inverse of a symmetric positive matrix, with as much ridge as it takes, after scaling its diagonal to one."""
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+    scaled = matrix / scale[:, None] / scale[None, :]
+    ridge = _RIDGE
+    while True:
+        scaled[np.arange(len(scale)), np.arange(len(scale))] += ridge
+        try:
+            factor: Any = cho_factor(scaled, check_finite=False)
+        except LinAlgError:
+            ridge *= 10.0
+            continue
+        return lambda right: cho_solve(factor, right / scale, check_finite=False) / scale
+
+
+def line_minimum(derivative: Callable[[float], tuple[float, float]], first: float, enough: float) -> float:
+    """A step where the derivative of a convex function is at most ``enough`` times its size at zero, from step 1 on.
+
+    ``derivative(step)`` returns the first derivative (zero anywhere within a kink) and the second; ``first`` is the
+    (negative) derivative at zero.
+    """
+    low, high, step = 0.0, math.inf, 1.0
+    for _ in range(60):
+        slope, bend = derivative(step)
+        if abs(slope) <= enough * abs(first):
+            break
+        low, high = (low, step) if slope > 0.0 else (step, high)
+        following = step - slope / bend if bend > 0.0 else math.nan
+        if not low < following < high:
+            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high)
+        if following == step:
+            break
+        step = following
+    return step

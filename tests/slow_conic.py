@@ -1,0 +1,135 @@
+"""The optimum from other methods: an interior-point method for cones, and Newton's method for smooth losses.
+
+Slow and right; nothing here calls the code that it is compared with.
+"""
+
+import math
+
+import clarabel
+import numpy as np
+import scipy.sparse as sp
+
+from slow_reference import MARGIN, RESIDUAL, primal, shares
+
+
+def best_objective(loss_name, X, y, lam, intercept):
+    """The optimal objective from above and its accuracy: Newton's method where the loss is smooth, else Clarabel."""
+    n, d = X.shape
+    X, c = (X.toarray() if sp.issparse(X) else X), shares(n)
+    if loss_name not in ("logistic", "squared"):
+        w, b = conic_solution(loss_name, X, y, c, lam, intercept)
+        value = float(primal(loss_name, X, y, c, lam, w, b))
+        return value, 1e-9 * value
+    A = np.hstack([X, np.ones((n, 1))]) if intercept else X
+    ridge = np.diag(np.append(np.full(d, lam), 0.0)[: A.shape[1]])
+    z, best = np.zeros(A.shape[1]), math.inf
+    for _ in range(100):
+        s = A @ z
+        if loss_name == "squared":
+            slope, bend = s - y, np.ones(n)
+        else:
+            assert loss_name == "logistic", f"add the derivatives of {loss_name!r} here"
+            sigma = 1 / (1 + np.exp(y * s))
+            slope, bend = -y * sigma, sigma * (1 - sigma)
+        step = np.linalg.solve(ridge + A.T @ (A * (c * bend)[:, None]), ridge @ z + A.T @ (c * slope))
+        size = 1.0
+        for _ in range(30):
+            w, b = (z - size * step)[:d], (z - size * step)[d:].sum()
+            value = float(primal(loss_name, X, y, c, lam, w, b))
+            if value <= best:
+                break
+            size /= 2
+        if not value < best:
+            break
+        z, best = z - size * step, value
+    return best, 1e-13 * best
+
+
+def conic_optimum(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
+    """(w, b, P(w, b)) from the conic solver; several outputs are separate problems whose objectives are added."""
+    if y.ndim == 1:
+        w, b = conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio)
+    else:
+        solutions = [conic_solution(loss_name, X, column, c, lam, intercept, l1_ratio) for column in y.T]
+        w, b = (np.array(part) for part in zip(*solutions, strict=True))
+    return w, b, float(primal(loss_name, X, y, c, lam, w, b, l1_ratio))
+
+
+def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
+    """(w, b) from Clarabel, an interior-point method for cones."""
+    n, d = X.shape
+    bias = np.full((n, 1), 1.0 if intercept else 0.0)
+    A, rhs, cones, extra_cost, extra_quadratic = conic_rows(loss_name, np.hstack([X, bias]), y, c)
+    cost = np.concatenate([np.zeros(d + 1), extra_cost])
+    quadratic = np.concatenate([np.full(d, lam * (1 - l1_ratio)), [0.0], extra_quadratic])
+    if not intercept:
+        # fix the unused intercept at zero
+        fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, A.shape[1]))
+        A, rhs, cones = sp.vstack([fixed, A]), np.append(0.0, rhs), [clarabel.ZeroConeT(1), *cones]
+    if l1_ratio > 0:
+        # variables t >= |w| at the end, which cost lam rho each: w - t <= 0 and -w - t <= 0
+        w, t = sp.eye(d, A.shape[1]), sp.identity(d)
+        A = sp.vstack([sp.hstack([A, sp.csc_matrix((A.shape[0], d))]), sp.hstack([w, -t]), sp.hstack([-w, -t])])
+        rhs, cones = np.append(rhs, np.zeros(2 * d)), [*cones, clarabel.NonnegativeConeT(2 * d)]
+        cost, quadratic = np.append(cost, np.full(d, lam * l1_ratio)), np.append(quadratic, np.zeros(d))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    solver = clarabel.DefaultSolver(sp.diags(quadratic).tocsc(), cost, sp.csc_matrix(A), rhs, cones, settings)
+    x = np.array(solver.solve().x)
+    return x[:d], x[d]
+
+
+def conic_rows(loss_name, X1, y, c):
+    """Rows A z + slack = rhs, cones of the slack, and costs of the extra variables for sum c_i f(x_i . z, y_i)."""
+    n = len(y)
+    eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
+    if loss_name in MARGIN or loss_name in RESIDUAL:
+        return _quadratic_rows(loss_name, X1, y, c)
+    assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
+    # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
+    rows, rhs = [sp.hstack([sp.csr_matrix(X1.shape), none, eye, eye])], [np.ones(n)]
+    margin = sp.csr_matrix(y[:, None] * X1)
+    zero = sp.csr_matrix((1, X1.shape[1]))
+    for i in range(n):
+        e, o = eye[[i]], none[[i]]
+        for linear, u, v in ((margin[[i]], -e, o), (zero, o, -e)):
+            rows += [sp.hstack([linear, e, o, o]), sp.csr_matrix((1, X1.shape[1] + 3 * n)), sp.hstack([zero, o, u, v])]
+            rhs += [[0.0, 1.0, 0.0]]
+    cones = [clarabel.NonnegativeConeT(n), *[clarabel.ExponentialConeT()] * (2 * n)]
+    return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([c, np.zeros(2 * n)]), np.zeros(3 * n)
+
+
+def _quadratic_rows(loss_name, X1, y, c):
+    """A loss split into a quadratic part p, which costs p^2/(2 bend), linear parts t1, t2 >= 0, and e in the tube."""
+    n = len(y)
+    eye, zero = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
+    if loss_name in MARGIN:
+        # p + t1 >= 1 - y x z
+        (bend, high), low, tube = MARGIN[loss_name], math.inf, 0.0
+        first = (sp.hstack([-y[:, None] * X1, -eye, -eye, zero, zero]), -np.ones(n), clarabel.NonnegativeConeT(n))
+    else:
+        # x z - y = e + p + t1 - t2
+        tube, bend, low, high = RESIDUAL[loss_name]
+        first = (sp.hstack([X1, -eye, -eye, eye, -eye]), y, clarabel.ZeroConeT(n))
+    none = sp.csr_matrix(X1.shape)
+    parts = [
+        first,
+        (sp.hstack([none, eye, zero, zero, zero]), None if bend else 0.0, None),
+        (sp.hstack([none, zero, -eye, zero, zero]), 0.0, math.isfinite(high)),
+        (sp.hstack([none, zero, zero, -eye, zero]), 0.0, math.isfinite(low)),
+    ]
+    A, rhs, cones = [first[0]], [first[1]], [first[2]]
+    for rows, value, inequality in parts[1:]:
+        if value is None:
+            continue
+        A, rhs = [*A, rows], [*rhs, np.zeros(n)]
+        cones.append(clarabel.NonnegativeConeT(n) if inequality else clarabel.ZeroConeT(n))
+    for sign in (1.0, -1.0):
+        A, rhs = [*A, sp.hstack([none, zero, zero, zero, sign * eye])], [*rhs, np.full(n, tube)]
+        cones.append(clarabel.NonnegativeConeT(n))
+    cost = np.concatenate(
+        [np.zeros(n), c * (high if math.isfinite(high) else 0), c * (low if math.isfinite(low) else 0), np.zeros(n)]
+    )
+    quadratic = np.concatenate([c / bend if bend else np.zeros(n), np.zeros(3 * n)])
+    return sp.vstack(A), np.concatenate(rhs), cones, cost, quadratic
