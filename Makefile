@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-memory bench-start clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -21,7 +21,13 @@ bench: $(VENV)/bench
 	$(BIN)/python benchmarks/summary.py
 
 bench-speed: $(VENV)/bench
-	$(BIN)/python benchmarks/speed/table.py --intercept --update-readme
+	$(BIN)/python benchmarks/speed/table.py --update-readme
+
+bench-growth: $(VENV)/bench
+	$(BIN)/python benchmarks/growth.py --update-readme
+
+bench-path: $(VENV)/bench
+	$(BIN)/python benchmarks/path.py --update-readme
 
 bench-memory: $(VENV)/bench
 	$(BIN)/python benchmarks/memory.py --update-readme

@@ -2,19 +2,24 @@
 
 The shared folder is ``$FENCHEL_DATA``, by default ../shared/data beside the project root.
 
-==============  ===================================================================================
-name            what it is (labels are always -1 and +1 in float64, values float64, indices int32)
-==============  ===================================================================================
-a9a, w8a        as published
-20news.binary   term counts turned into tf-idf with rows of unit length
-imdb            term counts turned into tf-idf with rows of unit length; +1 is a rating above 5
-covtype         each column mapped to [0, 1]; +1 is class 2
-mnist           divided by 255; +1 is the digit 0
-covtype-dense   covtype as a dense array in C order
-mnist-dense     mnist as a dense array in C order
-simulated       a small made-up sparse set for smoke tests, needs no files
-simulated-dense the same as a dense array
-==============  ===================================================================================
+====================  ===========================================================================================
+name                  what it is (classes are always -1 and +1 in float64, values float64, indices int32)
+====================  ===========================================================================================
+a9a, w8a              as published
+20news.binary         term counts turned into tf-idf with rows of unit length
+imdb                  term counts turned into tf-idf with rows of unit length; +1 is a rating above 5
+covtype               each column mapped to [0, 1]; +1 is class 2
+mnist                 divided by 255; +1 is the digit 0
+abalone, cpusmall,    regression: columns and targets have mean 0 and standard deviation 1
+cadata
+abalone-unit, …       regression: columns mapped to [0, 1], targets have mean 0 and standard deviation 1
+simulated,            small made-up sparse sets for smoke tests, need no files
+simulated-regression
+covtype@10000         so many rows of a set, drawn at random (any of the above)
+gaussian@10000        made-up data of so many rows, a dense array: see synthetic.py
+text@1000000          made-up texts with about so many non-zeros: see synthetic.py
+…-dense               any of them as a dense array in C order
+====================  ===========================================================================================
 """
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)
@@ -31,15 +36,20 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks import synthetic
+
 ROOT = Path(__file__).resolve().parents[1]
 #: everything that benchmarks write
 OUT = ROOT / "out"
 _DENSE = "-dense"
+_UNIT = "-unit"
+#: names of regression sets begin with these
+_REGRESSION = ("abalone", "cpusmall", "cadata", "simulated-regression")
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A design matrix with labels of -1 and +1."""
+    """A design matrix with labels: -1 and +1, or the targets of a regression."""
 
     name: str
     #: a CSR matrix or a dense array
@@ -51,23 +61,36 @@ class DataSet:
         return bool(sp.issparse(self.matrix))
 
     @property
+    def regression(self) -> bool:
+        return self.name.startswith(_REGRESSION)
+
+    @property
+    def stored(self) -> int:
+        """How many values are stored: the non-zeros of a sparse matrix."""
+        return int(self.matrix.nnz if self.sparse else self.matrix.size)
+
+    @property
     def description(self) -> str:
         rows, columns = self.matrix.shape
-        stored = f"{self.matrix.nnz:,} non-zeros" if self.sparse else "dense"
-        return f"{rows:,} × {columns:,}, {stored}"
+        return f"{rows:,} × {columns:,}, {f'{self.stored:,} non-zeros' if self.sparse else 'dense'}"
 
 
 def load(name: str) -> DataSet:
     """The data set of that name, in memory."""
-    base = name.removesuffix(_DENSE)
-    if base == "simulated":
-        matrix, labels = _simulated()
+    base, _, count = name.removesuffix(_DENSE).partition("@")
+    if base in synthetic.RECIPES:
+        matrix, labels = synthetic.RECIPES[base](int(count))
+    elif base in synthetic.SIMULATED:
+        matrix, labels = synthetic.SIMULATED[base]()
     elif base in _PREPARATIONS:
         matrix, labels = _kept(base)
     else:
-        known = ", ".join([*_PREPARATIONS, "simulated"])
+        known = ", ".join([*_PREPARATIONS, *synthetic.SIMULATED])
         raise ValueError(f"there is no data set {name!r}; known are {known}, each also with {_DENSE!r} at the end")
-    return DataSet(name, matrix.toarray() if name.endswith(_DENSE) else matrix, labels)
+    if count and base not in synthetic.RECIPES and int(count) < len(labels):
+        rows = np.sort(np.random.default_rng(0).permutation(len(labels))[: int(count)])
+        matrix, labels = matrix[rows], labels[rows]
+    return DataSet(name, matrix.toarray() if name.endswith(_DENSE) and sp.issparse(matrix) else matrix, labels)
 
 
 def shared_folder() -> Path:
@@ -98,16 +121,13 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set read from the shared folder."""
     from sklearn.datasets import load_svmlight_file
 
-    file = shared_folder() / f"{name}.svm.xz"
+    file = shared_folder() / f"{name.removesuffix(_UNIT)}.svm.xz"
     if not file.exists():
         raise FileNotFoundError(f"{file} is missing: set FENCHEL_DATA to the folder with the shared data sets")
     with lzma.open(file) as text:
         matrix, labels = load_svmlight_file(text, dtype=np.float64)
-    matrix, positive = _PREPARATIONS[name](matrix, labels)
-    matrix = sp.csr_matrix(matrix)
-    matrix.sort_indices()
-    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return matrix, np.where(positive, 1.0, -1.0)
+    matrix, labels = _PREPARATIONS[name](matrix, labels)
+    return synthetic.tidy(matrix), labels
 
 
 def _tf_idf(counts: sp.csr_matrix) -> Any:
@@ -123,22 +143,25 @@ def _unit_columns(matrix: sp.csr_matrix) -> Any:
     return (dense - low) / np.where(high > low, high - low, 1.0)
 
 
-#: how a raw set becomes a matrix and a mask of positive examples
+def _standardized(values: np.ndarray) -> np.ndarray:
+    """Each column with mean 0 and standard deviation 1."""
+    spread = values.std(axis=0)
+    return (values - values.mean(axis=0)) / np.where(spread > 0.0, spread, 1.0)
+
+
+def _classes(positive: np.ndarray) -> np.ndarray:
+    return np.where(positive, 1.0, -1.0)
+
+
+#: how a raw set becomes a matrix and labels
 _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.ndarray]]] = {
-    "a9a": lambda matrix, labels: (matrix, labels > 0),
-    "w8a": lambda matrix, labels: (matrix, labels > 0),
-    "20news.binary": lambda matrix, labels: (_tf_idf(matrix), labels > 0),
-    "imdb": lambda matrix, labels: (_tf_idf(matrix), labels > 5),
-    "covtype": lambda matrix, labels: (_unit_columns(matrix), labels == 2),
-    "mnist": lambda matrix, labels: (matrix / 255.0, labels == 0),
+    "a9a": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "w8a": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "20news.binary": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 0)),
+    "imdb": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 5)),
+    "covtype": lambda matrix, labels: (_unit_columns(matrix), _classes(labels == 2)),
+    "mnist": lambda matrix, labels: (matrix / 255.0, _classes(labels == 0)),
 }
-
-
-def _simulated(rows: int = 400, columns: int = 60, density: float = 0.2) -> tuple[sp.csr_matrix, np.ndarray]:
-    random = np.random.default_rng(0)
-    draws = {"random_state": random, "data_rvs": random.standard_normal}
-    matrix = sp.csr_matrix(sp.random(rows, columns, density=density, **draws))
-    matrix.sort_indices()
-    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    scores = matrix @ random.standard_normal(columns) + 0.5 * random.standard_normal(rows)
-    return matrix, np.where(scores > 0, 1.0, -1.0)
+for _name in ("abalone", "cpusmall", "cadata"):
+    _PREPARATIONS[_name] = lambda matrix, targets: (_standardized(matrix.toarray()), _standardized(targets))
+    _PREPARATIONS[_name + _UNIT] = lambda matrix, targets: (_unit_columns(matrix), _standardized(targets))

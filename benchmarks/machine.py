@@ -10,7 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/machine.py`
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "liblinear-official", "rehline", "benchopt", "clarabel")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "liblinear-official", "rehline", "skglm", "snapml")
+_PACKAGES += ("benchopt", "clarabel")
 
 
 def describe() -> dict[str, str]:

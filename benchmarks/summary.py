@@ -17,7 +17,9 @@ from benchmarks import machine, report
 _PARTS = {
     "Start": ["benchmarks.start"],
     "Memory (200 MB instead of 1 GB)": ["benchmarks.memory", "--size-mb", "200"],
-    "Speed (3 of 6 data sets, 3 rounds, 20 s cap)": ["benchmarks.speed.table", "--quick", "--intercept", "--fresh"],
+    "Growth (small sizes)": ["benchmarks.growth", "--quick", "--fresh"],
+    "Path (a9a, 8 values of C)": ["benchmarks.path", "--quick", "--fresh"],
+    "Speed (3 data sets, C = 1 and 10, 3 rounds, 10 s cap)": ["benchmarks.speed.table", "--quick", "--fresh"],
 }
 
 

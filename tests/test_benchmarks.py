@@ -7,13 +7,14 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fenchel
 
 ROOT = Path(__file__).resolve().parents[1]
-SECTIONS = ("machine", "speed", "memory", "start")
+SECTIONS = ("machine", "speed", "growth", "path", "memory", "start")
 
 
 def _run(*arguments: str) -> str:
@@ -26,34 +27,117 @@ def _run(*arguments: str) -> str:
     return done.stdout
 
 
+def _cells(folder: Path, name: str) -> list[dict[str, Any]]:
+    return json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))["cells"]
+
+
+def _need(*peers: str) -> None:
+    for peer in peers:
+        pytest.importorskip(peer, reason=f"the benchmark's peer {peer} is not installed")
+
+
 def test_speed_table(tmp_path: Path) -> None:
-    pytest.importorskip("liblinear", reason="the benchmark's peer liblinear-official is not installed")
-    pytest.importorskip("rehline", reason="the benchmark's peer rehline is not installed")
-    options = ["--data", "simulated-dense", "--C", "1", "--rounds", "1", "--cap", "30"]
-    contenders = ["--only", "Fenchel", "LIBLINEAR", "rehline"]
-    printed = _run("benchmarks.speed.table", *options, *contenders, "--output", str(tmp_path))
-    results = json.loads((tmp_path / "speed.json").read_text(encoding="utf-8"))
-    status = {(cell["contender"], cell["target"]): cell["status"] for cell in results["cells"]}
+    _need("liblinear", "rehline")
+    options = ["--data", "simulated-dense", "--loss", "hinge", "--C", "1", "--rounds", "1", "--cap", "30"]
+    contenders = ["--only", "Fenchel", "LIBLINEAR", "rehline", "--output", str(tmp_path)]
+    printed = _run("benchmarks.speed.table", *options, *contenders)
+    cells = _cells(tmp_path, "speed")
+    status = {(cell["contender"], cell["target"]): cell["status"] for cell in cells}
     # LIBLINEAR can't go beyond 300 passes; everyone else gets to both targets
     assert status.pop(("LIBLINEAR", 1e-6)) in ("reached", "stopped")
     assert set(status.values()) == {"reached"}
     assert len(status) == 5
-    assert all(cell["suboptimality"] <= cell["target"] for cell in results["cells"] if cell["status"] == "reached")
+    assert all(cell["suboptimality"] <= cell["target"] for cell in cells if cell["status"] == "reached")
     assert "simulated-dense" in printed
+    # a second run finds everything measured
+    assert "[1/1]" in printed
+    assert "[1/1]" not in _run("benchmarks.speed.table", *options, *contenders)
+    assert _cells(tmp_path, "speed") == cells
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "epsilon_insensitive"])
+def test_every_peer_solves_the_same_problem(loss: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _need("liblinear", "rehline")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.data import load
+    from benchmarks.speed.judging import Judge
+    from benchmarks.speed.peers import PEERS
+    from benchmarks.speed.references import certified
+    from benchmarks.speed.tasks import LOSSES, Task
+
+    data = load("simulated-regression-dense" if LOSSES[loss].regression else "simulated-dense")
+    task = Task(data.matrix, data.labels, 0.1, loss=loss)
+    judge = Judge(task, certified(task, seconds=20.0))
+    peers = [peer() for peer in PEERS if peer().reason_to_skip(task) is None]
+    assert len(peers) >= 3
+    for peer in peers:
+        peer.prepare(task)
+        peer.run(1e-7)
+        # LIBLINEAR stops after 300 passes
+        assert 0.0 <= judge.suboptimality(peer.weights) <= (1e-5 if peer.stopped is None else 1e-2), peer.name
+
+
+def test_a_peer_is_given_up_after_the_cap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.ledger import Ledger
+    from benchmarks.speed import table
+    from benchmarks.speed.judging import Reference
+    from benchmarks.speed.worker import Order
+
+    ledger = Ledger(tmp_path / "speed.json", table.KEY)
+    place = {"loss": "hinge", "data": "a9a", "C": 1.0, "contender": "LIBLINEAR"}
+    ledger.add([{**place, "target": 1e-6, "status": "cap", "cap": 30.0}])
+    kept = Ledger(tmp_path / "speed.json", table.KEY)
+    order = Order("LIBLINEAR", "a9a", 10.0, False, Reference(1.0, 1.0, "", 0.0))
+    assert table._capped_before(kept, order, 1e-6, cap=30.0) == 1.0
+    assert table._capped_before(kept, order, 1e-3, cap=30.0) is None
+    assert table._capped_before(kept, order, 1e-6, cap=60.0) is None
+
+
+def test_growth_reports_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib", reason="the figure needs matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks import growth
+
+    common = {"panel": "non-zeros", "C": 1.0, "target": 1e-3, "status": "reached", "description": "", "rows": 1}
+    spread = {"least": 1.0, "most": 2.0, "seconds": [1.0, 2.0]}
+    cells = [
+        common | spread | {"data": f"text@{count}", "contender": name, "stored": count, "median": count**1.5}
+        for count in (10, 100, 1000)
+        for name in growth.CONTENDERS
+    ]
+    growth.draw(cells, tmp_path / "growth.png")
+    assert (tmp_path / "growth.png").stat().st_size > 0
+    assert "1.50 from 10 to 1,000 (goal: at most 1.1: missed)" in growth.markdown(cells)
+
+
+def test_path(tmp_path: Path) -> None:
+    _need("liblinear")
+    if not hasattr(fenchel, "regularization_path"):
+        pytest.skip("this Fenchel has no regularization_path")
+    options = ["--quick", "--data", "simulated", "--rounds", "1", "--output", str(tmp_path)]
+    assert "the fastest peer at each C" in _run("benchmarks.path", *options)
+    own = next(cell for cell in _cells(tmp_path, "path") if cell["contender"] == "Fenchel")
+    assert own["worst"] <= 1e-3
 
 
 def test_benchopt_benchmark(tmp_path: Path) -> None:
-    for peer in ("benchopt", "liblinear", "rehline"):
-        pytest.importorskip(peer, reason=f"{peer} is not installed")
+    _need("benchopt", "liblinear", "rehline")
     from benchopt.results import read_results
 
     file = tmp_path / "results.parquet"
-    which = ["-d", "Simulated[storage=simulated-dense]", "-o", "Hinge[C=1.0,reference_seconds=5.0]"]
+    which = ["-d", "Simulated[storage=simulated-dense]", "-o", "LinearModel[loss=hinge,C=1.0,reference_seconds=5.0]"]
+    solvers = [option for name in ("Fenchel", "LIBLINEAR", "scikit-learn", "rehline") for option in ("-s", name)]
     options = ["-n", "2", "-r", "1", "--no-cache", "--no-plot", "--no-display", "--output", str(file)]
-    printed = _run("benchopt", "run", "benchmarks/speed", *which, *options)
+    printed = _run("benchopt", "run", "benchmarks/speed", *which, *solvers, *options)
     assert file.exists(), printed
     table = read_results(file)
-    assert set(table["solver_name"]) == {"Fenchel", "LIBLINEAR", "scikit-learn", "rehline"}
+    assert {name.partition("[")[0] for name in table["solver_name"]} == {
+        "Fenchel",
+        "LIBLINEAR",
+        "scikit-learn",
+        "rehline",
+    }
     assert (table["objective_suboptimality"] >= 0).all()
 
 

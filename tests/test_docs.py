@@ -25,7 +25,7 @@ def test_the_support_table_is_current():
     assert support.PAGE.read_text(encoding="utf-8") == support.table(), "run python docs/support.py"
 
 
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", range(3))
 def test_readme_code_runs(block, capsys):
     code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(code[block], "README.md", "exec"), {})
@@ -56,4 +56,6 @@ def test_the_first_example_runs(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "Held-out accuracy" in said
     assert "is proved to be within" in said
-    assert (tmp_path / "convergence.png").stat().st_size > 10_000
+    assert "points prove a path" in said
+    for picture in ("convergence.png", "path.png"):
+        assert (tmp_path / picture).stat().st_size > 10_000

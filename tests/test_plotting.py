@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from fenchel import FenchelError, LinearClassifier, MeanRisk, Problem, plot_convergence, solve
+from fenchel import (
+    FenchelError,
+    LinearClassifier,
+    MeanRisk,
+    Problem,
+    plot_convergence,
+    plot_path,
+    regularization_path,
+    solve,
+)
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
 matplotlib.use("Agg")
@@ -31,6 +40,21 @@ def test_a_line_for_each_class_falls_to_tol():
         assert np.all(np.diff(heights) <= 0)
         assert heights[-1] <= 1e-4
     assert axes.get_ylabel() == "certified relative gap"
+
+
+def test_a_path_shows_its_weights_and_what_is_proved_between_its_points():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    path = regularization_path(X, X @ [1.0, -2.0, 0.5, 0.0] > 0, (0.01, 10.0), accuracy=0.05, random_state=0)
+    weights, proof = plot_path(path)
+    drawn = [line.get_ydata() for line in weights.get_lines()[:4]]
+    np.testing.assert_array_equal(np.transpose(drawn), path.coefs)
+    between, points, accuracy = proof.get_lines()
+    assert np.max(between.get_ydata()) <= 0.05
+    assert len(points.get_xdata()) == len(path)
+    assert set(accuracy.get_ydata()) == {0.05}
+    with pytest.raises(FenchelError, match="path must be"):
+        plot_path(X)
 
 
 def test_a_solution_can_be_drawn_on_given_axes():

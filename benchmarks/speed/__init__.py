@@ -1,1 +1,1 @@
-"""Seconds until the hinge objective is near its optimum, for Fenchel and its peers."""
+"""Seconds until the objective of each loss is near its optimum, for Fenchel and its peers."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from benchopt import BaseSolver
 
-from benchmarks.speed.contenders import Contender, Task
+from benchmarks.speed.contenders import Contender
+from benchmarks.speed.registry import CONTENDERS
+from benchmarks.speed.tasks import Task
 
 #: each tolerance is so many times smaller than the one before
 _STEP = 10**0.5
@@ -14,27 +16,30 @@ _TIGHTEST = 1e-12
 
 
 class TolerantSolver(BaseSolver):
-    """Subclasses name their contender."""
+    """Subclasses name their contenders as the parameter ``contender``."""
 
     sampling_strategy = "tolerance"
-    contender_class: ClassVar[type[Contender]]
+
+    @property
+    def _class(self) -> type[Contender]:
+        return CONTENDERS[self.contender]
 
     def skip(self, task: Task) -> tuple[bool, str | None]:
-        reason = self.contender_class().reason_to_skip(task)
+        reason = self._class().reason_to_skip(task)
         return reason is not None, reason
 
     def set_objective(self, task: Task) -> None:
-        self.contender = self.contender_class()
-        self.contender.prepare(task)
+        self._contender = self._class()
+        self._contender.prepare(task)
 
     def warm_up(self) -> None:
-        self.contender.warm_up()
+        self._contender.warm_up()
 
     def get_next(self, stop_val: float) -> float:
-        return max(_TIGHTEST, min(stop_val / _STEP, self.contender_class.loosest))
+        return max(_TIGHTEST, min(stop_val / _STEP, self._class.loosest))
 
     def run(self, tolerance: float) -> None:
-        self.contender.run(min(tolerance, self.contender_class.loosest))
+        self._contender.run(min(tolerance, self._class.loosest))
 
     def get_result(self) -> dict[str, Any]:
-        return {"weights": self.contender.weights, "intercept": self.contender.intercept}
+        return {"weights": self._contender.weights, "intercept": self._contender.intercept}

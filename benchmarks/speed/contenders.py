@@ -1,6 +1,7 @@
-"""Who is compared: one class each, used by the benchopt solvers and by the table alike.
+"""What a contender is, and Fenchel itself; the peers are in peers.py, those beside in extras.py, all in registry.py.
 
-Each run solves from scratch to the contender's own tolerance.  What is timed is ``run`` alone:
+The classes are used by the benchopt solvers, by the table, and by the benchmarks of growth and of the path.  Each run
+solves from scratch to the contender's own tolerance.  What is timed is ``run`` alone:
 
 ==================  ===========================================================================================
 contender           inside the timed region
@@ -8,8 +9,10 @@ contender           inside the timed region
 Fenchel             building the Problem (index checks), solving, and every certificate: solving to a tolerance
                     includes proving it
 LIBLINEAR           the C function ``train``; the matrix is converted to its own format before
-scikit-learn        ``LinearSVC.fit``: input checks, conversion to LIBLINEAR's format, solving
+scikit-learn        ``fit``: input checks, conversion to LIBLINEAR's format where it is LIBLINEAR, solving
 rehline             ``ReHLine_solver``: input checks, solving; its loss parameters are built before
+skglm               hinge: ``LinearSVC.fit``; logistic: ``LBFGS.solve`` on a matrix that is converted to CSC before
+snapml              ``fit``
 ==================  ===========================================================================================
 
 Seeds are fixed, so the same tolerance gives the same weights in every run.
@@ -17,36 +20,32 @@ Seeds are fixed, so the same tolerance gives the same weights in every run.
 
 from __future__ import annotations
 
-import ctypes
-import warnings
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+
+from benchmarks.speed.tasks import LOSSES, Task, fenchel_problem
 
 #: stands for "no limit" where a contender wants a number of passes
-_MANY_PASSES = 10_000_000
+MANY_PASSES = 10_000_000
 #: a penalized intercept is another problem, which the objective would hold against it
 _PENALIZED = "its intercept is regularized, so it solves another problem"
-
-
-@dataclass(frozen=True)
-class Task:
-    """What is to be minimized: |w|²/2 + C Σ hinge, with a free intercept or none."""
-
-    matrix: sp.csr_matrix | np.ndarray
-    labels: np.ndarray
-    C: float
-    intercept: bool = False
 
 
 class Contender:
     """Prepared once for a task, then run to one tolerance after the other."""
 
     name: ClassVar[str]
-    #: the loosest tolerance that makes a difference
+    #: the losses that it can take
+    losses: ClassVar[tuple[str, ...]]
+    #: the module that must be installed
+    module: ClassVar[str]
+    #: the tolerance that a search begins with
     loosest: ClassVar[float] = 1.0
+    #: whether it is one of the peers that "the fastest peer" is taken from
+    counted: ClassVar[bool] = True
     weights: np.ndarray
     intercept: float = 0.0
     #: why it stopped by itself before its tolerance, if it did
@@ -54,11 +53,19 @@ class Contender:
 
     def reason_to_skip(self, task: Task) -> str | None:
         """None, or why it does not take part."""
+        if task.loss not in self.losses:
+            return "it does not have this loss"
+        if find_spec(self.module) is None:
+            return f"{self.module} is not installed"
         return _PENALIZED if task.intercept else None
 
     def prepare(self, task: Task) -> None:
         """Whatever is not timed."""
         self.task = task
+
+    def move_to(self, C: float) -> None:
+        """Go on with another C; not timed."""
+        self.task = replace(self.task, C=C)
 
     def warm_up(self) -> None:
         """Compile what must be compiled."""
@@ -67,29 +74,36 @@ class Contender:
         """Solve from scratch; this is what is timed."""
         raise NotImplementedError
 
+    @classmethod
+    def fixed_tolerance(cls, target: float) -> float | None:
+        """The tolerance for a target if there is nothing to search for."""
+        return None
+
 
 class Fenchel(Contender):
-    """``fenchel.solve`` with the solver dual_coordinate; the tolerance is the proved relative duality gap."""
+    """``fenchel.solve`` with the solver "auto"; the tolerance is the proved relative duality gap."""
 
     name = "Fenchel"
+    losses = tuple(LOSSES)
+    module = "fenchel"
+    counted = False
 
     def reason_to_skip(self, task: Task) -> str | None:
         return None
 
     def warm_up(self) -> None:
-        self._solve(tolerance=1.0, max_iter=1)
+        # a loose solve to its end: "auto" may choose a method that has more than one compiled part
+        self._solve(tolerance=0.5, max_iter=100)
 
     def run(self, tolerance: float) -> None:
-        self._solve(tolerance, _MANY_PASSES)
+        self._solve(tolerance, MANY_PASSES)
 
     def _solve(self, tolerance: float, max_iter: int) -> None:
-        from fenchel import MeanRisk, Problem, solve
+        from fenchel import solve
 
-        lam = 1.0 / (self.task.C * len(self.task.labels))
-        problem = Problem(self.task.matrix, MeanRisk("hinge", self.task.labels), lam, intercept=self.task.intercept)
-        solution = solve(problem, "dual_coordinate", tol=tolerance, max_iter=max_iter, seed=0)
+        solution = solve(fenchel_problem(self.task), "auto", tol=tolerance, max_iter=max_iter, seed=0)
         self.weights, self.intercept = solution.model.weights, float(solution.model.intercept)
-        self.stopped = None if solution.converged or max_iter < _MANY_PASSES else solution.status.value
+        self.stopped = None if solution.converged or max_iter < MANY_PASSES else solution.status.value
 
 
 class FenchelIntercept(Fenchel):
@@ -98,82 +112,11 @@ class FenchelIntercept(Fenchel):
     name = "Fenchel, intercept"
 
 
-class Liblinear(Contender):
-    """liblinear-official, ``-s 3``.
+class FenchelProved(Fenchel):
+    """The same at the tolerance that was asked for: a user who does not know the optimum gets this."""
 
-    Version 2.50 ends after 300 passes and has no parameter for that, neither in C nor in Python: where it needs more
-    it does not get there.
-    """
+    name = "Fenchel, proved"
 
-    name = "LIBLINEAR"
-    loosest = 10.0
-
-    def prepare(self, task: Task) -> None:
-        from liblinear import liblinear as library
-
-        super().prepare(task)
-        self._library = library
-        self._problem = library.problem(task.labels, sp.csr_matrix(task.matrix))
-        self._printed: list[bytes] = []
-        self._print = library.PRINT_STRING_FUN(self._printed.append)
-        self._process = ctypes.CDLL(None)
-
-    def run(self, tolerance: float) -> None:
-        library = self._library.liblinear
-        parameter = self._library.parameter(f"-s 3 -c {self.task.C} -e {tolerance}")
-        library.set_print_string_function(self._print)
-        self._printed.clear()
-        self._process.srand(1)
-        trained = library.train(self._problem, parameter)
-        model = self._library.toPyModel(trained)
-        self.weights = np.ctypeslib.as_array(model.w, (model.nr_feature,)) * float(model.label[0])
-        reached = b"max number of iterations" in b"".join(self._printed)
-        self.stopped = "its limit of 300 passes" if reached else None
-
-
-class ScikitLearn(Contender):
-    """scikit-learn's ``LinearSVC(loss="hinge", dual=True)``: an older LIBLINEAR whose limit on passes can be raised."""
-
-    name = "scikit-learn"
-    loosest = 10.0
-
-    def run(self, tolerance: float) -> None:
-        from sklearn.svm import LinearSVC
-
-        options: dict[str, Any] = {"loss": "hinge", "dual": True, "fit_intercept": False, "random_state": 0}
-        model = LinearSVC(C=self.task.C, tol=tolerance, max_iter=_MANY_PASSES, **options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model.fit(self.task.matrix, self.task.labels)
-        self.weights = model.coef_[0]
-
-
-class Rehline(Contender):
-    """rehline's ``ReHLine_solver`` on the hinge loss written as a ReLU; takes part on dense data."""
-
-    name = "rehline"
-    #: version 0.1.4 takes sparse data as well; ``--rehline-on-sparse`` of the table sets this
-    on_sparse: ClassVar[bool] = False
-
-    def reason_to_skip(self, task: Task) -> str | None:
-        if sp.issparse(task.matrix) and not self.on_sparse:
-            return "compared on dense data only"
-        return super().reason_to_skip(task)
-
-    def prepare(self, task: Task) -> None:
-        super().prepare(task)
-        self._slopes = -task.C * task.labels[None, :]
-        self._offsets = np.full_like(self._slopes, task.C)
-
-    def run(self, tolerance: float) -> None:
-        from rehline import ReHLine_solver
-
-        options: dict[str, Any] = {"max_iter": _MANY_PASSES, "tol": tolerance, "shrink": 1, "verbose": 0}
-        result = ReHLine_solver(self.task.matrix, self._slopes, self._offsets, **options)
-        self.weights = np.array(result.beta)
-        self.stopped = None if result.converged else "not converged by its own account"
-
-
-CONTENDERS: dict[str, type[Contender]] = {
-    contender.name: contender for contender in (Fenchel, FenchelIntercept, Liblinear, ScikitLearn, Rehline)
-}
+    @classmethod
+    def fixed_tolerance(cls, target: float) -> float | None:
+        return target

@@ -1,4 +1,4 @@
-"""The hinge objective, without or with a free intercept.  It judges everyone's weights; no solver judges itself."""
+"""The objective of each loss, without or with a free intercept.  It judges everyone; no solver judges itself."""
 
 # ruff: noqa: RUF012 (benchopt reads these class attributes from the source)
 
@@ -7,27 +7,36 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from benchmark_utils import Judge, Task, reference
+from benchmark_utils import LOSSES, Judge, Task, reference
 from benchopt import BaseObjective
 from benchopt.stopping_criterion import SufficientProgressCriterion
 
 
 class Objective(BaseObjective):
-    """lam/2 |w|² + mean hinge with lam = 1/(C n), and its relative distance from a certified optimum."""
+    """lam/2 |w|² + mean loss with lam = 1/(C n), and its relative distance from a certified optimum."""
 
-    name = "Hinge"
+    name = "LinearModel"
     min_benchopt_version = "1.10"
     url = "benchmarks/README.md"
     requirements = ["pip::fenchel"]
-    parameters = {"C": [1.0, 10.0], "fit_intercept": [False], "reference_seconds": [120.0]}
-    test_config = {"C": 1.0, "fit_intercept": False, "reference_seconds": 5.0, "dataset": {"name": "Simulated"}}
+    parameters = {
+        "loss": ["hinge", "squared_hinge", "logistic", "epsilon_insensitive"],
+        "C": [1.0, 10.0],
+        "fit_intercept": [False],
+        "reference_seconds": [120.0],
+    }
+    test_config = {"loss": "hinge", "C": 1.0, "reference_seconds": 5.0, "dataset": {"name": "Simulated"}}
     sampling_strategy = "tolerance"
     stopping_criterion = SufficientProgressCriterion(
         eps=1e-12, patience=4, strategy="tolerance", key_to_monitor="suboptimality"
     )
 
-    def set_data(self, name: str, matrix: Any, labels: np.ndarray) -> None:
-        self.task = Task(matrix, labels, self.C, self.fit_intercept)
+    def skip(self, name: str, matrix: Any, labels: np.ndarray, regression: bool) -> tuple[bool, str | None]:
+        fits = LOSSES[self.loss].regression == regression
+        return not fits, None if fits else "the loss and the labels are of different kinds"
+
+    def set_data(self, name: str, matrix: Any, labels: np.ndarray, regression: bool) -> None:
+        self.task = Task(matrix, labels, self.C, self.fit_intercept, self.loss)
         self.judge = Judge(self.task, reference(name, self.task, self.reference_seconds))
 
     def get_objective(self) -> dict[str, Any]:

@@ -1,129 +1,144 @@
-"""The measured cells as a Markdown table, and what they say about the goals."""
+"""The measured cells in Markdown: medians by group, where Fenchel loses, and a table for each loss."""
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)
 
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
+from benchmarks.ledger import Cell
 from benchmarks.report import markdown_table
-from benchmarks.speed.contenders import CONTENDERS, Fenchel, FenchelIntercept
-
-Cell = dict[str, Any]
+from benchmarks.speed.comparing import Row, advantage, first_of, groups, intercept_cost, middle, rows_of
+from benchmarks.speed.contenders import Fenchel
+from benchmarks.speed.registry import CONTENDERS
+from benchmarks.speed.tasks import LOSSES
 
 
 def markdown(cells: list[Cell]) -> str:
-    """One row for each data set, C and target; notes and the goals below."""
+    """The whole section."""
     if not cells:
         return "(not measured yet)"
-    names = [name for name in CONTENDERS if any(cell["contender"] == name for cell in cells)]
-    rows = []
-    for row in _rows(cells):
-        first = next(iter(row.values()))
-        own = row.get(Fenchel.name)
-        found = [_cell_text(row.get(name), own) for name in names]
-        rows.append([_label(first), f"{first['C']:g}", f"{first['target']:g}", *found, _advantage_text(row)])
-    table = markdown_table(["data set", "C", "target", *names, "fastest peer ÷ Fenchel"], rows)
-    return "\n\n".join([table, *_notes(cells), *_goals(cells)])
+    rows = rows_of(cells)
+    parts = [_summary(rows), *_defeats(rows), *_intercepts(rows), *_notes(cells, rows)]
+    for name, loss in LOSSES.items():
+        of_loss = [row for row in rows if first_of(row)["loss"] == name]
+        if of_loss:
+            parts += [f"### {loss.title}", _table(of_loss)]
+    return "\n\n".join(parts)
 
 
-def _goals(cells: list[Cell]) -> list[str]:
-    """The goals of the issue against what was measured."""
+def _summary(rows: list[Row]) -> str:
+    """Medians of the ratios, for each group and target."""
+    targets = sorted({first_of(row)["target"] for row in rows}, reverse=True)
     lines = []
-    for target in sorted({cell["target"] for cell in cells}, reverse=True):
-        rows = [row for row in _rows(cells) if next(iter(row.values()))["target"] == target]
-        sparse = [row for row in rows if next(iter(row.values()))["sparse"]]
-        known = [factor for factor in map(_advantage, sparse) if factor is not None]
-        if known:
-            lines.append(
-                f"Target {target:g}, sparse sets: the fastest peer takes {statistics.median(known):.2f} times "
-                f"Fenchel's time in the median of {len(known)} cells (goal: at least 2), {min(known):.2f} at worst."
-            )
-        costs = [cost for cost in map(_intercept_cost, rows) if cost is not None]
-        if costs:
-            lines.append(
-                f"Target {target:g}, all sets: with intercept Fenchel takes {statistics.median(costs):.2f} times as "
-                f"long as without in the median of {len(costs)} cells (goal: at most 1.5), {max(costs):.2f} at worst."
-            )
-    return lines
+    for title, belongs in groups().items():
+        members = [row for row in rows if belongs(first_of(row))]
+        if members:
+            by_target = [[row for row in members if first_of(row)["target"] == target] for target in targets]
+            lines.append([title, *map(middle, [members, *by_target])])
+    head = ["fastest peer ÷ Fenchel", "both targets", *(f"to {target:g}" for target in targets)]
+    legend = "Median [least…most] of the ratio of medians; above 1 Fenchel is faster."
+    return f"{legend}\n\n{markdown_table(head, lines)}"
 
 
-def _rows(cells: list[Cell]) -> list[dict[str, Cell]]:
-    """Cells by contender, grouped by data set, C and target."""
-    rows: dict[tuple[str, float, float], dict[str, Cell]] = {}
-    for cell in cells:
-        rows.setdefault((cell["data"], cell["C"], cell["target"]), {})[cell["contender"]] = cell
-    return list(rows.values())
+def _table(rows: list[Row]) -> str:
+    """One line for each data set, C and target; columns for those who take part."""
+    present = {name for row in rows for name, cell in row.items() if cell["status"] != "skipped"}
+    names = [name for name in CONTENDERS if name in present]
+    lines = []
+    for row in rows:
+        first, own = first_of(row), row.get(Fenchel.name)
+        found = [cell_text(row.get(name), own) for name in names]
+        label = f"{first['data']} ({first['description']})"
+        lines.append([label, f"{first['C']:g}", f"{first['target']:g}", *found, str(advantage(row) or "–")])
+    columns = [name if CONTENDERS[name].counted or name.startswith(Fenchel.name) else f"({name})" for name in names]
+    return markdown_table(["data set", "C", "target", *columns, "fastest peer ÷ Fenchel"], lines)
 
 
-def _label(cell: Cell) -> str:
-    return f"{cell['data']} ({cell['description']})"
-
-
-def _cell_text(cell: Cell | None, own: Cell | None) -> str:
+def cell_text(cell: Cell | None, own: Cell | None) -> str:
+    """A cell in words, with the ratio to Fenchel's if that is known."""
     if cell is None or cell["status"] == "skipped":
         return "–"
     if cell["status"] == "cap":
-        return f"> {cell['cap']:g} (cap hit)"
+        return f"> {cell['cap']:g}" + (" (not tried)" if cell["reason"].startswith("not tried") else "")
+    if cell["status"] == "failed":
+        return cell["reason"]
     if cell["status"] == "stopped":
-        return f"not reached: {cell['reason']} after {_seconds(cell['seconds'][0])} at {cell['suboptimality']:.1e}"
-    text = f"{_seconds(cell['median'])} [{_seconds(cell['least'])}–{_seconds(cell['most'])}]"
+        return f"not reached: {cell['reason']} after {seconds(cell['seconds'][0])} at {cell['suboptimality']:.1e}"
+    text = spread(cell)
     if own is not None and own is not cell and own["status"] == "reached":
         text += f" ×{cell['median'] / own['median']:.2f}"
     return text + (f" ({cell['missed']} runs missed)" if cell.get("missed") else "")
 
 
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3g}"
+def spread(cell: Cell) -> str:
+    """Median and range of the seconds of a cell."""
+    if len(cell["seconds"]) == 1:
+        return f"{seconds(cell['median'])} (one run)"
+    return f"{seconds(cell['median'])} [{seconds(cell['least'])}–{seconds(cell['most'])}]"
 
 
-def _advantage(row: dict[str, Cell]) -> float | None:
-    """The fastest peer's time over Fenchel's; the cap stands in for whoever did not get there, so it is a bound."""
-    own = row.get(Fenchel.name)
-    peers = [cell for name, cell in row.items() if name not in (Fenchel.name, FenchelIntercept.name)]
-    taken = [cell for cell in peers if cell["status"] != "skipped"]
-    reached = [cell["median"] for cell in taken if cell["status"] == "reached"]
-    if own is None or not taken:
-        return None
-    if own["status"] != "reached":
-        return float(min(reached) / own["cap"]) if reached else None
-    return float((min(reached) if reached else own["cap"]) / own["median"])
+def seconds(value: float) -> str:
+    """Three digits."""
+    return f"{value:.3g}"
 
 
-def _advantage_text(row: dict[str, Cell]) -> str:
-    factor = _advantage(row)
-    if factor is None:
-        return "–"
-    own_reached = row[Fenchel.name]["status"] == "reached"
-    peer_reached = any(
-        cell["status"] == "reached" for name, cell in row.items() if name not in (Fenchel.name, FenchelIntercept.name)
-    )
-    bound = "" if own_reached and peer_reached else ("> " if own_reached else "< ")
-    return f"{bound}{factor:.2f}"
+def _defeats(rows: list[Row]) -> list[str]:
+    """Every row in which Fenchel is slower than the fastest peer, or does not get there."""
+    compared = [(row, found) for row in rows if (found := advantage(row)) is not None]
+    lost = [(row, found) for row, found in compared if found.factor < 1.0 or found.bound == "< "]
+    lines = []
+    for loss, described in LOSSES.items():
+        ours = [
+            f"{first['data']} C={first['C']:g} to {first['target']:g}: {found}"
+            for row, found in lost
+            if (first := first_of(row))["loss"] == loss
+        ]
+        if ours:
+            lines.append(f"- {described.title}: {'; '.join(ours)}")
+    head = f"Fenchel is slower than the fastest peer in {len(lost)} of {len(compared)} rows"
+    unreached = sum(row.get(Fenchel.name, {}).get("status", "reached") != "reached" for row in rows)
+    head += f", and did not reach the target in {unreached} of {len(rows)}" if unreached else ""
+    return [head + (":" if lines else "."), *(["\n".join(lines)] if lines else [])]
 
 
-def _intercept_cost(row: dict[str, Cell]) -> float | None:
-    own, other = row.get(Fenchel.name), row.get(FenchelIntercept.name)
-    if own is None or other is None or own["status"] != "reached":
-        return None
-    taken = {"reached": other.get("median"), "cap": other["cap"]}.get(other["status"])
-    return None if taken is None else float(taken / own["median"])
+def _intercepts(rows: list[Row]) -> list[str]:
+    """What a free intercept costs."""
+    lines = []
+    for target in sorted({first_of(row)["target"] for row in rows}, reverse=True):
+        of_target = [row for row in rows if first_of(row)["target"] == target]
+        costs = [cost for cost in map(intercept_cost, of_target) if cost is not None]
+        if costs:
+            lines.append(
+                f"To {target:g}: with intercept Fenchel takes {statistics.median(costs):.2f} times as long as without "
+                f"in the median of {len(costs)} rows (goal: at most 1.5), {max(costs):.2f} at worst."
+            )
+    return lines
 
 
-def _notes(cells: list[Cell]) -> list[str]:
+def _notes(cells: list[Cell], rows: list[Row]) -> list[str]:
     """What a reader must know to read the numbers."""
-    rounds = sorted({len(cell["seconds"]) for cell in cells if cell["status"] == "reached"})
+    rounds = max((len(cell["seconds"]) for cell in cells if cell["status"] == "reached"), default=0)
     caps = sorted({cell["cap"] for cell in cells})
     notes = [
-        f"Seconds: median [least–most] of {' or '.join(map(str, rounds)) or 'no'} interleaved runs, one thread, and × "
-        f"Fenchel's median; cap {' or '.join(f'{cap:g}' for cap in caps)} s a run. Target: relative suboptimality, "
-        "judged from the weights."
+        f"Seconds: median [least–most] of {rounds} interleaved runs, one thread, and × Fenchel's median; (one run) for "
+        "whoever took more than 1 s and five times the fastest peer's time while settings were searched; > is the cap "
+        f"of {' or '.join(f'{cap:g}' for cap in caps)} s a run, (not tried) where it was hit at a smaller C. Where "
+        "no peer got there, or Fenchel did not, the cap stands in and the ratio is a bound. Target: relative "
+        "suboptimality, judged from the weights. Columns in parentheses are reported beside and not counted as peers."
     ]
-    coarse = {(c["data"], c["C"], c["reference_gap"]) for c in cells if c["reference_gap"] > 0.1 * c["target"]}
+    coarse = {(c["loss"], c["data"], c["C"], c["reference_gap"]) for c in cells if _is_coarse(c)}
     notes += [
-        f"The optimum of {name}, C = {C:g}, is known to a relative gap of {gap:.1e} only: everyone is judged by the "
-        "lower bound, hence too strictly by so much."
-        for name, C, gap in sorted(coarse)
+        f"The optimum of {LOSSES[loss].title.lower()}, {name}, C = {C:g}, is known to a relative gap of {gap:.1e} "
+        "only: everyone is judged by the lower bound, hence too strictly by so much."
+        for loss, name, C, gap in sorted(coarse)
     ]
+    mixed = [row for row in rows if len({cell["run"] for cell in row.values() if cell["status"] == "reached"}) > 1]
+    if mixed:
+        places = sorted({"{loss} {data} C={C:g}".format(**first_of(row)) for row in mixed})
+        notes.append(f"Measured in more than one run, so that ratios are less sure: {', '.join(places)}.")
     return notes
+
+
+def _is_coarse(cell: Cell) -> bool:
+    return bool(cell["reference_gap"] > 0.1 * cell["target"])

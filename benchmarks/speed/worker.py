@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import multiprocessing
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
 from benchmarks.data import load
-from benchmarks.speed.contenders import CONTENDERS, Rehline, Task
+from benchmarks.speed.contenders import Contender
 from benchmarks.speed.judging import Judge, Reference
+from benchmarks.speed.peers import Rehline
+from benchmarks.speed.registry import CONTENDERS
+from benchmarks.speed.tasks import Task
 
 #: seconds that loading, preparing or judging may take; beyond the cap, since nobody is timed for them
 _PATIENCE = 600.0
@@ -27,6 +31,8 @@ class Outcome:
     seconds: float | None
     suboptimality: float = float("inf")
     stopped: str | None = None
+    #: whether it stopped by an error
+    failed: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,7 @@ class Order:
     C: float
     intercept: bool
     reference: Reference
+    loss: str = "hinge"
     rehline_on_sparse: bool = False
 
 
@@ -56,7 +63,10 @@ class Worker:
     def wait(self) -> None:
         """Until the data is loaded, and the contender prepared and compiled."""
         if not self._ready:
-            self.skipped = self._receive()
+            try:
+                self.skipped = self._receive()
+            except EOFError:
+                self.skipped = "failed: its process ended while preparing"
             self._ready = True
 
     def run(self, tolerance: float) -> Outcome:
@@ -64,13 +74,23 @@ class Worker:
             self._start()
         self.wait()
         assert self._connection is not None
-        self._connection.send(tolerance)
+        if self.skipped is not None:
+            return Outcome(0.0, stopped=self.skipped, failed=True)
+        self._connection.send((tolerance, self.order))
         if not self._connection.poll(self.cap):
             self.close(at_once=True)
             return Outcome(None)
-        seconds = self._connection.recv()
-        suboptimality, stopped = self._receive()
-        return Outcome(seconds if seconds <= self.cap else None, suboptimality, stopped)
+        try:
+            self._receive()  # the run has ended; judging takes longer
+            outcome: Outcome = self._receive()
+        except EOFError:
+            self.close(at_once=True)
+            return Outcome(0.0, stopped="the end of its process", failed=True)
+        return outcome if outcome.seconds is None or outcome.seconds <= self.cap else Outcome(None)
+
+    def move_to(self, C: float, reference: Reference) -> None:
+        """Go on with another C, whose optimum is given, on the same data."""
+        self.order = replace(self.order, C=C, reference=reference)
 
     def close(self, at_once: bool = False) -> None:
         """End the process, in the middle of a run if need be."""
@@ -98,26 +118,46 @@ class Worker:
         if not self._connection.poll(_PATIENCE):
             self.close(at_once=True)
             raise TimeoutError(f"{self.order.contender} on {self.order.data} did not answer within {_PATIENCE:.0f} s")
-        try:
-            return self._connection.recv()
-        except EOFError as error:
-            raise RuntimeError(f"the process of {self.order.contender} on {self.order.data} ended by itself") from error
+        return self._connection.recv()
 
 
 def serve(connection: Connection, order: Order) -> None:
     """The worker's side: prepare, say if the contender is skipped, then run to each tolerance that comes."""
     Rehline.on_sparse = order.rehline_on_sparse
     data = load(order.data)
-    task = Task(data.matrix, data.labels, order.C, order.intercept)
+    task = Task(data.matrix, data.labels, order.C, order.intercept, order.loss)
     contender = CONTENDERS[order.contender]()
     reason = contender.reason_to_skip(task)
     if reason is None:
-        contender.prepare(task)
-        contender.warm_up()
+        try:
+            contender.prepare(task)
+            contender.warm_up()
+        except Exception as error:  # a peer may fail in any way, which must not end the others' run
+            reason = f"failed: {_in_words(error)}"
     connection.send(reason)
-    judge = Judge(task, order.reference)
-    while (tolerance := connection.recv()) is not None:
-        begin = time.perf_counter()
+    while (message := connection.recv()) is not None:
+        tolerance, now = message
+        if now.C != task.C:
+            task = replace(task, C=now.C)
+            contender.move_to(now.C)
+        judge = Judge(task, now.reference)
+        connection.send(_outcome(contender, tolerance, judge, ended=lambda: connection.send(None)))
+
+
+def _outcome(contender: Contender, tolerance: float, judge: Judge, ended: Callable[[], None]) -> Outcome:
+    """One timed run; ``ended`` is called before it is judged."""
+    error: Exception | None = None
+    begin = time.perf_counter()
+    try:
         contender.run(tolerance)
-        connection.send(time.perf_counter() - begin)
-        connection.send((judge.suboptimality(contender.weights, contender.intercept), contender.stopped))
+    except Exception as raised:  # as above
+        error = raised
+    seconds = time.perf_counter() - begin
+    ended()
+    if error is not None:
+        return Outcome(seconds, stopped=f"an error ({_in_words(error)})", failed=True)
+    return Outcome(seconds, judge.suboptimality(contender.weights, contender.intercept), contender.stopped)
+
+
+def _in_words(error: Exception) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())[:200]

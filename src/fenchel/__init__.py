@@ -43,6 +43,7 @@ _HOMES = {
     "as_design": "fenchel.designs",
     "certify": "fenchel.verify",
     "plot_convergence": "fenchel.plotting",
+    "plot_path": "fenchel.plotting",
     "regularization_path": "fenchel.estimators",
     "solve": "fenchel.solving",
 }

@@ -8,6 +8,53 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 
+#: values of C at which the proof between the points of a path is drawn, and weights that are drawn at most
+_VALUES, _LINES = 400, 30
+
+
+def plot_path(path: Any, axes: Any = None) -> Any:
+    """Draw a regularization path: the weights, and the relative gap that is proved for every C.
+
+    Parameters
+    ----------
+    path : what ``regularization_path`` returns; of many weights the 30 that become largest are drawn
+    axes : two matplotlib axes, default new ones
+
+    Returns the two axes.
+    """
+    if not hasattr(path, "coefs"):
+        raise FenchelError(f"path must be what regularization_path returns, got {type(path).__name__}")
+    plt = _pyplot("plot_path")
+    if axes is None:
+        axes = plt.subplots(2, 1, figsize=(6.4, 6.0), sharex=True, layout="constrained")[1]
+    weights, proof = axes
+    largest = np.sort(np.argsort(np.max(np.abs(path.coefs), axis=0))[-_LINES:])
+    weights.plot(path.Cs, path.coefs[:, largest], linewidth=1)
+    weights.axhline(0.0, color="0.4", linewidth=0.8)
+    shown = "weights" if len(largest) == path.coefs.shape[1] else f"the {len(largest)} largest weights"
+    weights.set(xscale="log", ylabel=shown)
+    values = np.geomspace(path.Cs[0], path.Cs[-1], _VALUES)
+    proof.plot(
+        values, [max(path.at(C)[2].relative_gap, 1e-17) for C in values], linewidth=1, label="between the points"
+    )
+    gaps = [max(certificate.relative_gap, 1e-17) for certificate in path.certificates]
+    proof.plot(path.Cs, gaps, "o", markersize=4, label="at the points")
+    if path.accuracy is not None:
+        proof.axhline(path.accuracy, linestyle="--", linewidth=1, color="0.4", label=f"accuracy = {path.accuracy:g}")
+    proof.set(xscale="log", yscale="log", xlabel="C", ylabel="certified relative gap")
+    proof.legend(frameon=False)
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    return axes
+
+
+def _pyplot(wanted_by: str) -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(f"{wanted_by} needs matplotlib: pip install 'fenchel[plot]'") from error
+    return plt
+
 
 def plot_convergence(model: Any, ax: Any = None, *, against: str = "seconds") -> Any:
     """Draw how the certified relative gap fell while fitting.
@@ -25,10 +72,7 @@ def plot_convergence(model: Any, ax: Any = None, *, against: str = "seconds") ->
     traces = getattr(model, "trace_", None) or getattr(model, "trace", None)
     if not traces:
         raise FenchelError("plot_convergence needs a fitted estimator or a Solution: call fit or solve first")
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("plot_convergence needs matplotlib: pip install 'fenchel[plot]'") from error
+    plt = _pyplot("plot_convergence")
     several = isinstance(traces[0], list)
     if ax is None:
         ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]

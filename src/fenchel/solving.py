@@ -30,6 +30,8 @@ _GROWTH = 4.0
 _FIRST = 3.0
 #: the same for a solver that can't tell what gap it expects
 _BLIND_GROWTH = 1.5
+#: a solver that knows that it has nothing to show is left alone for so many times as long
+_POSTPONE = 4.0
 #: a solver that expects to be done is judged, but not again before it made so many times the passes
 _RETRY = 1.1
 
@@ -181,7 +183,8 @@ class _Run:
                 self.passes += used
             status = self._out_of(used)
             over = self.passes >= limit
-            early = self.passes < due and not (self.passes >= first and self._expects_to_be_done(state))
+            early = self.passes < due or (self._has_nothing(state) and self.passes < _POSTPONE * due)
+            early = early and not (self.passes >= first and self._expects_to_be_done(state))
             if status is None and not over and early:
                 continue
             self._certify(state)
@@ -209,6 +212,10 @@ class _Run:
 
     def _expects_to_be_done(self, state: Any) -> bool:
         return self._expected_gap(state) <= self._hint().target_gap
+
+    def _has_nothing(self, state: Any) -> bool:
+        """Whether the solver knows that its present point proves nothing, as while it works on a sample."""
+        return math.isinf(self._expected_gap(state))
 
     def _expected_gap(self, state: Any) -> float:
         """What the solver expects its gap to be; NaN for one that does not say."""

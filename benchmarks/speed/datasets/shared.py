@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark_utils import load
+from benchmark_utils import as_benchopt
 from benchopt import BaseDataset
 
 
@@ -16,10 +16,12 @@ class Dataset(BaseDataset):
     name = "Shared"
     requirements = ["pip::scikit-learn"]
     parameters = {
-        "set_name": ["a9a", "w8a", "20news.binary", "imdb", "covtype", "mnist", "covtype-dense", "mnist-dense"]
+        "set_name": [
+            *("a9a", "w8a", "20news.binary", "imdb", "covtype", "mnist", "covtype-dense", "mnist-dense"),
+            *("abalone-dense", "cpusmall-dense", "cadata-dense"),
+        ]
     }
     test_parameters = {"set_name": ["a9a"]}
 
     def get_data(self) -> dict[str, Any]:
-        data = load(self.set_name)
-        return {"name": data.name, "matrix": data.matrix, "labels": data.labels}
+        return as_benchopt(self.set_name)

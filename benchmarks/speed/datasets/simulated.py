@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmark_utils import load
+from benchmark_utils import as_benchopt
 from benchopt import BaseDataset
 
 
@@ -14,9 +14,8 @@ class Dataset(BaseDataset):
     """Needs no files."""
 
     name = "Simulated"
-    parameters = {"storage": ["simulated", "simulated-dense"]}
+    parameters = {"storage": ["simulated", "simulated-dense", "simulated-regression-dense"]}
     test_parameters = {"storage": ["simulated-dense"]}
 
     def get_data(self) -> dict[str, Any]:
-        data = load(self.storage)
-        return {"name": data.name, "matrix": data.matrix, "labels": data.labels}
+        return as_benchopt(self.storage)

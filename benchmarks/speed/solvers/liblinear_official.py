@@ -3,7 +3,7 @@
 # ruff: noqa: RUF012 (benchopt reads these class attributes from the source)
 
 import liblinear.liblinear  # noqa: F401 (benchopt takes a solver as installed if this works)
-from benchmark_utils import Liblinear, TolerantSolver
+from benchmark_utils import TolerantSolver
 
 
 class Solver(TolerantSolver):
@@ -11,4 +11,4 @@ class Solver(TolerantSolver):
 
     name = "LIBLINEAR"
     requirements = ["pip::liblinear-official"]
-    contender_class = Liblinear
+    parameters = {"contender": ["LIBLINEAR", "LIBLINEAR primal"]}

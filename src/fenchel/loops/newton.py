@@ -56,13 +56,17 @@ def slopes(
     begin: int,
     end: int,
 ) -> tuple[float, float]:
-    """Dual point and curvature at the present scores; the excess of the unsmoothed loss, and the sum of theta."""
+    """Dual point and curvature at the present scores; the excess of the unsmoothed loss, and the sum of theta.
+
+    Without smoothing the dual point is the slope itself, and the excess zero.
+    """
     gap, total = 0.0, 0.0
     for t in range(np.uint64(begin), np.uint64(end)):
         a = dual_step(loss, labels[t], centre[t], scores[t], mu)
         theta[t] = shares[t] * a
         bend[t] = shares[t] / (curve(loss, labels[t], a) + mu)
-        gap += shares[t] * excess(loss, labels[t], a, scores[t])
+        if mu > 0.0:
+            gap += shares[t] * excess(loss, labels[t], a, scores[t])
         total += theta[t]
     return gap, total
 

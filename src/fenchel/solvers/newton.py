@@ -34,7 +34,7 @@ v                    ``dual``, :math:`X^T\theta/\lambda`
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -46,6 +46,7 @@ from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import MOST_FEATURES, Quadratic, line_minimum
+from fenchel.solvers.newton_state import OutputState, State
 from fenchel.solvers.sample import Sample
 
 #: mu is multiplied by this when the centre moves
@@ -64,43 +65,6 @@ _STATISTICAL = 0.3
 _SETTLED = 0.01
 #: steps without a gap below this share of the smallest so far, before the method says that it stalls
 _PATIENCE, _SMALLER = 100, 0.99
-
-
-@dataclass
-class OutputState:
-    """Where one output stands."""
-
-    labels: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    intercept: float
-    sample: Sample
-    mu: float
-    #: X^T theta / lam
-    dual: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    #: what smoothing leaves, how far w is from the weights of theta, and the sum of theta
-    smoothing: float = np.inf
-    distance: float = np.inf
-    total: float = 0.0
-    #: half of the decrease that the last quadratic model promised
-    promise: float = np.inf
-    #: root mean square change of the scores in the last step
-    radius: float = 0.0
-    #: the smallest gap so far, and steps since then
-    best: float = np.inf
-    idle: int = 0
-    stalled: bool = False
-
-
-@dataclass
-class State:
-    """The fixed parts of a problem and where each of its outputs stands."""
-
-    problem: Problem
-    order: NDArray[np.unsignedinteger]
-    pool: ThreadPoolExecutor | None
-    random: np.random.Generator
-    outputs: list[OutputState]
-    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -224,10 +188,8 @@ class Newton:
         """Take a larger sample or move the centre where that is due, and make one Newton step; the rows visited."""
         visited, target = 0, hint.target_gap / len(state.outputs)
         if len(output.sample.selected) < len(state.order):
-            sample = output.sample
-            risk = float(sample.shares @ state.problem.risk.loss.value(sample.scores, sample.labels))
-            objective = state.problem.lam * state.problem.regularizer.value(output.weights) + risk
-            target = max(target, _STATISTICAL * len(output.weights) / len(sample.selected) * objective)
+            worth = _STATISTICAL * len(output.weights) / len(output.sample.selected)
+            target = max(target, worth * self._objective(state.problem, output))
             if output.smoothing + min(output.distance, output.promise) <= target:
                 return self._enlarge(state, output)
         if output.mu > 0.0 and (
@@ -241,6 +203,12 @@ class Newton:
         visited += self._newton(state, output)
         self._watch(state, output)
         return visited
+
+    def _objective(self, problem: Problem, output: OutputState) -> float:
+        """The unsmoothed objective on the sample."""
+        sample = output.sample
+        risk = float(sample.shares @ problem.risk.loss.value(sample.scores, sample.labels))
+        return problem.lam * problem.regularizer.value(output.weights) + risk
 
     def _enlarge(self, state: State, output: OutputState) -> int:
         """5. a sample of more rows, with the centre where the smoothed loss at the present scores puts it."""

@@ -1,9 +1,9 @@
-"""ReHLine on the hinge loss."""
+"""ReHLine."""
 
 # ruff: noqa: RUF012 (benchopt reads these class attributes from the source)
 
 import rehline  # noqa: F401 (benchopt takes a solver as installed if this works)
-from benchmark_utils import Rehline, TolerantSolver
+from benchmark_utils import TolerantSolver
 
 
 class Solver(TolerantSolver):
@@ -11,4 +11,4 @@ class Solver(TolerantSolver):
 
     name = "rehline"
     requirements = ["pip::rehline"]
-    contender_class = Rehline
+    parameters = {"contender": ["rehline"]}

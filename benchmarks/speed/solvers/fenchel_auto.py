@@ -1,8 +1,8 @@
-"""Fenchel's dual coordinate descent; every point on the curve is a proved one."""
+"""Fenchel's solver of choice; every point on the curve is a proved one."""
 
 # ruff: noqa: RUF012 (benchopt reads these class attributes from the source)
 
-from benchmark_utils import Fenchel, TolerantSolver
+from benchmark_utils import TolerantSolver
 
 import fenchel  # noqa: F401 (benchopt takes a solver as installed if this works)
 
@@ -12,4 +12,4 @@ class Solver(TolerantSolver):
 
     name = "Fenchel"
     requirements = ["pip::fenchel"]
-    contender_class = Fenchel
+    parameters = {"contender": ["Fenchel"]}

@@ -1,0 +1,14 @@
+"""skglm."""
+
+# ruff: noqa: RUF012 (benchopt reads these class attributes from the source)
+
+import skglm  # noqa: F401 (benchopt takes a solver as installed if this works)
+from benchmark_utils import TolerantSolver
+
+
+class Solver(TolerantSolver):
+    """Reported beside the peers."""
+
+    name = "skglm"
+    requirements = ["pip::skglm"]
+    parameters = {"contender": ["skglm"]}

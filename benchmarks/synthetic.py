@@ -1,0 +1,78 @@
+"""Made-up data, the same in every process: small sets for smoke tests, and two recipes that can be as large as asked.
+
+gaussian@n   n rows of 30 standard normal features as a dense array; scores of a planted model of unit length plus
+             normal noise of standard deviation 0.5; the class is the sign.  About 15 % of the classes are noise.
+text@N       texts of 100 words each, drawn from a vocabulary of 100,000 words whose frequency falls as 1/rank; a
+             row holds log(vocabulary rank + 1)-weighted counts scaled to unit length (rare words count more, as in
+             tf-idf); about 80 distinct words a row, and N/80 rows; the class is the side of the median on which the
+             score of a planted normal model lies, and 5 % of the classes are turned round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import norm
+
+GAUSSIAN_COLUMNS = 30
+_NOISE = 0.5
+VOCABULARY = 100_000
+WORDS_PER_TEXT = 100
+#: what is left of the words of a text when repeated ones are counted once
+DISTINCT_PER_TEXT = 80
+_TURNED_ROUND = 0.05
+
+
+def gaussian(rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The recipe gaussian@rows."""
+    random = np.random.default_rng(0)
+    planted = random.standard_normal(GAUSSIAN_COLUMNS)
+    planted /= np.linalg.norm(planted)
+    matrix = random.standard_normal((rows, GAUSSIAN_COLUMNS))
+    return matrix, np.where(matrix @ planted + _NOISE * random.standard_normal(rows) > 0.0, 1.0, -1.0)
+
+
+def text(nonzeros: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The recipe text@nonzeros."""
+    random = np.random.default_rng(0)
+    rows = max(10, round(nonzeros / DISTINCT_PER_TEXT))
+    planted = random.standard_normal(VOCABULARY)
+    rank = np.arange(1, VOCABULARY + 1)
+    cumulative = np.cumsum(1.0 / rank)
+    words = np.searchsorted(cumulative, random.uniform(0.0, cumulative[-1], rows * WORDS_PER_TEXT)).astype(np.int32)
+    ends = np.arange(rows + 1, dtype=np.int32) * WORDS_PER_TEXT
+    matrix = sp.csr_matrix((np.log1p(rank)[words], words, ends), shape=(rows, VOCABULARY))
+    matrix.sum_duplicates()
+    lengths = norm(matrix, axis=1)
+    matrix.data /= np.repeat(lengths, np.diff(matrix.indptr))
+    scores = matrix @ planted
+    labels = np.where(scores > np.median(scores), 1.0, -1.0)
+    labels[random.uniform(size=rows) < _TURNED_ROUND] *= -1.0
+    return matrix, labels
+
+
+def _simulated(regression: bool, rows: int = 400, columns: int = 60) -> tuple[sp.csr_matrix, np.ndarray]:
+    random = np.random.default_rng(0)
+    matrix = tidy(sp.random(rows, columns, density=0.2, random_state=random, data_rvs=random.standard_normal))
+    scores = matrix @ random.standard_normal(columns) + 0.5 * random.standard_normal(rows)
+    return matrix, scores / np.std(scores) if regression else np.where(scores > 0, 1.0, -1.0)
+
+
+def tidy(matrix: Any) -> sp.csr_matrix:
+    """CSR with sorted int32 indices."""
+    matrix = sp.csr_matrix(matrix)
+    matrix.sort_indices()
+    matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return matrix
+
+
+#: made for a size
+RECIPES: dict[str, Callable[[int], tuple[Any, np.ndarray]]] = {"gaussian": gaussian, "text": text}
+#: small, of one size
+SIMULATED: dict[str, Callable[[], tuple[sp.csr_matrix, np.ndarray]]] = {
+    "simulated": lambda: _simulated(regression=False),
+    "simulated-regression": lambda: _simulated(regression=True),
+}
