@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-memory bench-start clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-memory bench-start clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -28,6 +28,12 @@ bench-growth: $(VENV)/bench
 
 bench-path: $(VENV)/bench
 	$(BIN)/python benchmarks/path.py --update-readme
+
+bench-solvers: $(VENV)/bench
+	$(BIN)/python benchmarks/solvers.py --update-readme
+
+bench-threads: $(VENV)/bench
+	$(BIN)/python benchmarks/threads.py --update-readme
 
 bench-memory: $(VENV)/bench
 	$(BIN)/python benchmarks/memory.py --update-readme
