@@ -125,4 +125,6 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:
         return 0.0
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
     reach = problem.regularizer.radius(primal / problem.lam) * np.sqrt(problem.design.squared_row_norms)
-    return float(np.sum(unbalanced)) * problem.risk.intercept_bound(primal, reach)
+    # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
+    counted = unbalanced > 0.0
+    return float(np.sum(unbalanced[counted] * problem.risk.intercept_bound(primal, reach)[counted]))

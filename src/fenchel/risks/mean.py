@@ -120,15 +120,15 @@ class MeanRisk:
         columns = zip(scores.T, self.labels.T, strict=True)
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
-    def intercept_bound(self, level: float, reach: NDArray) -> float:
-        """A bound on |b| wherever R(s + b) <= level and |s_i| <= reach_i: infinite if there is none."""
+    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
+        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i: infinite if there is none."""
         counted = self.shares > 0
         shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
         if self.outputs is not None:
             shares, reach = shares[:, None], reach[:, None]
         low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
         lowest, highest = np.max(low - reach, axis=0), np.min(high + reach, axis=0)
-        return float(np.max(np.maximum(np.abs(lowest), np.abs(highest))))
+        return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
 
     @property
     def _shares(self) -> NDArray[np.float64]:

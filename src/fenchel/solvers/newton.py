@@ -51,6 +51,8 @@ from fenchel.solvers.sample import Sample
 
 #: mu is multiplied by this when the centre moves
 _SHRINK = 0.5
+#: but mu never falls below this share of where it began: the proximal point method converges without that
+_LEAST = 1e-6
 #: the centre moves when a step can win less than this share of the gap that smoothing leaves
 _INNER = 0.1
 #: the curvature is averaged over this share of the root mean square change of the scores in the last step
@@ -102,8 +104,9 @@ class Newton:
         state = State(problem, order, pool, random, [])
         labels = np.atleast_2d(problem.risk.labels.T)
         usable = warm is not None and problem.fits(warm.model)
-        for k in range(len(labels)):
-            state.outputs.append(self._begin(state, labels[k], k, warm if usable else None))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for k in range(len(labels)):
+                state.outputs.append(self._begin(state, labels[k], k, warm if usable else None))
         return state
 
     def _begin(self, state: State, labels: NDArray, k: int, warm: Warm | None) -> OutputState:
@@ -111,7 +114,7 @@ class Newton:
         weights, intercept, rows = np.zeros(problem.design.shape[1]), 0.0, len(state.order)
         if warm is not None:
             weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))[k].copy()
-        if warm is not None and warm.model.intercept is not None:
+        if problem.intercept and warm is not None and warm.model.intercept is not None:
             intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
         elif problem.intercept:
             scores = problem.design.scores(weights) if warm is not None else np.zeros(len(labels))
@@ -126,7 +129,7 @@ class Newton:
         if not problem.risk.smooth:
             mu = float(sample.shares @ problem.risk.loss.value(np.full(len(sample.labels), intercept), sample.labels))
             mu = mu if mu > 0.0 else 1.0
-        output = OutputState(labels, weights, intercept * problem.intercept, sample, mu)
+        output = OutputState(labels, weights, intercept, sample, mu, least=_LEAST * mu)
         if warm is not None:
             self._warm_centre(problem, output, warm, k)
         self._look(problem, output)
@@ -152,7 +155,8 @@ class Newton:
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         state.turn = (state.turn + 1) % len(state.outputs)
-        visited = self._advance(state, output, hint)
+        with np.errstate(over="ignore", invalid="ignore"):
+            visited = self._advance(state, output, hint)
         return visited / (state.problem.design.shape[0] * len(state.outputs))
 
     def expected_gap(self, state: State) -> float:
@@ -198,7 +202,7 @@ class Newton:
         ):
             # 4. the centre moves to the dual point
             output.sample.centre[:] = output.sample.theta / output.sample.shares
-            output.mu, output.promise = output.mu * _SHRINK, np.inf
+            output.mu, output.promise = max(output.mu * _SHRINK, output.least), np.inf
             visited += self._look(state.problem, output)
         visited += self._newton(state, output)
         self._watch(state, output)

@@ -81,19 +81,22 @@ class Quadratic:
         if self.intercept:
             matrix[features, :features] = matrix[:features, features] = border
             # the square stands in for a curvature that is not there
-            matrix[features, features] = max(float(np.sum(self.sample.bend[chosen])), self.square / scale)
+            matrix[features, features] = float(np.sum(self.sample.bend[chosen])) or self.square / scale
         matrix *= scale
         return matrix
 
     def solve(self, right: NDArray) -> NDArray[np.float64]:
         """H^-1 right, exactly or by preconditioned conjugate gradients."""
+        if not len(self.band):
+            # the square stands in for a curvature that is not there
+            return right / self.square
         if self.matrix is not None:
             apply = _factorized(self.matrix)
             return apply(right) if self.whole else self._conjugate_gradients(right, apply)
         squares = np.full(self.size, self.square)
         # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
         if self.intercept:
-            squares[-1] = max(float(np.sum(self.sample.bend)), self.square)
+            squares[-1] = float(np.sum(self.sample.bend)) or self.square
         return self._conjugate_gradients(right, lambda residual: residual / squares)
 
     def times(self, direction: NDArray) -> NDArray[np.float64]:

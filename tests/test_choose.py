@@ -1,0 +1,145 @@
+"""The table behind solver="auto": which row applies, who hands over to whom, and what is filled in."""
+
+import importlib
+import logging
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from catalog import Case
+from fenchel import DualCoordinate, FenchelError, Newton, Solution, Status, solve
+from fenchel.solvers import SOLVERS
+from fenchel.solvers.base import STALLED
+from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, processors
+
+#: the module: the package has the function of the same name
+table = importlib.import_module("fenchel.solvers.choose")
+TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "curvature": 5.0}
+#: the row that is meant, and what has to be so for it
+ROWS = {
+    "many features, or fewer rows than features": {"features": 5000},
+    "smooth loss": {"smooth": True},
+    "very few features": {"features": 20},
+    "weak regularization": {"curvature": 1e4},
+    "many digits, unless it is easy": {"tol": 1e-6, "curvature": 50.0},
+    "anything else": {},
+}
+
+
+def row_of(**facts):
+    return next(row for row in TABLE if row.applies(Facts(**{**TALL, **facts})))
+
+
+def test_every_row_is_reached_and_named():
+    assert [row.why for row in TABLE] == list(ROWS)
+    assert {why: row_of(**facts).why for why, facts in ROWS.items()} == {why: why for why in ROWS}
+
+
+def test_every_plan_ends_with_all_passes_and_names_solvers():
+    for row in TABLE:
+        assert {name for name, _ in row.plan} <= set(SOLVERS)
+        assert row.plan[-1][1] == np.inf
+
+
+def test_facts_are_those_of_the_problem():
+    case = Case("logistic", n=50, d=7, lam=0.01)
+    facts = facts_of(case.problem(), 1e-5)
+    X, _, _ = case.data()
+    assert (facts.examples, facts.features, facts.smooth, facts.tol) == (50, 7, True, 1e-5)
+    assert facts.curvature == pytest.approx(np.mean(np.sum(X**2, axis=1)) / (0.01 * 50), rel=1e-12)
+
+
+def test_a_named_solver_and_an_object_are_alone():
+    problem = Case("hinge").problem()
+    assert [candidate.solver.name for candidate in choose(problem, "newton")] == ["newton"]
+    (only,) = choose(problem, DualCoordinate(seed=3), seed=8)
+    assert only == Candidate(DualCoordinate(seed=3))
+
+
+def test_open_settings_are_filled_in_and_given_ones_kept():
+    problem = Case("logistic").problem()
+    first = choose(problem, "auto", seed=7, n_jobs=2)[0].solver
+    assert first == Newton(seed=7, n_jobs=2)
+    assert choose(problem, Newton(seed=1, n_jobs=3), seed=7, n_jobs=2)[0].solver == Newton(seed=1, n_jobs=3)
+
+
+@pytest.mark.parametrize(("n_jobs", "expected"), [(None, 1), (1, 1), (5, 5)])
+def test_processors(n_jobs, expected):
+    assert processors(n_jobs) == expected
+    assert processors(-1) >= 1
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "2", True])
+def test_bad_n_jobs_is_named(n_jobs):
+    with pytest.raises(FenchelError, match="n_jobs must be None or an integer"):
+        solve(Case("hinge").problem(), n_jobs=n_jobs)
+
+
+@dataclass(frozen=True)
+class Lazy(DualCoordinate):
+    """Makes a few steps and then claims to stall."""
+
+    steps: int = 2
+    name = "lazy"
+
+    def step(self, state, hint):
+        if getattr(state, "made", 0) >= self.steps:
+            return STALLED
+        state.made = getattr(state, "made", 0) + 1
+        return super().step(state, hint)
+
+
+def chain(monkeypatch, first, patience):
+    monkeypatch.setitem(table.SOLVERS, "lazy", first)
+    plan = (("lazy", patience), ("newton", np.inf))
+    monkeypatch.setattr(table, "TABLE", (table.Row("anything", lambda facts: True, plan),))
+
+
+def test_a_solver_that_stalls_hands_over_its_best_point_and_says_so(monkeypatch, caplog):
+    chain(monkeypatch, Lazy, np.inf)
+    starts = []
+    plain = Newton.start
+
+    def watched(self, problem, warm):
+        starts.append(warm)
+        return plain(self, problem, warm)
+
+    monkeypatch.setattr(Newton, "start", watched)
+    problem = Case("hinge", n=200, lam=0.01).problem()
+    with caplog.at_level(logging.INFO, logger="fenchel"):
+        solution = solve(problem, tol=1e-8)
+    assert solution.converged
+    assert solution.solver == "lazy, newton"
+    (sentence,) = solution.handovers
+    assert sentence.startswith("lazy stalled after")
+    assert "newton went on" in sentence
+    assert sentence in caplog.text
+    (warm,) = starts
+    assert warm.span.fits(problem)
+    assert np.any(warm.model.weights)
+
+
+def test_a_solver_that_uses_up_its_passes_hands_over(monkeypatch):
+    chain(monkeypatch, DualCoordinate, 3.0)
+    problem = Case("hinge", n=300, lam=1e-5).problem()
+    solution = solve(problem, tol=1e-9)
+    assert solution.converged
+    assert "used up its share" in solution.handovers[0]
+    assert solution.passes > 3.0
+
+
+def test_the_limits_of_a_solve_hold_over_all_solvers(monkeypatch):
+    chain(monkeypatch, DualCoordinate, 3.0)
+    problem = Case("hinge", n=300, lam=1e-6).problem()
+    solution = solve(problem, tol=1e-12, max_iter=2)
+    assert solution.status is Status.MAX_ITER
+    assert solution.handovers == []
+    assert solve(problem, tol=1e-12, max_iter=4).passes <= 8
+
+
+def test_a_named_solver_that_stalls_is_not_replaced():
+    solution = solve(Case("hinge", n=200, lam=0.01).problem(), Lazy(), tol=1e-8)
+    assert isinstance(solution, Solution)
+    assert solution.status is Status.STALLED
+    assert solution.handovers == []

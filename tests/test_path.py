@@ -1,0 +1,227 @@
+"""Paths: what a verdict proves for other strengths of the regularization, warm starts, covered intervals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from catalog import Case
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Status, regularization_path, solve
+from fenchel.certificate import judge, judge_moved
+from fenchel.path import cover, follow, lam_of
+from slow_conic import conic_optimum
+
+LOSSES = ("hinge", "logistic", "squared_hinge", "epsilon_insensitive", "huber", "quantile")
+CASES = [
+    Case(loss, storage, intercept, weighted, lam=0.05, l1_ratio=l1_ratio)
+    for loss, storage, intercept, weighted, l1_ratio in (
+        ("hinge", "dense", False, False, 0.0),
+        ("hinge", "sparse", True, True, 0.0),
+        ("logistic", "dense", True, False, 0.5),
+        ("squared_hinge", "sparse", False, True, 0.5),
+        ("epsilon_insensitive", "dense", True, True, 0.0),
+        ("huber", "sparse", True, False, 0.3),
+        ("quantile", "dense", False, True, 0.0),
+    )
+]
+every_case = pytest.mark.parametrize("case", CASES, ids=str)
+
+
+def optimum(case, lam):
+    solution = solve(replace(case.problem(), lam=lam), tol=1e-10, max_iter=5000)
+    return solution.certificate
+
+
+@every_case
+def test_a_span_is_sound_for_every_lam(case):
+    problem = case.problem()
+    solution = solve(problem, tol=1e-4)
+    for factor in (1e-3, 0.2, 0.7, 1.0, 1.5, 10.0, 1e4):
+        lam = factor * problem.lam
+        certificate, known = solution.span.at(lam), optimum(case, lam)
+        slack = 1e-9 * abs(known.primal)
+        assert certificate.dual <= known.primal + slack
+        assert certificate.primal >= known.dual - slack
+        # P is that of the model itself
+        again = judge(replace(problem, lam=lam), solution.model, solution.witness).certificate
+        assert certificate.primal == pytest.approx(again.primal, rel=1e-12)
+        # scaling theta can only help
+        assert certificate.dual >= again.dual - 1e-12 * abs(again.dual) - 1e-15
+
+
+@every_case
+def test_what_was_moved_can_be_judged_again(case):
+    problem = case.problem()
+    solution = solve(problem, tol=1e-4)
+    for factor in (0.1, 0.8, 3.0):
+        other = replace(problem, lam=factor * problem.lam)
+        moved = judge_moved(other, solution.model, solution.witness, solution.span)
+        again = judge(other, moved.model, moved.witness).certificate
+        assert again.dual >= moved.certificate.dual - 1e-12 * abs(moved.certificate.dual) - 1e-15
+        assert moved.span.at(other.lam).dual == pytest.approx(moved.certificate.dual, rel=1e-9)
+
+
+@every_case
+def test_the_gap_is_convex_in_lam_and_reach_is_its_edge(case):
+    problem = case.problem()
+    span = solve(problem, tol=1e-5).span
+    lams = problem.lam * np.geomspace(0.05, 20, 41)
+    gaps = np.array([span.at(lam).gap - 0.02 * span.at(lam).primal for lam in lams])
+    slopes = np.diff(gaps) / np.diff(lams)
+    assert np.all(np.diff(slopes) >= -1e-7 * np.max(np.abs(slopes)))
+    for factor in (0.9, 1.1):
+        edge = span.reach(problem.lam, 0.02, factor)
+        inside, outside = span.at(edge), span.at(edge * (1 + 1e-3) if factor > 1 else edge / (1 + 1e-3))
+        assert inside.gap <= 0.02 * inside.primal * (1 + 1e-12)
+        assert outside.gap > 0.02 * outside.primal or edge / problem.lam > 1e10 or edge / problem.lam < 1e-10
+
+
+@every_case
+def test_condensed_spans_say_the_same(case):
+    span = solve(case.problem(), tol=1e-4).span
+    for lam in (0.001, 0.05, 2.0):
+        full, short = span.at(lam), span.condensed().at(lam)
+        assert short.primal == full.primal
+        assert short.dual == pytest.approx(full.dual, rel=1e-12, abs=1e-15)
+
+
+@every_case
+def test_follow_certifies_every_point_in_the_order_that_was_asked_for(case):
+    problem, lams = case.problem(), [0.02, 1.0, 0.1, 0.3]
+    solutions = follow(problem, lams, tol=1e-6, max_iter=5000)
+    for lam, solution in zip(lams, solutions, strict=True):
+        assert solution.certificate.relative_gap <= 1e-6
+        assert lam_of(solution) == lam
+        assert solution.certificate.primal == pytest.approx(optimum(case, lam).primal, rel=2e-6)
+
+
+@every_case
+def test_cover_proves_every_lam_between(case):
+    accuracy, (low, high) = 0.03, (0.005, 2.0)
+    solutions = cover(case.problem(), low, high, accuracy, max_iter=5000)
+    lams = [lam_of(solution) for solution in solutions]
+    assert lams[0] == high
+    assert lams[-1] == low
+    assert lams == sorted(lams, reverse=True)
+    random = np.random.default_rng(0)
+    for lam in np.exp(random.uniform(np.log(low), np.log(high), 200)):
+        best = min(solutions, key=lambda solution: solution.span.at(lam).gap).span.at(lam)
+        assert best.gap <= accuracy * best.primal * (1 + 1e-9)
+    for lam in np.exp(random.uniform(np.log(low), np.log(high), 5)):
+        known = optimum(case, lam)
+        best = min(solutions, key=lambda solution: solution.span.at(lam).gap).span.at(lam)
+        assert best.dual <= known.primal * (1 + 1e-9)
+        assert best.primal >= known.dual * (1 - 1e-9)
+
+
+def test_a_covered_point_agrees_with_a_conic_solver():
+    case = CASES[0]
+    X, y, _ = case.data()
+    problem = case.problem()
+    solutions = cover(problem, 0.01, 1.0, 0.02)
+    for lam in (0.013, 0.2, 0.77):
+        best = max(solution.span.at(lam).dual for solution in solutions)
+        exact = conic_optimum(case.loss, X, y, problem.risk.shares, lam, case.intercept)[2]
+        assert best <= exact + 1e-9
+        assert exact - best <= 0.02 * exact + 1e-9
+
+
+def test_a_time_limit_ends_a_path():
+    problem = Case("hinge", n=300, d=20).problem()
+    (only,) = follow(problem, [1.0], time_limit=0.0, tol=1e-12)
+    assert only.status is Status.TIME_LIMIT
+    assert len(follow(problem, [1.0, 0.1, 0.01], time_limit=0.0, tol=1e-12)) == 1
+    assert len(cover(problem, 1e-3, 1.0, 1e-6, time_limit=0.0)) == 1
+
+
+def test_no_lam_is_an_error():
+    with pytest.raises(FenchelError, match="lams must hold"):
+        follow(Case("hinge").problem(), [])
+
+
+def two_classes(seed=0):
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((80, 5))
+    return X, np.where(X @ [1.0, -1.0, 0.5, 0.0, 0.0] + 0.5 * random.standard_normal(80) > 0, "yes", "no")
+
+
+def test_points_agree_with_the_estimators():
+    X, y = two_classes()
+    path = regularization_path(X, y, [1.0, 0.01, 0.1], tol=1e-8, random_state=0, max_iter=5000)
+    np.testing.assert_array_equal(path.Cs, [0.01, 0.1, 1.0])
+    assert list(path.classes) == ["no", "yes"]
+    for C, coef, certificate in zip(path.Cs, path.coefs, path.certificates, strict=True):
+        model = LinearClassifier(C=C, tol=1e-8, max_iter=5000, random_state=0).fit(X, y)
+        assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-7)
+        np.testing.assert_allclose(coef, model.coef_[0], atol=1e-3)
+    target = X @ np.arange(5.0)
+    path = regularization_path(X, target, [0.5, 5.0], loss="absolute", l1_ratio=0.3, tol=1e-8, max_iter=5000)
+    assert path.classes is None
+    for C, certificate in zip(path.Cs, path.certificates, strict=True):
+        model = LinearRegressor("absolute", C=C, l1_ratio=0.3, tol=1e-8, max_iter=5000).fit(X, target)
+        assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+def test_every_c_of_an_interval_is_certified(loss, l1_ratio):
+    X, y = two_classes(1)
+    weights = np.random.default_rng(2).random(80)
+    path = regularization_path(X, y, (0.01, 10.0), loss=loss, l1_ratio=l1_ratio, accuracy=0.02, sample_weight=weights)
+    assert path.Cs[0] == pytest.approx(0.01)
+    assert path.Cs[-1] == pytest.approx(10.0)
+    assert path.accuracy == 0.02
+    assert len(path) == len(path.Cs)
+    for C in np.geomspace(0.01, 10.0, 60):
+        coef, intercept, certificate = path.at(C)
+        assert certificate.relative_gap <= 0.02
+        model = LinearClassifier(loss, C=C, l1_ratio=l1_ratio, tol=1e-9, max_iter=5000).fit(X, y, weights)
+        assert certificate.dual <= model.certificate_.primal * (1 + 1e-9)
+        assert certificate.primal >= model.certificate_.dual * (1 - 1e-9)
+        lam, scores = 1 / (C * weights.sum()), np.where(y == "yes", 1, -1) * (X @ coef + intercept)
+        losses = np.maximum(0, 1 - scores) if loss == "hinge" else np.logaddexp(0, -scores)
+        omega = (1 - l1_ratio) / 2 * coef @ coef + l1_ratio * np.sum(np.abs(coef))
+        assert certificate.primal == pytest.approx(lam * omega + weights @ losses / weights.sum(), rel=1e-9)
+
+
+def test_without_cs_the_interval_follows_the_size_of_the_rows():
+    X, y = two_classes()
+    path = regularization_path(10 * X, y, accuracy=0.2)
+    size = np.mean(np.sum((10 * X) ** 2, axis=1))
+    np.testing.assert_allclose(path.Cs[[0, -1]] * size, [1e-3, 1e3], rtol=1e-9)
+
+
+def test_points_that_fall_short_are_told():
+    X, y = two_classes()
+    with pytest.warns(GapWarning, match="points of the path did not reach"):
+        regularization_path(X, y, [100.0], tol=1e-12, max_iter=1, solver="dual_coordinate")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"Cs": []}, "Cs must hold"),
+        ({"Cs": [1.0, -2.0]}, "Cs must be positive"),
+        ({"Cs": [1.0, np.nan]}, "Cs must be positive"),
+        ({"Cs": (1.0,)}, "interval"),
+        ({"Cs": (2.0, 1.0)}, "must rise"),
+        ({"Cs": (0.0, 1.0)}, "Cs must be positive"),
+        ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be positive"),
+        ({"loss": "nothing"}, "loss='nothing'"),
+        ({"l1_ratio": 1.0}, "l1_ratio=1"),
+    ],
+    ids=str,
+)
+def test_bad_arguments_are_named(options, message):
+    X, y = two_classes()
+    with pytest.raises(FenchelError, match=message):
+        regularization_path(X, y, **{"Cs": [1.0], **options})
+    path = regularization_path(X, y, [0.1])
+    with pytest.raises(FenchelError, match="C must be"):
+        path.at(-1.0)
+
+
+def test_three_classes_are_refused():
+    X, _ = two_classes()
+    with pytest.raises(FenchelError, match="two classes"):
+        regularization_path(X, np.arange(80) % 3, [1.0])
