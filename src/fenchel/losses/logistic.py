@@ -54,11 +54,13 @@ class LogisticKernel(NamedTuple):
             else:
                 break
             following = t - residual / (1.0 + curvature * small / ((1.0 + small) * (1.0 + small)))
-            if not (low < following < high and abs(following - t) <= 0.5 * before):
+            newton = low < following < high and abs(following - t) <= 0.5 * before
+            if not newton:
                 following = 0.5 * (low + high)
             before, last = last, abs(following - t)
             t = following
-            if last <= 2.3e-16 * abs(t):
+            # the error of a Newton step is about curvature times the square of its length, and one more follows
+            if last <= 2.3e-16 * abs(t) or (newton and last * last * (1.0 + curvature) <= 1e-12):
                 break
         # one Newton step in beta itself: t is known to its last bit only, which is coarse where it is large
         small = math.exp(-abs(t))
