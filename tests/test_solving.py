@@ -36,7 +36,7 @@ def test_every_solver_that_supports_a_problem_solves_it(solver, case):
 
 def test_callback_sees_increasing_passes_and_can_stop():
     problem, seen = Case("hinge", intercept=True).problem(), []
-    solve(problem, tol=1e-10, callback=seen.append)
+    solve(problem, "dual_coordinate", tol=1e-10, callback=seen.append)
     passes = [progress.passes for progress in seen]
     assert passes == sorted(set(passes))
     assert all(a.seconds <= b.seconds for a, b in itertools.pairwise(seen))
@@ -47,7 +47,7 @@ def test_callback_sees_increasing_passes_and_can_stop():
         calls.append(progress)
         return len(calls) == 3
 
-    solution = solve(problem, tol=1e-10, callback=third_time)
+    solution = solve(problem, "dual_coordinate", tol=1e-10, callback=third_time)
     assert solution.status is Status.CALLBACK
     assert not solution.converged
     assert len(calls) == 3
@@ -81,7 +81,7 @@ def test_max_iter_zero_gives_the_certified_start(case):
 def test_max_iter_is_kept(max_iter, monkeypatch):
     monkeypatch.setattr(module, "_STEP_ENTRIES", 6)
     problem = Case("hinge", lam=1e-4).problem()
-    solution = solve(problem, tol=1e-12, max_iter=max_iter)
+    solution = solve(problem, "dual_coordinate", tol=1e-12, max_iter=max_iter)
     assert solution.status is Status.MAX_ITER
     assert max_iter <= solution.passes <= max_iter + 1 / 40 + 1e-9
 

@@ -68,7 +68,8 @@ class CSRDesign(Design):
     def mean_square(self) -> float:
         # entries of the same column are rare, and this needs no accuracy
         sample = self._data[: self.stored_entries : max(1, self.stored_entries // (SAMPLE * SAMPLE))].astype(np.float64)
-        return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
 
     def rows(self) -> CSRRows:
         return CSRRows(self._data, _unsigned(self._indices), _unsigned(self._indptr))

@@ -59,7 +59,8 @@ class DenseDesign(Design):
     @cached_property
     def mean_square(self) -> float:
         sample = self._values[:: max(1, self.shape[0] // SAMPLE)].astype(np.float64)
-        return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         upper, border = np.zeros((self.shape[1], self.shape[1]), order="F"), np.zeros(self.shape[1])

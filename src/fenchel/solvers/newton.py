@@ -65,6 +65,8 @@ _FIRST_ROWS, _ROWS_PER_FEATURE, _LARGER = 1000, 20, 4
 _STATISTICAL = 0.3
 #: or when w is closer than this share of it to the weights of theta
 _SETTLED = 0.01
+#: curvatures beyond this leave no bits for the weights
+_STEEPEST = 1e100
 #: steps without a gap below this share of the smallest so far, before the method says that it stalls
 _PATIENCE, _SMALLER = 100, 0.99
 
@@ -95,6 +97,11 @@ class Newton:
     def start(self, problem: Problem, warm: Warm | None) -> State:
         if not np.isfinite(problem.design.largest_row_norm):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
+        if not problem.design.mean_square / problem.lam < _STEEPEST:
+            lam = problem.lam
+            raise FenchelError(
+                f"lam={lam:.3g} is too small for the size of X: scale X, or use a larger lam (a smaller C)"
+            )
         random = np.random.default_rng(self.seed or 0)
         counted = np.flatnonzero(problem.risk.shares > 0)
         index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64
