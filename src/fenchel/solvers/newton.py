@@ -95,12 +95,12 @@ class Newton:
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        if not np.isfinite(problem.design.largest_row_norm):
+        if not (np.isfinite(problem.design.largest_row_norm) and np.isfinite(problem.design.mean_square)):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         if not problem.design.mean_square / problem.lam < _STEEPEST:
             lam = problem.lam
             raise FenchelError(
-                f"lam={lam:.3g} is too small for the size of X: scale X, or use a larger lam (a smaller C)"
+                f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
             )
         random = np.random.default_rng(self.seed or 0)
         counted = np.flatnonzero(problem.risk.shares > 0)
