@@ -70,7 +70,7 @@ def assert_not_below_the_exact_gap(certificate, model, witness, data, loss, l1_r
 @every_ratio
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
 def test_a_solvers_certificate_is_not_below_the_exact_gap(solver, loss, intercept, offset, storage, l1_ratio):
-    for seed in range(8):
+    for seed in range(2 if solver == "newton" else 8):
         data = random_data(seed, offset, storage)
         problem = Problem(data[0], MeanRisk(loss, data[2]), data[3], regularizer_of(l1_ratio), intercept=intercept)
         solution = solve(problem, solver, tol=[1e-13, 1e-3][seed % 2], max_iter=300)
@@ -98,7 +98,7 @@ def test_a_strangers_certificate_is_not_below_the_exact_gap(loss, intercept, off
             w = np.where(np.abs(w) < 1e-6, 0.0, w * (1 + noise * rng.normal(size=w.shape)))
             theta = -problem.risk.subgradient(X @ w + b) * (1 + noise * rng.normal(size=y.shape))
             verdict = judge(problem, Model(w, None if intercept else 0.0), Witness(theta))
-            assert_not_below_the_exact_gap(*verdict, data, loss, l1_ratio, problem.risk.shares)
+            assert_not_below_the_exact_gap(*verdict[:3], data, loss, l1_ratio, problem.risk.shares)
 
 
 @pytest.mark.parametrize("solver", SOLVER_NAMES)

@@ -55,7 +55,7 @@ import numpy as np
 from fenchel import MeanRisk, Problem, solve
 from fenchel.loops.dual_coordinate import visit, shuffle
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
-def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), tol=1e-10).certificate.primal
+def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
     s = visit._inside.stats
     return sum(s.cache_hits.values()), sum(s.cache_misses.values())

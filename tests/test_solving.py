@@ -59,7 +59,7 @@ def test_callback_sees_increasing_passes_and_can_stop():
 def test_time_limit(limit, monkeypatch):
     monkeypatch.setattr(module, "_STEP_ENTRIES", 200)
     problem = Case("hinge", lam=1e-6, n=300, d=50).problem()
-    solution = solve(problem, tol=0.0, max_iter=10**9, time_limit=limit)
+    solution = solve(problem, "dual_coordinate", tol=0.0, max_iter=10**9, time_limit=limit)
     assert solution.status is Status.TIME_LIMIT
     assert not solution.converged
     # a step under way and one certificate, no more
@@ -148,7 +148,7 @@ def test_stop_requested_ends_like_ctrl_c_and_reaches_the_solver():
 @plain_cases
 def test_trace_and_best(case):
     problem = case.problem()
-    solution = solve(problem, tol=1e-9, max_iter=3000)
+    solution = solve(problem, "dual_coordinate", tol=1e-9, max_iter=3000)
     assert len(solution.trace) > 1
     for a, b in itertools.pairwise(solution.trace):
         assert a.seconds_solving <= b.seconds_solving
@@ -214,7 +214,7 @@ def test_every_status_is_a_sentence(status):
 
 
 def test_solution_prints_certificate_solver_and_status():
-    text = str(solve(Case("hinge").problem(), tol=1e-6))
+    text = str(solve(Case("hinge").problem(), "dual_coordinate", tol=1e-6))
     assert "dual_coordinate" in text
     assert Status.CONVERGED.value in text
     assert "no model is below" in text
@@ -245,7 +245,7 @@ def test_unsupported_problems_say_why():
 
     class Other(Regularizer):
         name = "other"
-        value = gradient = conjugate = radius = transfer = L2.value
+        value = gradient = conjugate = conjugate_slope = radius = transfer = L2.value
         strong_convexity = 1.0
 
     with pytest.raises(FenchelError, match="'other'"):

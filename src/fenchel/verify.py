@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Start
 from fenchel.solving import Progress, solve
 
@@ -87,6 +88,8 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
     if effort > 0 and not tight():
         ascent = solve(
             problem,
+            # every pass of it makes the lower bound better, so more effort is never worse
+            "dual_coordinate" if DualCoordinate().supports(problem) is None else "auto",
             tol=0.0,
             max_iter=effort,
             warm_start=Start(model, known.witness),

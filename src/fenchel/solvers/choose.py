@@ -15,9 +15,10 @@ the row.  The solution names all that took part, and the log says so.
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -134,5 +135,9 @@ def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
     if not isinstance(solver, (DualCoordinate, Newton)):
         return solver
-    open_fields = {field.name for field in fields(solver) if getattr(solver, field.name) is None}
-    return replace(solver, **{name: value for name, value in settings.items() if name in open_fields})
+    # a copy, not dataclasses.replace: a subclass may have another constructor
+    completed = copy.copy(solver)
+    for field in fields(solver):
+        if getattr(solver, field.name) is None and field.name in settings:
+            object.__setattr__(completed, field.name, settings[field.name])
+    return completed

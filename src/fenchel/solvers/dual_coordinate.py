@@ -165,9 +165,7 @@ class DualCoordinate:
             outputs=[],
         )
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
-            raise FenchelError(
-                f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
-            )
+            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         theta, u, centre = first_dual(problem, warm)
         u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
         index = np.uint32 if len(shares) < 2**32 else np.uint64

@@ -52,7 +52,7 @@ from fenchel.solvers.sample import Sample
 #: mu is multiplied by this when the centre moves
 _SHRINK = 0.5
 #: but mu never falls below this share of where it began: the proximal point method converges without that
-_LEAST = 1e-6
+_LEAST = 1e-9
 #: the centre moves when a step can win less than this share of the gap that smoothing leaves
 _INNER = 0.1
 #: the curvature is averaged over this share of the root mean square change of the scores in the last step
@@ -99,9 +99,7 @@ class Newton:
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         if not problem.design.mean_square / problem.lam < _STEEPEST:
             lam = problem.lam
-            raise FenchelError(
-                f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
-            )
+            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         random = np.random.default_rng(self.seed or 0)
         counted = np.flatnonzero(problem.risk.shares > 0)
         index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64

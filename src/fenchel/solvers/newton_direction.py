@@ -80,8 +80,8 @@ class Quadratic:
         matrix[np.arange(features), np.arange(features)] += self.square / scale
         if self.intercept:
             matrix[features, :features] = matrix[:features, features] = border
-            # the square stands in for a curvature that is not there
-            matrix[features, features] = float(np.sum(self.sample.bend[chosen])) or self.square / scale
+            # at least the square: where there is hardly any curvature the intercept would jump about
+            matrix[features, features] = max(float(np.sum(self.sample.bend[chosen])), self.square / scale)
         matrix *= scale
         return matrix
 
@@ -96,7 +96,7 @@ class Quadratic:
         squares = np.full(self.size, self.square)
         # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
         if self.intercept:
-            squares[-1] = float(np.sum(self.sample.bend)) or self.square
+            squares[-1] = max(float(np.sum(self.sample.bend)), self.square)
         return self._conjugate_gradients(right, lambda residual: residual / squares)
 
     def times(self, direction: NDArray) -> NDArray[np.float64]:
