@@ -225,3 +225,14 @@ def test_three_classes_are_refused():
     X, _ = two_classes()
     with pytest.raises(FenchelError, match="two classes"):
         regularization_path(X, np.arange(80) % 3, [1.0])
+
+
+def test_a_point_of_a_path_can_start_any_solver():
+    problem = Case("hinge", n=60).problem()
+    point = follow(problem, [problem.lam], tol=1e-3)[0]
+    for solver in ("dual_coordinate", "newton"):
+        assert solve(problem, solver, tol=1e-8, warm_start=point).converged
+
+
+def test_an_accuracy_below_the_floor_ends():
+    assert len(cover(Case("squared").problem(), 0.01, 0.02, 1e-15)) < 1000

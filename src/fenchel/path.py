@@ -87,7 +87,8 @@ def cover(
     def between(left: Solution, right: Solution) -> list[Solution]:
         """What has to be put between two neighbours; they are still warm."""
         gap = (reached.down(left), reached.up(right))
-        if gap[0] <= gap[1] or not (left.converged and right.converged):
+        nowhere = gap == (lam_of(left), lam_of(right))
+        if gap[0] <= gap[1] or nowhere or not (left.converged and right.converged):
             return []
         middle = at(math.sqrt(gap[0] * gap[1]), left)
         found = [] if middle.status in _ENDS else between(left, middle)

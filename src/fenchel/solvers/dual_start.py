@@ -27,7 +27,8 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
     span = getattr(warm, "span", None)
-    if span is not None and span.fits(problem):
+    # a condensed span, as of a point of a path, has no vector to start from
+    if span is not None and span.fits(problem) and span.dual.shape == problem.weights_shape:
         u = span.dual * (span.problem.lam / problem.lam)
     else:
         theta = problem.risk.project(theta)
