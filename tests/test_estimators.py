@@ -38,8 +38,6 @@ ESTIMATORS = [
 ]
 
 
-# tol=0 with class weights of 1e-4 beside 1000: the warning states what was proved, the checks look at the answer
-@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     """No expected failures.  tol=0 because some checks compare two fits to the last digits."""

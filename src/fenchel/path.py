@@ -21,7 +21,7 @@ from fenchel.problem import Problem
 from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Warm
-from fenchel.solving import solve
+from fenchel.solving import check_time_limit, solve
 
 #: what ends a path before its time
 _ENDS = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME_LIMIT)
@@ -57,12 +57,13 @@ def walk(
     **options: Any,
 ) -> Iterator[Solution]:
     """The solutions for one lam after the other, each from the last; ends after an interruption."""
+    check_time_limit(time_limit)
     deadline = None if time_limit is None else time.perf_counter() + time_limit
     for lam in lams:
         left = None if deadline is None else max(0.0, deadline - time.perf_counter())
         solution = solve(replace(problem, lam=lam), solver, warm_start=warm_start, time_limit=left, **options)
         yield condensed(solution)
-        if solution.status in _ENDS:
+        if solution.status in _ENDS or (deadline is not None and time.perf_counter() >= deadline):
             return
         warm_start = solution
 
@@ -76,30 +77,35 @@ def cover(
     beyond that, so far that it should reach back, and where it does not, another point is put between the two.
     """
     time_limit = options.pop("time_limit", None)
+    check_time_limit(time_limit)
     deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
     reached = _Reached(accuracy)
+    ended = False
 
     def at(lam: float, warm: Solution | None) -> Solution:
         left = None if math.isinf(deadline) else max(0.0, deadline - time.perf_counter())
         options_here = {**options, "tol": _POINT * accuracy, "time_limit": left, "warm_start": warm}
-        return solve(replace(problem, lam=lam), solver, **options_here)
+        solution = solve(replace(problem, lam=lam), solver, **options_here)
+        nonlocal ended
+        ended = ended or solution.status in _ENDS or time.perf_counter() >= deadline
+        return solution
 
     def between(left: Solution, right: Solution) -> list[Solution]:
         """What has to be put between two neighbours; they are still warm."""
         gap = (reached.down(left), reached.up(right))
-        nowhere = gap == (lam_of(left), lam_of(right))
-        if gap[0] <= gap[1] or nowhere or not (left.converged and right.converged):
+        # a point at the rounding floor may prove nothing to this accuracy, not even for its own lam
+        alone = gap[0] == lam_of(left) or gap[1] == lam_of(right)
+        if ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
             return []
         middle = at(math.sqrt(gap[0] * gap[1]), left)
-        found = [] if middle.status in _ENDS else between(left, middle)
-        return [*found, middle, *([] if middle.status in _ENDS else between(middle, right))]
+        return [*between(left, middle), middle, *between(middle, right)]
 
     last = at(high, None)
     found = [last]
-    while lam_of(last) > low and last.status not in _ENDS:
+    while lam_of(last) > low and not ended:
         stride = min((reached.down(last) / lam_of(last)) ** _STRIDE, _SHORTEST)
         following = at(max(low, lam_of(last) * stride), last)
-        found += [*between(last, following), following] if following.status not in _ENDS else [following]
+        found += [*between(last, following), following]
         found[-3:-1] = [condensed(solution) for solution in found[-3:-1]]
         last = following
     return [condensed(solution) for solution in found]

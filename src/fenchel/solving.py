@@ -85,6 +85,11 @@ def solve(
     return _Run(problem, candidates, tol, max_iter, time_limit, callback, stop_requested).go(warm_start)
 
 
+def check_time_limit(time_limit: float | None) -> None:
+    """Raise unless this is None or a number of seconds."""
+    _check_limits(0.0, 0.0, time_limit)
+
+
 def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None:
     for name, value, low in (("tol", tol, 0.0), ("max_iter", max_iter, 0.0), ("time_limit", time_limit, 0.0)):
         if value is None and name == "time_limit":
@@ -227,7 +232,8 @@ class _Run:
         scale = self.problem.risk.value_at_zero
         if certificate is not None:
             scale = max(abs(certificate.primal), abs(certificate.dual))
-        return Hint(certificate, self.tol * scale, self.stop_requested)
+        floor = 0.0 if certificate is None else certificate.rounding_floor
+        return Hint(certificate, max(self.tol * scale, floor), self.stop_requested)
 
     def _out_of(self, used: float) -> Status | None:
         if used == STALLED:

@@ -205,7 +205,7 @@ def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) 
 
 def _no_bound(problem: Problem) -> _Bound:
     zero = np.zeros(problem.theta_shape)
-    return _Bound(-np.inf, 0.0, zero, np.zeros(problem.weights_shape), 0.0, np.zeros(1))
+    return _Bound(-np.inf, 0.0, zero, np.zeros(problem.weights_shape), np.inf, np.zeros(1))
 
 
 def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: bool) -> _Bound:

@@ -137,7 +137,8 @@ def regularization_path(
         solutions = cover(problem, low, high, float(accuracy), solver, **options)
         values = np.array([1.0 / (lam_of(solution) * total) for solution in solutions])
     _warn_unless_converged(solutions, values)
-    return _gathered(values, solutions, classes, None if interval is None else float(accuracy), total)
+    proved = interval is not None and all(solution.converged for solution in solutions)
+    return _gathered(values, solutions, classes, float(accuracy) if proved else None, total)
 
 
 def _gathered(
@@ -176,7 +177,7 @@ def _checked(
     X, y = check_X_y(X, y, y_numeric=loss.task == "regression", **input_of(X))
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if loss.task == "regression":
         return as_design(X), np.asarray(y, dtype=np.float64), weights, None
     classes = np.unique(y if weights is None else y[weights > 0])

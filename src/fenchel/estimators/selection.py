@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -42,15 +44,25 @@ class SelectionOfC(LinearEstimator):
         splits = list(check_cv(self.cv, given.y, classifier=is_classifier(self)).split(X, given.y))
         scorer = check_scoring(self, self.scoring)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        work = [partial(self._fold, X, columns, weights, given, scorer, seed, *split) for split in splits]
+        stop = threading.Event()
+        work = [partial(self._fold, X, columns, weights, given, scorer, seed, stop, *split) for split in splits]
         workers = min(len(work), joblib.effective_n_jobs(self.n_jobs))
         if workers == 1:
             found = [fold() for fold in work]
         else:
             with ThreadPoolExecutor(workers) as pool:
-                found = list(pool.map(lambda fold: fold(), work))
+                try:
+                    found = list(pool.map(lambda fold: fold(), work))
+                except BaseException:
+                    stop.set()
+                    raise
         self.scores_ = np.array([scores for scores, _ in found])
         self.gaps_ = np.array([gaps for _, gaps in found])
+        if not np.all(np.isfinite(self.scores_)):
+            raise FenchelError(
+                f"scoring={self.scoring!r} gave scores that are not finite, as for a fold with one class: "
+                "choose other folds with cv"
+            )
         # of equally good ones the strongest regularization
         self.C_ = float(self.Cs_[int(np.argmax(np.mean(self.scores_, axis=0)))])
         super()._fit_columns(X, columns, weights, given)
@@ -63,6 +75,7 @@ class SelectionOfC(LinearEstimator):
         given: Given,
         scorer: Callable[..., float],
         seed: int,
+        stop: threading.Event,
         train: NDArray,
         test: NDArray,
     ) -> tuple[list[float], list[float]]:
@@ -74,7 +87,7 @@ class SelectionOfC(LinearEstimator):
         held[train] = 1.0 if weights is None else weights[train]
         design, total = as_design(X), float(np.sum(held))
         lams = [1.0 / (C * total) for C in self.Cs_]
-        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed}
+        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed, "stop_requested": stop.is_set}
         paths = []
         for column in columns:
             problem = self._problem(design, column, held, float(self.Cs_[0]))
@@ -84,6 +97,8 @@ class SelectionOfC(LinearEstimator):
         scores, gaps = [], []
         rows, labels = X[test], given.y[test]
         weighted = {} if given.sample_weight is None else {"sample_weight": given.sample_weight[test]}
+        if weighted and not _takes_weights(scorer):
+            weighted = {}
         for solutions in zip(*paths, strict=True):
             probe = self._probe(solutions)
             scores.append(float(scorer(probe, rows, labels, **weighted)))
@@ -93,12 +108,16 @@ class SelectionOfC(LinearEstimator):
     def _probe(self, solutions: Sequence[Solution]) -> LinearEstimator:
         """This estimator with the weights of these solutions, for a scorer."""
         probe = copy.copy(self)
+        if hasattr(probe, "feature_names_in_"):
+            del probe.feature_names_in_  # the rows it is asked about are an array
         probe._store(list(solutions))
         return probe
 
     def _values(self) -> NDArray[np.float64]:
         Cs = self.Cs
-        if isinstance(Cs, Integral) and not isinstance(Cs, bool):
+        if isinstance(Cs, bool):
+            raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}")
+        if isinstance(Cs, Integral):
             if Cs < 1:
                 raise FenchelError(f"Cs must be at least 1, or an array of values, got {Cs!r}")
             return np.logspace(-4, 4, int(Cs))
@@ -109,6 +128,12 @@ class SelectionOfC(LinearEstimator):
         if not len(values) or not np.all(np.isfinite(values)) or np.any(values <= 0):
             raise FenchelError(f"Cs must be positive and finite, got {Cs!r}")
         return values
+
+
+def _takes_weights(scorer: Callable[..., float]) -> bool:
+    """Whether a scorer can be given sample_weight; scikit-learn's own can."""
+    names = inspect.signature(scorer).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in names)
 
 
 class LinearClassifierCV(SelectionOfC, LinearClassifier):

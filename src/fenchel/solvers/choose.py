@@ -128,7 +128,12 @@ def processors(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise FenchelError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-    return int(n_jobs) if n_jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + int(n_jobs))
+    return int(n_jobs) if n_jobs > 0 else max(1, _available() + 1 + int(n_jobs))
+
+
+def _available() -> int:
+    """The processors that this process may use, as far as the platform tells."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:

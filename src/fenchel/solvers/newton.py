@@ -51,8 +51,6 @@ from fenchel.solvers.sample import Sample
 
 #: mu is multiplied by this when the centre moves
 _SHRINK = 0.5
-#: but mu never falls below this share of where it began: the proximal point method converges without that
-_LEAST = 1e-9
 #: the centre moves when a step can win less than this share of the gap that smoothing leaves
 _INNER = 0.1
 #: the curvature is averaged over this share of the root mean square change of the scores in the last step
@@ -65,6 +63,8 @@ _FIRST_ROWS, _ROWS_PER_FEATURE, _LARGER = 1000, 20, 4
 _STATISTICAL = 0.3
 #: or when w is closer than this share of it to the weights of theta
 _SETTLED = 0.01
+#: a gap of this share of the objective is rounding
+_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 #: curvatures beyond this leave no bits for the weights
 _STEEPEST = 1e100
 #: steps without a gap below this share of the smallest so far, before the method says that it stalls
@@ -134,7 +134,7 @@ class Newton:
         if not problem.risk.smooth:
             mu = float(sample.shares @ problem.risk.loss.value(np.full(len(sample.labels), intercept), sample.labels))
             mu = mu if mu > 0.0 else 1.0
-        output = OutputState(labels, weights, intercept, sample, mu, least=_LEAST * mu)
+        output = OutputState(labels, weights, intercept, sample, mu)
         if warm is not None:
             self._warm_centre(problem, output, warm, k)
         self._look(problem, output)
@@ -181,8 +181,10 @@ class Newton:
         """The gap on the sample; infinite unless that is everything."""
         if len(output.sample.selected) < len(state.order):
             return np.inf
-        unbalanced = abs(output.total) * (1.0 + abs(output.intercept)) if state.problem.intercept else 0.0
-        return output.smoothing + output.distance + unbalanced
+        return output.smoothing + output.distance + self._unbalanced(state, output)
+
+    def _unbalanced(self, state: State, output: OutputState) -> float:
+        return abs(output.total) * (1.0 + abs(output.intercept)) if state.problem.intercept else 0.0
 
     def _look(self, problem: Problem, output: OutputState) -> int:
         """Dual point, curvature and what they say about the gap; the rows that were visited."""
@@ -207,7 +209,10 @@ class Newton:
         ):
             # 4. the centre moves to the dual point
             output.sample.centre[:] = output.sample.theta / output.sample.shares
-            output.mu, output.promise = max(output.mu * _SHRINK, output.least), np.inf
+            if not self._is_rounding(state.problem, output, output.smoothing):
+                # below that a smaller mu would only make theta noisier
+                output.mu *= _SHRINK
+            output.promise = np.inf
             visited += self._look(state.problem, output)
         visited += self._newton(state, output)
         self._watch(state, output)
@@ -218,6 +223,11 @@ class Newton:
         sample = output.sample
         risk = float(sample.shares @ problem.risk.loss.value(sample.scores, sample.labels))
         return problem.lam * problem.regularizer.value(output.weights) + risk
+
+    def _is_rounding(self, problem: Problem, output: OutputState, gap: float) -> bool:
+        """Whether a gap can't be told from rounding; R(0) tells most of them without a look at the objective."""
+        likely = gap <= _ROUNDING * problem.risk.value_at_zero
+        return likely and gap <= _ROUNDING * self._objective(problem, output)
 
     def _enlarge(self, state: State, output: OutputState) -> int:
         """5. a sample of more rows, with the centre where the smoothed loss at the present scores puts it."""
@@ -279,8 +289,13 @@ class Newton:
         gap = output.smoothing + output.distance
         output.idle = 0 if gap < _SMALLER * output.best else output.idle + 1
         output.best = min(output.best, gap)
-        if output.idle >= _PATIENCE:
+        left = gap + self._unbalanced(state, output)
+        if output.idle >= _PATIENCE or self._is_rounding(state.problem, output, left):
             output.stalled = True
+        if output.stalled and len(output.sample.selected) < len(state.order):
+            # that was the sample, not the problem
+            output.stalled = False
+            self._enlarge(state, output)
 
 
 def _threshold(problem: Problem) -> float:

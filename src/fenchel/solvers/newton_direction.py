@@ -52,6 +52,8 @@ class Quadratic:
         self.sample, self.square, self.intercept = sample, square, intercept
         self.band = np.flatnonzero(sample.bend)
         self.size = sample.features + intercept
+        #: stands in for a curvature of the intercept that is not there at all; no larger than that of a loss
+        self.stand_in = min(square, 1.0) if intercept and self.band.size == 0 else 0.0
         #: data passes used, in rows
         self.visited = 0
         #: whether H is made of the whole band, not of a sample of it
@@ -80,23 +82,19 @@ class Quadratic:
         matrix[np.arange(features), np.arange(features)] += self.square / scale
         if self.intercept:
             matrix[features, :features] = matrix[:features, features] = border
-            # at least the square: where there is hardly any curvature the intercept would jump about
-            matrix[features, features] = max(float(np.sum(self.sample.bend[chosen])), self.square / scale)
+            matrix[features, features] = float(np.sum(self.sample.bend[chosen])) + self.stand_in / scale
         matrix *= scale
         return matrix
 
     def solve(self, right: NDArray) -> NDArray[np.float64]:
         """H^-1 right, exactly or by preconditioned conjugate gradients."""
-        if not len(self.band):
-            # the square stands in for a curvature that is not there
-            return right / self.square
         if self.matrix is not None:
             apply = _factorized(self.matrix)
             return apply(right) if self.whole else self._conjugate_gradients(right, apply)
         squares = np.full(self.size, self.square)
         # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
         if self.intercept:
-            squares[-1] = max(float(np.sum(self.sample.bend)), self.square)
+            squares[-1] = float(np.sum(self.sample.bend)) + self.stand_in
         return self._conjugate_gradients(right, lambda residual: residual / squares)
 
     def times(self, direction: NDArray) -> NDArray[np.float64]:
@@ -106,7 +104,7 @@ class Quadratic:
         product, total = self.sample.bend_along(self.band, weights, intercept)
         self.visited += 2 * len(self.band)
         product = product + self.square * weights
-        return np.append(product, total) if self.intercept else product
+        return np.append(product, total + self.stand_in * intercept) if self.intercept else product
 
     def _conjugate_gradients(self, right: NDArray, apply: Callable[[NDArray], NDArray]) -> NDArray[np.float64]:
         solution, residual = np.zeros(self.size), right.copy()

@@ -21,8 +21,6 @@ class OutputState:
     intercept: float
     sample: Sample
     mu: float
-    #: mu does not fall below this
-    least: float = 0.0
     #: X^T theta / lam
     dual: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     #: what smoothing leaves, how far w is from the weights of theta, and the sum of theta
