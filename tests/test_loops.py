@@ -15,6 +15,7 @@ import pytest
 import fenchel
 from catalog import CASES
 from fenchel import solve
+from fenchel.loops.kernel import _CacheFile
 
 PACKAGE = Path(fenchel.__file__).resolve().parent
 
@@ -192,6 +193,23 @@ def test_damaged_cache_works(tmp_path, hinge_cache, pattern, damage):
     found, errors = run("print(json.dumps(fit('hinge')))", cache, flags=("-W", "always"))
     assert found == expected
     assert errors.count("CacheWarning") <= 1
+
+
+def test_processes_that_compile_at_once_never_get_each_others_code(tmp_path, monkeypatch):
+    """Both read the index before either writes; the second writes all it has just before the first one's code."""
+    one, two = (_CacheFile(str(tmp_path), "loop", "stamp") for _ in range(2))
+    monkeypatch.setattr(two, "_load_index", dict)
+    write = one._save_data
+
+    def late(*arguments):
+        two.save("two", "code of two")
+        write(*arguments)
+
+    monkeypatch.setattr(one, "_save_data", late)
+    one.save("one", "code of one")
+    again = _CacheFile(str(tmp_path), "loop", "stamp")
+    assert again.load("one") in (None, "code of one")
+    assert again.load("two") == "code of two"
 
 
 def test_long_compilation_is_announced_once(tmp_path):

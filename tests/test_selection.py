@@ -8,7 +8,14 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import FenchelError, LinearClassifier, LinearClassifierCV, LinearRegressor, LinearRegressorCV
+from fenchel import (
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearClassifierCV,
+    LinearRegressor,
+    LinearRegressorCV,
+)
 
 CS = [0.1, 1.0]
 
@@ -88,3 +95,23 @@ def test_an_integer_is_a_logarithmic_grid(flowers):
     model = LinearClassifierCV("squared_hinge", Cs=3, cv=2, tol=1e-2, max_iter=50, solver="newton").fit(*flowers)
     np.testing.assert_allclose(model.Cs_, [1e-4, 1.0, 1e4])
     assert clone(model).get_params() == model.get_params()
+
+
+def test_folds_that_miss_tol_are_reported(flowers):
+    X, y = flowers
+    model = LinearClassifierCV("logistic", Cs=CS, cv=3, tol=1e-8, max_iter=1, solver="dual_coordinate", random_state=0)
+    with pytest.warns(GapWarning) as found:
+        model.fit(X, y)
+    of_folds = [str(warning.message) for warning in found if "in the folds" in str(warning.message)]
+    assert len(of_folds) == 1
+    assert "6 of 6 fits" in of_folds[0]
+    assert f"{model.gaps_.max():.2g}" in of_folds[0]
+
+
+def test_a_fold_without_weight_is_an_error(flowers):
+    X, y = flowers
+    weights = np.zeros(len(y))
+    weights[:50] = 1.0
+    split = [(np.arange(50, 150), np.arange(50)), (np.arange(50), np.arange(50, 150))]
+    with pytest.raises(FenchelError, match="sample_weight is zero"):
+        LinearRegressorCV(Cs=CS, cv=split).fit(X, y, sample_weight=weights)

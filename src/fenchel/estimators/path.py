@@ -136,7 +136,11 @@ def regularization_path(
         low, high = (1.0 / (C * total) for C in interval[::-1])
         solutions = cover(problem, low, high, float(accuracy), solver, **options)
         values = np.array([1.0 / (lam_of(solution) * total) for solution in solutions])
+    end = values[-1] if interval is None else interval[1]
+    reached = 1.0 / (lam_of(solutions[-1]) * total)
     _warn_unless_converged(solutions, values)
+    if reached < end * (1.0 - 1e-9):
+        _warn_of_the_end(reached, end)
     proved = interval is not None and all(solution.converged for solution in solutions)
     return _gathered(values, solutions, classes, float(accuracy) if proved else None, total)
 
@@ -168,6 +172,15 @@ def _warn_unless_converged(solutions: Sequence[Solution], values: NDArray) -> No
             GapWarning,
             stacklevel=3,
         )
+
+
+def _warn_of_the_end(reached: float, end: float) -> None:
+    warnings.warn(
+        f"the path was ended at C={reached:.3g}, before C={end:.3g}, by its time limit or an interruption; the points "
+        "so far are returned. Raise time_limit, or end the path at a smaller C.",
+        GapWarning,
+        stacklevel=3,
+    )
 
 
 def _checked(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,7 +21,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError
+from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.fitting import Given, LinearEstimator
 from fenchel.estimators.regressor import LinearRegressor
@@ -56,8 +57,9 @@ class SelectionOfC(LinearEstimator):
                 except BaseException:
                     stop.set()
                     raise
-        self.scores_ = np.array([scores for scores, _ in found])
-        self.gaps_ = np.array([gaps for _, gaps in found])
+        self.scores_ = np.array([scores for scores, _, _ in found])
+        self.gaps_ = np.array([gaps for _, gaps, _ in found])
+        self._warn_of_folds(np.array([missed for _, _, missed in found]))
         if not np.all(np.isfinite(self.scores_)):
             raise FenchelError(
                 f"scoring={self.scoring!r} gave scores that are not finite, as for a fold with one class: "
@@ -78,14 +80,16 @@ class SelectionOfC(LinearEstimator):
         stop: threading.Event,
         train: NDArray,
         test: NDArray,
-    ) -> tuple[list[float], list[float]]:
-        """Scores on the examples that are left out, and the worst certified gap, for each C.
+    ) -> tuple[list[float], list[float], list[bool]]:
+        """Scores on the examples that are left out, the worst certified gap, and whether it misses tol, for each C.
 
         Leaving an example out is giving it weight zero, so X is not copied.
         """
         held = np.zeros(len(given.y))
         held[train] = 1.0 if weights is None else weights[train]
         design, total = as_design(X), float(np.sum(held))
+        if not total > 0.0:
+            raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
         lams = [1.0 / (C * total) for C in self.Cs_]
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed, "stop_requested": stop.is_set}
         paths = []
@@ -94,7 +98,7 @@ class SelectionOfC(LinearEstimator):
             paths.append(follow(problem, lams, self._solver(), **options))
             if any(solution.status is Status.INTERRUPTED for solution in paths[-1]):
                 raise KeyboardInterrupt
-        scores, gaps = [], []
+        scores, gaps, missed = [], [], []
         rows, labels = X[test], given.y[test]
         weighted = {} if given.sample_weight is None else {"sample_weight": given.sample_weight[test]}
         if weighted and not _takes_weights(scorer):
@@ -103,7 +107,19 @@ class SelectionOfC(LinearEstimator):
             probe = self._probe(solutions)
             scores.append(float(scorer(probe, rows, labels, **weighted)))
             gaps.append(max(solution.certificate.relative_gap for solution in solutions))
-        return scores, gaps
+            missed.append(not all(solution.converged for solution in solutions))
+        return scores, gaps, missed
+
+    def _warn_of_folds(self, missed: NDArray[np.bool_]) -> None:
+        if np.any(missed):
+            fold, k = np.unravel_index(int(np.argmax(np.where(missed, self.gaps_, -np.inf))), missed.shape)
+            warnings.warn(
+                f"{np.count_nonzero(missed)} of {missed.size} fits in the folds did not reach tol={self.tol:g}; the "
+                f"worst, fold {fold} with C={self.Cs_[k]:.3g}, proved a relative gap of {self.gaps_[fold, k]:.2g} "
+                "(gaps_ holds all). Raise max_iter or tol, or try smaller Cs.",
+                GapWarning,
+                stacklevel=4,
+            )
 
     def _probe(self, solutions: Sequence[Solution]) -> LinearEstimator:
         """This estimator with the weights of these solutions, for a scorer."""

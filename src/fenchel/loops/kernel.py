@@ -21,13 +21,14 @@ import os
 import shutil
 import threading
 import time
+import uuid
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
 from numba.extending import register_jitable
 
 from fenchel.errors import CacheWarning
@@ -107,10 +108,27 @@ class _CacheImpl(CompileResultCacheImpl):
     _locator_classes = [_Locator]  # noqa: RUF012 (numba wants a list)
 
 
+class _CacheFile(IndexDataCacheFile):
+    """numba's index and data files, with a name for each data file that no other process can choose.
+
+    numba numbers the data files by what its index holds.  Two processes that compile at the same time would both take
+    the same next number, and the index could send one signature to the machine code of another.  With names of their
+    own the worst of such a race is an entry lost from the index, which is compiled again.
+    """
+
+    def _data_name(self, number: int) -> str:
+        return self._index_name.removesuffix("nbi") + f"{uuid.uuid4().hex[:16]}.nbc"
+
+
 class _Cache(FunctionCache):
     """numba's cache that survives a broken folder and says when compiling takes long."""
 
     _impl_class = _CacheImpl
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        locator = self._impl.locator
+        self._cache_file = _CacheFile(locator.get_cache_path(), self._impl.filename_base, locator.get_source_stamp())
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:

@@ -70,6 +70,7 @@ _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),

@@ -65,6 +65,8 @@ _STATISTICAL = 0.3
 _SETTLED = 0.01
 #: a gap of this share of the objective is rounding
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+#: and one above this share of R(0) is not
+_CLEAR = 1e-10
 #: curvatures beyond this leave no bits for the weights
 _STEEPEST = 1e100
 #: steps without a gap below this share of the smallest so far, before the method says that it stalls
@@ -225,9 +227,11 @@ class Newton:
         return problem.lam * problem.regularizer.value(output.weights) + risk
 
     def _is_rounding(self, problem: Problem, output: OutputState, gap: float) -> bool:
-        """Whether a gap can't be told from rounding; R(0) tells most of them without a look at the objective."""
-        likely = gap <= _ROUNDING * problem.risk.value_at_zero
-        return likely and gap <= _ROUNDING * self._objective(problem, output)
+        """Whether a gap can't be told from rounding: of the objective, and of scores that lie on a kink."""
+        if gap > _CLEAR * problem.risk.value_at_zero:
+            return False  # most of them, without a look at the scores
+        kinks = 0.0 if problem.risk.smooth else float(output.sample.shares @ np.abs(output.sample.scores))
+        return gap <= _ROUNDING * (self._objective(problem, output) + kinks)
 
     def _enlarge(self, state: State, output: OutputState) -> int:
         """5. a sample of more rows, with the centre where the smoothed loss at the present scores puts it."""
