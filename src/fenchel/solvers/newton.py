@@ -211,7 +211,7 @@ class Newton:
         ):
             # 4. the centre moves to the dual point
             output.sample.centre[:] = output.sample.theta / output.sample.shares
-            if not self._is_rounding(state.problem, output, output.smoothing):
+            if not self._is_rounding(state.problem, output, output.smoothing, kinks=True):
                 # below that a smaller mu would only make theta noisier
                 output.mu *= _SHRINK
             output.promise = np.inf
@@ -226,12 +226,15 @@ class Newton:
         risk = float(sample.shares @ problem.risk.loss.value(sample.scores, sample.labels))
         return problem.lam * problem.regularizer.value(output.weights) + risk
 
-    def _is_rounding(self, problem: Problem, output: OutputState, gap: float) -> bool:
-        """Whether a gap can't be told from rounding: of the objective, and of scores that lie on a kink."""
+    def _is_rounding(self, problem: Problem, output: OutputState, gap: float, kinks: bool = False) -> bool:
+        """Whether a gap can't be told from rounding; R(0) tells most of them without a look at the objective.
+
+        Where all scores lie on kinks, what smoothing leaves can't be told from the rounding of scores: ``kinks``.
+        """
         if gap > _CLEAR * problem.risk.value_at_zero:
-            return False  # most of them, without a look at the scores
-        kinks = 0.0 if problem.risk.smooth else float(output.sample.shares @ np.abs(output.sample.scores))
-        return gap <= _ROUNDING * (self._objective(problem, output) + kinks)
+            return False
+        scores = float(output.sample.shares @ np.abs(output.sample.scores)) if kinks else 0.0
+        return gap <= _ROUNDING * (self._objective(problem, output) + scores)
 
     def _enlarge(self, state: State, output: OutputState) -> int:
         """5. a sample of more rows, with the centre where the smoothed loss at the present scores puts it."""
