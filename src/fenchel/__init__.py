@@ -10,7 +10,9 @@ __version__ = "0.1.0"
 #: where each public name lives; imported on first use, so that ``import fenchel`` costs nothing
 _HOMES = {
     "Absolute": "fenchel.losses",
+    "BlockCoordinate": "fenchel.solvers",
     "Certificate": "fenchel.certificate",
+    "CrammerSinger": "fenchel.risks",
     "DualCoordinate": "fenchel.solvers",
     "ElasticNet": "fenchel.regularizers",
     "EpsilonInsensitive": "fenchel.losses",
@@ -39,6 +41,7 @@ _HOMES = {
     "SquaredEpsilonInsensitive": "fenchel.losses",
     "SquaredHinge": "fenchel.losses",
     "Status": "fenchel.solution",
+    "WestonWatkins": "fenchel.risks",
     "Witness": "fenchel.problem",
     "as_design": "fenchel.designs",
     "certify": "fenchel.verify",

@@ -33,7 +33,6 @@ from numpy.typing import NDArray
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import L2, REGULARIZERS, Regularizer
-from fenchel.risks import MeanRisk
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +60,8 @@ class Problem:
     """Regularized risk minimization: design + risk + regularizer + lam (+ a free intercept)."""
 
     design: Design
-    risk: MeanRisk
+    #: a MeanRisk, or one of several classes
+    risk: Any
     lam: float
     #: an object, or the name of one with its defaults
     regularizer: Regularizer = field(default_factory=L2)

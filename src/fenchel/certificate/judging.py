@@ -240,6 +240,8 @@ def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
     theta = problem.risk.project(theta)
     if not problem.intercept or not _usable(theta):
         return theta, np.zeros(1)
+    if hasattr(problem.risk, "balance"):
+        return problem.risk.balance(theta)
     if theta.ndim == 1:
         theta, left = _balance(theta)
         return theta, np.array([left])

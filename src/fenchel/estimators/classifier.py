@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
+from fenchel.risks import MULTICLASS, MulticlassRisk
 from fenchel.solvers import Solver
 
 
@@ -47,7 +48,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
     :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized.
-    More than two classes are handled one-vs-rest.
+    With more than two classes ``multi_class`` says what takes the place of the sum.
 
     Parameters
     ----------
@@ -63,6 +64,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     max_iter : float, default=1000
         Passes over the data at most.
     solver : str or a solver object, default="auto"
+    multi_class : {"ovr", "weston_watkins", "crammer_singer"}, default="ovr"
+        For more than two classes: a problem for each class against the rest, or one problem for all of them (loss
+        "hinge"), where an example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or
+        :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer), and the intercepts add up to zero.  Two classes
+        are the two-class problem in any case.
     class_weight : dict, "balanced" or None, default=None
     warm_start : bool, default=False
         Start from the last fit's weights and dual variables.
@@ -111,6 +117,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         tol: float = 1e-3,
         max_iter: float = 1000,
         solver: str | Solver = "auto",
+        multi_class: str = "ovr",
         class_weight: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -125,6 +132,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.warm_start = warm_start
         self.random_state = random_state
@@ -146,10 +154,14 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
-        positive = [1] if len(classes) == 2 else range(len(classes))
-        self._fit_columns(
-            X, [partial(_one_against_rest, encoded, k) for k in positive], weights, Given(y, sample_weight)
-        )
+        if len(classes) == 2:
+            columns = [partial(_one_against_rest, encoded, 1)]
+        elif self._joint() is not None:
+            # classes without weight have no number; any will do
+            columns = [partial(np.maximum, encoded, 0)]
+        else:
+            columns = [partial(_one_against_rest, encoded, k) for k in range(len(classes))]
+        self._fit_columns(X, columns, weights, Given(y, sample_weight))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -194,6 +206,29 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
+
+    def _joint(self) -> type[MulticlassRisk] | None:
+        """The joint risk of more than two classes, if that was asked for."""
+        if self.multi_class == "ovr":
+            return None
+        if not isinstance(self.multi_class, str) or self.multi_class not in MULTICLASS:
+            names = ", ".join(repr(name) for name in ("ovr", *MULTICLASS))
+            raise FenchelError(f"multi_class must be one of {names}, got {self.multi_class!r}")
+        if self._loss().name != "hinge":
+            raise FenchelError(
+                f"multi_class={self.multi_class!r} is a risk of hinges: leave loss='hinge', or use multi_class='ovr'"
+            )
+        return MULTICLASS[self.multi_class]
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._joint()
+
+    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
+        joint = self._joint()
+        if joint is None or len(self.classes_) == 2:
+            return super()._risk(labels, weights)
+        return joint(labels, len(self.classes_), weights)
 
     def _check_classes(self, classes: NDArray) -> None:
         if len(classes) < 2:

@@ -26,6 +26,7 @@ class DropIn(LinearEstimator):
 
     # what LinearClassifier and LinearRegressor have parameters for, and scikit-learn's estimators may not
     l1_ratio: Any = 0.0
+    multi_class: Any = "ovr"
     n_jobs: int | None = None
     time_limit: float | None = None
     warm_start: bool = False

@@ -92,6 +92,10 @@ class LinearEstimator(BaseEstimator):
     def _solver(self) -> str | Solver:
         return self.solver
 
+    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
+        """The risk of one column of labels."""
+        return MeanRisk(self._loss(), labels, weights)
+
     def _strength(self) -> float:
         """The C to fit with."""
         return self.C
@@ -128,7 +132,7 @@ class LinearEstimator(BaseEstimator):
         lam = 1.0 / (float(C) * total)
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}")
-        risk = MeanRisk(self._loss(), labels(), weights)
+        risk = self._risk(labels(), weights)
         return Problem(design, risk, lam, self._regularizer(), bool(self.fit_intercept))
 
     def _solve_all(

@@ -168,7 +168,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         As in scikit-learn: None takes the accuracy.
     n_jobs : int or None, default=None
         Threads over the folds, then over the classes; the result does not depend on it.
-    l1_ratio, fit_intercept, tol, max_iter, solver, class_weight, random_state, time_limit, verbose :
+    l1_ratio, fit_intercept, tol, max_iter, solver, multi_class, class_weight, random_state, time_limit, verbose :
         as in ``LinearClassifier``; ``time_limit`` and ``verbose`` are for the last fit
 
     Attributes
@@ -203,6 +203,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         tol: float = 1e-3,
         max_iter: float = 1000,
         solver: str | Solver = "auto",
+        multi_class: str = "ovr",
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -218,6 +219,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.multi_class = multi_class
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs

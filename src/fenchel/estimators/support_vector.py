@@ -11,6 +11,7 @@ from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
+from fenchel.risks import MULTICLASS, MulticlassRisk
 from fenchel.solution import Solution
 
 
@@ -32,8 +33,9 @@ class LinearSVC(DropIn, LinearClassifier):
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     C : float, default=1.0
         Inverse strength of the regularization.
-    multi_class : {"ovr"}, default="ovr"
-        ``"crammer_singer"`` raises: it is not available yet.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        For more than two classes: one against the rest, or one problem for all of them, which ignores ``loss`` as
+        scikit-learn's does.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
     intercept_scaling : 1
@@ -103,10 +105,11 @@ class LinearSVC(DropIn, LinearClassifier):
                 "strongly convex. LinearClassifier(loss='squared_hinge', l1_ratio=0.99) is close to it and as sparse"
             )
         self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
-        if self.multi_class == "crammer_singer":
-            raise FenchelError("multi_class='crammer_singer' is not available yet; 'ovr' is")
-        self._one_of("multi_class", ("ovr",), "Leave it at its default")
+        self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")
         super()._check_parameters()
+
+    def _joint(self) -> type[MulticlassRisk] | None:
+        return MULTICLASS[self.multi_class] if self.multi_class == "crammer_singer" else None
 
     def _loss(self) -> Loss:
         name = self._one_of("loss", ("hinge", "squared_hinge"), "LinearClassifier has more losses")

@@ -30,7 +30,7 @@ def _unknown(loss: Any, label: float, alpha: float, score: float) -> float:
 _DEFAULTS = {"excess": _unknown}
 
 
-def _dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
+def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
     """Tell numba to replace a generic function by the method of the same name of its first argument."""
     for reorder, options in ((True, _REORDERED), (False, _IN_ORDER)):
 
@@ -45,97 +45,97 @@ def _dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
     return generic
 
 
-@_dispatch
+@dispatch
 def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
     """The new dual variable of one example, see ``Loss.dual_step``."""
     return loss.dual_step(label, alpha, score, curvature)
 
 
-@_dispatch
+@dispatch
 def slack(loss: Any, label: float, alpha: float, score: float) -> float:
     """How firmly a dual variable rests on a bound, see ``LossKernel.slack``."""
     return loss.slack(label, alpha, score)
 
 
-@_dispatch
+@dispatch
 def excess(loss: Any, label: float, alpha: float, score: float) -> float:
     """What an example adds to the duality gap, see ``LossKernel.excess``."""
     return loss.excess(label, alpha, score) if hasattr(loss, "excess") else math.nan
 
 
-@_dispatch
+@dispatch
 def curve(loss: Any, label: float, alpha: float) -> float:
     """The second derivative of the conjugate, see ``LossKernel.curve``."""
     return loss.curve(label, alpha)
 
 
-@_dispatch
+@dispatch
 def linear(regularizer: Any) -> bool:
     """Whether weights are the dual vector itself."""
     return regularizer.linear()
 
 
-@_dispatch
+@dispatch
 def weight(regularizer: Any, v: float) -> float:
     """One component of the transfer function."""
     return regularizer.weight(v)
 
 
-@_dispatch
+@dispatch
 def steepness(regularizer: Any, v: float, reach: float) -> float:
     """The largest slope of ``weight`` within ``reach`` of v."""
     return regularizer.steepness(v, reach)
 
 
-@_dispatch
+@dispatch
 def row_dot(rows: Any, i: Any, w: Any) -> float:
     """x_i . w"""
     return rows.row_dot(i, w)
 
 
-@_dispatch
+@dispatch
 def row_square(rows: Any, i: Any) -> float:
     """|x_i|^2, or a negative number for a row that needs care."""
     return rows.row_square(i)
 
 
-@_dispatch
+@dispatch
 def row_add(rows: Any, i: Any, scale: float, w: Any) -> None:
     """w += scale x_i"""
     rows.row_add(i, scale, w)
 
 
-@_dispatch
+@dispatch
 def row_begin(rows: Any, i: Any) -> Any:
     """Where the entries of row i begin."""
     return rows.row_begin(i)
 
 
-@_dispatch
+@dispatch
 def row_end(rows: Any, i: Any) -> Any:
     """Where they end."""
     return rows.row_end(i)
 
 
-@_dispatch
+@dispatch
 def row_column(rows: Any, i: Any, k: Any) -> Any:
     """The column of entry k of row i."""
     return rows.row_column(i, k)
 
 
-@_dispatch
+@dispatch
 def row_entry(rows: Any, i: Any, k: Any) -> float:
     """The value of entry k of row i."""
     return rows.row_entry(i, k)
 
 
-@_dispatch
+@dispatch
 def row_prefetch(rows: Any, i: Any) -> None:
     """Start to load row i."""
     rows.row_prefetch(i)
 
 
-@_dispatch
+@dispatch
 def index_prefetch(rows: Any, i: Any) -> None:
     """Start to load where row i begins."""
     rows.index_prefetch(i)

@@ -1,5 +1,9 @@
 """Risks: convex functions of all scores."""
 
 from fenchel.risks.mean import MeanRisk
+from fenchel.risks.multiclass import CrammerSinger, MulticlassRisk, WestonWatkins
 
-__all__ = ["MeanRisk"]
+#: the joint risks of several classes that users can name
+MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
+
+__all__ = ["MULTICLASS", "CrammerSinger", "MeanRisk", "MulticlassRisk", "WestonWatkins"]

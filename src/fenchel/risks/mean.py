@@ -38,7 +38,7 @@ class MeanRisk:
             raise FenchelError("labels contain NaN or infinity; remove or repair those examples")
         if self.loss.task == "classification" and not np.all(np.abs(self.labels) == 1.0):
             raise FenchelError(f"loss={self.loss.name!r} takes the labels -1 and +1; encode the classes first")
-        self._weights = None if weights is None else _checked_weights(weights, self.labels.shape[0])
+        self._weights = None if weights is None else checked_weights(weights, self.labels.shape[0])
 
     @property
     def examples(self) -> int:
@@ -57,11 +57,7 @@ class MeanRisk:
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """c_i: what each example counts; they add up to one."""
-        if self._weights is None:
-            return np.full(self.examples, 1.0 / self.examples)
-        # divided by the largest first, so that the sum neither overflows nor underflows
-        scaled = self._weights / self._weights.max()
-        return scaled / scaled.sum()
+        return shares_of(self._weights, self.examples)
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
@@ -145,7 +141,17 @@ class MeanRisk:
         return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
 
 
-def _checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
+def shares_of(weights: NDArray | None, examples: int) -> NDArray[np.float64]:
+    """The weights divided by their sum; equal ones if there are none."""
+    if weights is None:
+        return np.full(examples, 1.0 / examples)
+    # divided by the largest first, so that the sum neither overflows nor underflows
+    scaled = weights / weights.max()
+    return scaled / scaled.sum()
+
+
+def checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
+    """Weights as an array, or an error that says what is wrong with them."""
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (examples,):
         raise FenchelError(

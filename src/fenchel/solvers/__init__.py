@@ -1,8 +1,9 @@
 """Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
 
 from fenchel.solvers.base import STALLED, Hint, Solver
+from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 
-__all__ = ["SOLVERS", "STALLED", "DualCoordinate", "Hint", "Newton", "Solver", "choose"]
+__all__ = ["SOLVERS", "STALLED", "BlockCoordinate", "DualCoordinate", "Hint", "Newton", "Solver", "choose"]

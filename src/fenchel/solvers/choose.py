@@ -25,13 +25,17 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
+from fenchel.risks import MulticlassRisk
 from fenchel.solvers.base import Solver
+from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_direction import MOST_FEATURES
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[DualCoordinate] | type[Newton]] = {solver.name: solver for solver in (DualCoordinate, Newton)}
+SOLVERS: dict[str, type[DualCoordinate] | type[Newton] | type[BlockCoordinate]] = {
+    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate)
+}
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,8 @@ class Facts:
     features: int
     smooth: bool
     tol: float
+    #: whether the classes have one risk together
+    joint: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
 
@@ -70,6 +76,7 @@ _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("one risk for several classes", lambda facts: facts.joint, ((BlockCoordinate.name, np.inf),)),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
@@ -119,6 +126,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         features=features,
         smooth=bool(getattr(problem.risk, "smooth", False)),
         tol=tol,
+        joint=isinstance(problem.risk, MulticlassRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
     )
 
@@ -139,7 +147,7 @@ def _available() -> int:
 
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
-    if not isinstance(solver, (DualCoordinate, Newton)):
+    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate)):
         return solver
     # a copy, not dataclasses.replace: a subclass may have another constructor
     completed = copy.copy(solver)

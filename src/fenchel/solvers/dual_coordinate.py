@@ -42,21 +42,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, shuffle, squared_norms, visit
+from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.descent import Descent, random_state, squared_norms
 from fenchel.solvers.dual_start import first_dual
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 25
-#: an example is set aside if it rests by more than this share of the worst violation
-_SET_ASIDE = 0.1
-#: all examples come back when the worst violation among the active ones has fallen to this share
-_RESTORE = 0.3
-#: or when the active ones have been visited for as long as so many passes over all would take
-_ASIDE = 20
 #: square of the constant feature, relative to the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: and at least so many times lam: the term that holds the intercept back must be weak beside the risk
@@ -74,29 +69,9 @@ class OutputState:
     #: label, alpha, curvature and scale of each example
     book: NDArray[np.float64]
     u: NDArray[np.float64]
-    order: NDArray[np.unsignedinteger]
     #: S, m.u and s: an array, since loops change it
     free: NDArray[np.float64]
-    #: how many examples at the front of ``order`` take part
-    active: int = 0
-    #: position within the pass, examples kept so far in it, and what it met so far
-    position: int = 0
-    kept: int = 0
-    worst: float = 0.0
-    changed: int = 0
-    gap: float = 0.0
-    #: the gap that the last pass met, example by example, while it moved on
-    expected_gap: float = np.inf
-    #: set aside what rests by more than this
-    threshold: float = np.inf
-    #: worst violation in the last pass over all examples
-    full_violation: float = np.inf
-    #: visits since then
-    visits_aside: int = 0
-    restore: bool = True
-    #: whether u, S and m.u were recomputed since the last change
-    refreshed: bool = False
-    stalled: bool = False
+    descent: Descent
 
 
 @dataclass
@@ -138,7 +113,7 @@ class DualCoordinate:
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         shares, lam = problem.risk.shares, problem.lam
-        norms = _squared_norms(problem)
+        norms = squared_norms(problem)
         if not np.all(np.isfinite(norms)):
             raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         counted = np.flatnonzero(shares > 0)
@@ -161,14 +136,13 @@ class DualCoordinate:
             projection=projection,
             constant=constant,
             spread=float(mean @ mean) + constant,
-            random=_random_state(self.seed or 0),
+            random=random_state(self.seed or 0),
             outputs=[],
         )
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         theta, u, centre = first_dual(problem, warm)
         u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
-        index = np.uint32 if len(shares) < 2**32 else np.uint64
         for k in range(len(thetas)):
             book = np.zeros((len(shares), 4))
             book[:, LABEL] = labels[k]
@@ -176,7 +150,7 @@ class DualCoordinate:
             book[:, SCALE] = shares / lam
             book[:, CURVE] = book[:, SCALE] * (norms + constant)
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
-            state.outputs.append(OutputState(book, u[k], counted.astype(index), free))
+            state.outputs.append(OutputState(book, u[k], free, Descent(counted, len(shares))))
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -184,19 +158,19 @@ class DualCoordinate:
             # a new certificate is a new round: everyone takes part again
             state.seen = hint.certificate
             for output in state.outputs:
-                output.restore = True
-        if all(output.stalled for output in state.outputs):
+                output.descent.restore = True
+        if all(output.descent.stalled for output in state.outputs):
             return STALLED
-        while state.outputs[state.turn].stalled:
+        while state.outputs[state.turn].descent.stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         visits = self._advance(state, output)
-        if output.position == 0:
+        if output.descent.position == 0:
             state.turn = (state.turn + 1) % len(state.outputs)
         return visits / (state.problem.design.shape[0] * len(state.outputs))
 
     def expected_gap(self, state: State) -> float:
-        return sum(output.expected_gap for output in state.outputs)
+        return sum(output.descent.expected_gap for output in state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, shares = state.problem, state.problem.risk.shares
@@ -210,15 +184,10 @@ class DualCoordinate:
 
     def _advance(self, state: State, output: OutputState) -> int:
         """Go on with the present pass of one output for a bounded number of visits."""
-        if output.position == 0:
-            if output.restore or not self.shrinking:
-                output.active, output.restore = len(output.order), False
-            shuffle(output.order, output.active, state.random)
-            output.kept, output.worst, output.changed, output.gap = 0, 0.0, 0, 0.0
-        entries_per_row = max(1, state.problem.design.stored_entries // state.problem.design.shape[0])
-        begin = output.position
-        end = min(output.active, begin + max(1, _STEP_ENTRIES // entries_per_row))
-        output.kept, worst, changed, gap = visit(
+        descent, design = output.descent, state.problem.design
+        entries_per_row = max(1, design.stored_entries // design.shape[0])
+        begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
+        found = visit(
             state.rows,
             state.loss,
             state.regularizer,
@@ -227,38 +196,20 @@ class DualCoordinate:
             output.free,
             state.projection,
             state.spread,
-            output.order,
+            descent.order,
             begin,
             end,
-            output.kept,
-            output.threshold if self.shrinking else np.inf,
+            descent.kept,
+            descent.threshold if self.shrinking else np.inf,
         )
-        output.worst, output.changed = max(output.worst, worst), output.changed + changed
-        output.gap += state.problem.lam * gap
-        output.position = end
-        if end == output.active:
-            self._finish_pass(state, output)
+        if descent.add(found, end, state.problem.lam):
+            # (31) with eta = 1: the centre moves to the present intercept
+            centre = output.free[CENTRE]
+            output.free[CENTRE] += state.constant * output.free[SUM]
+            if descent.settle(descent.at_rest and output.free[CENTRE] == centre):
+                self._refresh(state, output)
+            descent.finish()
         return end - begin
-
-    def _finish_pass(self, state: State, output: OutputState) -> None:
-        full = output.active == len(output.order)
-        # (31) with eta = 1: the centre moves to the present intercept
-        centre = output.free[CENTRE]
-        output.free[CENTRE] += state.constant * output.free[SUM]
-        if full and output.changed == 0 and output.free[CENTRE] == centre:
-            # a fixed point of the running sums; it counts only if they are the true sums
-            output.stalled = output.refreshed
-            self._refresh(state, output)
-        else:
-            output.refreshed = False
-        if full:
-            output.full_violation = output.worst
-        output.threshold = _SET_ASIDE * output.worst if output.worst > 0.0 else np.inf
-        output.visits_aside = 0 if full else output.visits_aside + output.active
-        improved = output.worst <= _RESTORE * output.full_violation
-        if output.kept == 0 or (not full and (improved or output.visits_aside >= _ASIDE * len(output.order))):
-            output.restore = True
-        output.active, output.position, output.expected_gap = output.kept, 0, output.gap
 
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
@@ -266,15 +217,3 @@ class DualCoordinate:
         output.u[:] = state.problem.design.adjoint(theta) / state.problem.lam
         if state.problem.intercept:
             output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
-        output.refreshed = True
-
-
-def _squared_norms(problem: Problem) -> NDArray[np.float64]:
-    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries."""
-    norms = np.empty(problem.design.shape[0])
-    return problem.design.squared_row_norms if squared_norms(problem.design.rows(), norms) else norms
-
-
-def _random_state(seed: int) -> NDArray[np.uint64]:
-    """A state for the xorshift generator, never zero."""
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64) | np.uint64(1)

@@ -1,0 +1,301 @@
+r"""Risks of several classes at once: Weston-Watkins and Crammer-Singer.
+
+With a score for each class, label y and :math:`z_j = 1 - s_y + s_j` the losses of an example are
+
+.. math::
+    f_{WW}(s) = \sum_{j\ne y} a_{yj} [z_j]_+, \qquad f_{CS}(s) = [\max_{j\ne y} z_j]_+
+
+Both are :math:`\max_\beta \sum_{j\ne y}\beta_j z_j` over :math:`0 \le \beta_j \le a_{yj}` (WW) or
+:math:`\beta \ge 0, \sum\beta \le 1` (CS), so the conjugate is :math:`f^*(-\alpha) = -\sum\beta = -\alpha_y` for
+:math:`\alpha_j = -\beta_j,\ \alpha_y = \sum\beta` (Wang and Scott, D1 and eq. 3).  :math:`R(s) = \sum c_i f(s_i)` and
+:math:`\theta_i = c_i\alpha_i`; the rows of theta add up to zero.
+
+=====================  ==================================================
+symbol                 here
+=====================  ==================================================
+y                      ``classes``, numbers from 0 to k - 1
+:math:`a_{yj}`         ``costs``, one for every pair unless given
+C of the paper         :math:`c_i/\lambda` for the scale of its beta
+=====================  ==================================================
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.mean import checked_weights, shares_of
+
+
+class MulticlassRisk(abc.ABC):
+    """What the risks of several classes share."""
+
+    name: ClassVar[str]
+    smooth: ClassVar[bool] = False
+
+    def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
+        found = np.asarray(classes)
+        if found.ndim != 1 or not found.size or found.dtype.kind not in "iu" or np.any(found < 0):
+            raise FenchelError("classes must be one number from 0 to k - 1 for each example; encode the labels first")
+        self.classes = np.ascontiguousarray(found, dtype=np.int64)
+        largest = int(self.classes.max()) + 1
+        self.outputs: int = largest if count is None else int(count)
+        if self.outputs < max(2, largest):
+            raise FenchelError(
+                f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
+            )
+        self._weights = None if weights is None else checked_weights(weights, len(self.classes))
+
+    @property
+    def examples(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @property
+    def labels(self) -> NDArray[np.float64]:
+        """The size of the constant in a margin, for the rounding of a certificate."""
+        return np.ones((1, 1))
+
+    largest_label: ClassVar[float] = 1.0
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return float(self.shares @ self._losses(self._margins(scores)))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s."""
+        return -self._theta(self._steepest(self._margins(scores)))
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        if not feasible:
+            inside = self.project(theta)
+            if np.any(np.abs(theta - inside) > 1e-12 * (np.abs(inside) + self.shares[:, None])):
+                return np.inf
+        return -math.fsum(theta[np.arange(self.examples), self.classes])
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return self.value(np.zeros((self.examples, self.outputs)))
+
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta; inside it keeps every bit but the label's."""
+        beta = -np.asarray(theta, dtype=np.float64)
+        beta[np.arange(self.examples), self.classes] = 0.0
+        return _completed(-self._into(np.maximum(beta, 0.0)), self.classes)
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0 * self._largest_mass
+
+    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
+        """A bound on the spread of the intercepts, for each, wherever R <= level and |x_i . w_j| <= reach_i."""
+        bound = 0.0
+        for k in range(self.outputs):
+            own = (self.classes == k) & (self.shares > 0)
+            if not np.any(own):
+                return np.full(self.outputs, math.inf)
+            # z_j <= level / (c_i a): s_y - s_j >= 1 - level / (c_i a)
+            steep = self.shares[own] * self._least_cost(k)
+            bound = max(bound, float(np.min(level / steep + 2.0 * reach[own])))
+        return np.full(self.outputs, bound + 1.0)
+
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
+
+        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
+        """
+        from fenchel.losses.intercept import weighted_quantile
+
+        found, best = np.zeros(self.outputs), self.value(scores)
+        for _ in range(3):
+            for k in range(self.outputs):
+                kinks, jumps, mass = self._kinks(scores + found, k)
+                if not len(kinks):
+                    continue
+                tried = found.copy()
+                tried[k] += weighted_quantile(kinks, jumps, mass)
+                value = self.value(scores + tried)
+                if value < best:
+                    found, best = tried, value
+        return found - np.mean(found)
+
+    def balance(self, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
+
+        Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
+        little, as far as their pairs go.
+        """
+        surplus = np.array([math.fsum(column) for column in theta.T])
+        if not np.any(surplus):
+            return theta, np.zeros(self.outputs)
+        theta = theta.copy()
+        mass = np.zeros((self.outputs, self.outputs))
+        np.add.at(mass, self.classes, -theta)
+        for giver in np.flatnonzero(surplus > 0):
+            takers = np.flatnonzero(surplus < 0)
+            room = np.minimum(np.maximum(mass[giver, takers], 0.0), -surplus[takers])
+            total = float(np.sum(room))
+            if total <= 0.0:
+                continue
+            moved = room * min(1.0, surplus[giver] / total)
+            rows = self.classes == giver
+            with np.errstate(divide="ignore", invalid="ignore"):
+                keep = np.where(mass[giver, takers] > 0, 1.0 - moved / mass[giver, takers], 1.0)
+            theta[np.ix_(rows, takers)] *= np.clip(keep, 0.0, 1.0)
+            surplus[giver] -= np.sum(moved)
+            surplus[takers] += moved
+        theta = _completed(theta, self.classes)
+        return theta, np.array([abs(math.fsum(column)) for column in theta.T])
+
+    def _margins(self, scores: NDArray) -> NDArray[np.float64]:
+        """z, with zero at the label."""
+        rows = np.arange(self.examples)
+        margins = 1.0 + scores - scores[rows, self.classes][:, None]
+        margins[rows, self.classes] = 0.0
+        return margins
+
+    def _theta(self, beta: NDArray) -> NDArray[np.float64]:
+        """theta of a beta that is zero at the label."""
+        return _completed(-self.shares[:, None] * beta, self.classes)
+
+    @abc.abstractmethod
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        """f of each example, from z."""
+
+    @abc.abstractmethod
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        """A maximizing beta for each example."""
+
+    @abc.abstractmethod
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        """Non-negative c beta made feasible."""
+
+    @abc.abstractmethod
+    def _least_cost(self, k: int) -> float:
+        """The smallest slope of an example's loss of label k in a margin of its that counts."""
+
+    @property
+    @abc.abstractmethod
+    def _largest_mass(self) -> float:
+        """The largest sum of beta of an example."""
+
+    @abc.abstractmethod
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
+        -infinity.
+        """
+
+
+def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
+    """Theta with the entry at the label such that each row adds up to zero."""
+    rows = np.arange(len(classes))
+    theta[rows, classes] = 0.0
+    theta[rows, classes] = -np.sum(theta, axis=1)
+    return theta
+
+
+class WestonWatkins(MulticlassRisk):
+    """The sum over all wrong classes of the hinge of their margin.
+
+    ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
+    """
+
+    name: ClassVar[str] = "weston_watkins"
+
+    def __init__(
+        self,
+        classes: ArrayLike,
+        count: int | None = None,
+        weights: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(classes, count, weights)
+        self.uniform = costs is None
+        found = np.ones((self.outputs, self.outputs)) if costs is None else np.asarray(costs, dtype=np.float64).copy()
+        if found.shape != (self.outputs, self.outputs) or not np.all(np.isfinite(found)) or np.any(found < 0):
+            raise FenchelError(f"costs must be a ({self.outputs}, {self.outputs}) array of finite numbers >= 0")
+        np.fill_diagonal(found, 0.0)
+        self.costs = found
+
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.einsum("ij,ij->i", self.costs[self.classes], np.maximum(margins, 0.0))
+
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.where(margins > 0.0, self.costs[self.classes], 0.0)
+
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
+
+    def _least_cost(self, k: int) -> float:
+        others = np.delete(self.costs[k], k)
+        return float(np.min(others))
+
+    @property
+    def _largest_mass(self) -> float:
+        return float(np.max(np.sum(self.costs, axis=1)))
+
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        own = self.classes == k
+        rows = np.arange(self.examples)
+        # other examples: z_k = 1 - s_y + s_k + b rises; own examples: every z_j falls with b
+        others = ~own
+        gain = self.shares * self.costs[self.classes, k]
+        rising = scores[rows, self.classes] - scores[:, k] - 1.0
+        falling = 1.0 - scores[own, k][:, None] + scores[own]
+        keep = np.arange(self.outputs) != k
+        weights = self.shares[own][:, None] * self.costs[k][None, :]
+        kinks = np.concatenate([rising[others], falling[:, keep].ravel()])
+        jumps = np.concatenate([gain[others], weights[:, keep].ravel()])
+        return kinks, jumps, float(np.sum(weights[:, keep]))
+
+
+class CrammerSinger(MulticlassRisk):
+    """The hinge of the worst margin."""
+
+    name: ClassVar[str] = "crammer_singer"
+
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.maximum(np.max(margins, axis=1), 0.0)
+
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        rows, worst = np.arange(self.examples), np.argmax(margins, axis=1)
+        beta = np.zeros_like(margins)
+        beta[rows, worst] = margins[rows, worst] > 0.0
+        return beta
+
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        total = np.sum(mass, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(total > self.shares, self.shares / total, 1.0)
+        return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+
+    def _least_cost(self, k: int) -> float:
+        return 1.0
+
+    @property
+    def _largest_mass(self) -> float:
+        return 1.0
+
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        own, margins = self.classes == k, self._margins(scores)
+        # the worst of the other margins; at the label there is a zero
+        rest = np.max(np.where(np.arange(self.outputs) == k, -np.inf, margins), axis=1)
+        # own examples: all margins fall with b, until the worst is zero; others: z_k rises above the rest
+        worst = np.max(np.where(np.arange(self.outputs) == k, -np.inf, 1.0 + scores - scores[:, [k]]), axis=1)
+        kinks = np.where(own, worst, np.maximum(rest, 0.0) - margins[:, k])
+        return kinks, self.shares, float(np.sum(self.shares[own]))

@@ -1,0 +1,180 @@
+r"""Block coordinate descent for risks of several classes: Wang and Scott (2021), Algorithm 1 on (D2).
+
+Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + R(XW^T + 1b^T)` for the Weston-Watkins and the Crammer-Singer risk
+through the dual.  Random permutations of the examples; one visit minimizes the dual over an example's whole block
+(``loops.blocks``) and costs k times the example's non-zeros.
+
+Free intercepts.  As in ``dual_coordinate`` they are a constant feature B whose centre moves to the solution after each
+pass: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of theta add up to
+zero; the intercepts add up to zero.  The certificate repairs what is left.
+
+Examples whose block rests on its bounds by more than a tenth of the worst violation of the last pass are set aside, and
+come back as in ``dual_coordinate``.
+
+The paper's C is :math:`c_i/\lambda`; its :math:`\beta` is :math:`-\alpha_j c_i/\lambda`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.loops.block_coordinate import CURVE, INTERCEPT, SCALE, SUM, visit_blocks
+from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.risks import CrammerSinger, MulticlassRisk, WestonWatkins
+from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.descent import Descent, random_state, squared_norms
+
+#: entries of X times classes that one step may visit: bounds how long Ctrl-C or a time limit waits
+_STEP_ENTRIES = 1 << 26
+#: square of the constant feature, relative to the mean squared norm of the rows
+_CONSTANT = 0.1
+#: the greedy inner solver ends when its best step is this small, or after so many steps per class
+_GREEDY_ACCURACY, _GREEDY_ROUNDS = 1e-12, 10.0
+_INNER = ("root", "walrus", "greedy")
+
+
+@dataclass
+class State:
+    """The fixed numbers of a problem and where the descent stands."""
+
+    problem: Problem
+    rows: Any
+    inner: Any
+    most: float
+    classes: NDArray[np.int64]
+    bounds: NDArray[np.float64]
+    #: curvature and scale of each example
+    book: NDArray[np.float64]
+    alpha: NDArray[np.floating]
+    weights: NDArray[np.float64]
+    #: S and the present intercepts
+    free: NDArray[np.float64]
+    constant: float
+    random: NDArray[np.uint64]
+    descent: Descent
+    seen: Any = None
+
+
+@dataclass(frozen=True)
+class BlockCoordinate:
+    """Options of block coordinate descent."""
+
+    #: who solves a block: "root", "walrus" (the paper's, sorted) or "greedy" (as in Shark)
+    inner: str = "root"
+    shrinking: bool = True
+    #: of the random order; None takes the seed that ``solve`` was given
+    seed: int | None = None
+    #: whether dual variables are kept in single precision
+    single: bool = False
+    name: ClassVar[str] = "block_coordinate"
+
+    def __post_init__(self) -> None:
+        if self.inner not in _INNER:
+            raise FenchelError(f"inner={self.inner!r} is unknown; choose one of {_INNER}")
+
+    def supports(self, problem: Problem) -> str | None:
+        if not isinstance(problem.risk, (WestonWatkins, CrammerSinger)):
+            return "block_coordinate needs the Weston-Watkins or the Crammer-Singer risk"
+        if not isinstance(problem.regularizer, L2):
+            return f"block_coordinate has no step for the regularizer {problem.regularizer.name!r}"
+        if self.inner != "root" and not getattr(problem.risk, "uniform", False):
+            return f"inner={self.inner!r} takes the Weston-Watkins risk without costs; inner='root' takes all"
+        return None
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        risk, lam = problem.risk, problem.lam
+        assert isinstance(risk, MulticlassRisk)
+        norms, shares = squared_norms(problem), risk.shares
+        constant = max(_CONSTANT * float(shares @ norms), 0.1 * lam) if problem.intercept else 0.0
+        book = np.zeros((risk.examples, 2))
+        book[:, SCALE] = shares / lam
+        book[:, CURVE] = book[:, SCALE] * (norms + constant)
+        most = np.inf if isinstance(risk, WestonWatkins) else 1.0
+        inner = {
+            "root": RootBlock(most),
+            "walrus": SortedBlock(1.0),
+            "greedy": GreedyBlock(_GREEDY_ACCURACY, _GREEDY_ROUNDS),
+        }[self.inner]
+        state = State(
+            problem=problem,
+            rows=problem.design.rows(),
+            inner=inner,
+            most=most,
+            classes=risk.classes,
+            bounds=risk.costs if isinstance(risk, WestonWatkins) else 1.0 - np.eye(risk.outputs),
+            book=book,
+            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if self.single else np.float64),
+            weights=np.zeros((problem.design.shape[1], risk.outputs)),
+            free=np.zeros((2, risk.outputs)),
+            constant=constant,
+            random=random_state(self.seed or 0),
+            descent=Descent(np.flatnonzero(shares > 0), risk.examples),
+        )
+        if warm is not None and problem.fits(warm.model):
+            self._warm(state, warm)
+        return state
+
+    def _warm(self, state: State, warm: Warm) -> None:
+        """Begin at the dual point of the warm start, scaled back for a lam that has become smaller."""
+        problem, theta = state.problem, np.asarray(warm.witness.theta, dtype=np.float64)
+        if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
+            return
+        theta = problem.risk.project(theta)
+        shares = problem.risk.shares[:, None]
+        state.alpha[:] = np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
+        if problem.intercept and warm.model.intercept is not None:
+            state.free[INTERCEPT] = np.asarray(warm.model.intercept)
+        self._refresh(state)
+        state.free[INTERCEPT] += state.constant * state.free[SUM]
+
+    def step(self, state: State, hint: Hint) -> float:
+        descent = state.descent
+        if hint.certificate is not state.seen:
+            state.seen, descent.restore = hint.certificate, True
+        if descent.stalled:
+            return STALLED
+        begin, end = descent.begin(self._step_length(state), state.random, self.shrinking)
+        threshold = descent.threshold if self.shrinking else np.inf
+        blocks = (state.alpha, state.weights, state.classes, state.book, state.bounds, state.free, state.constant)
+        found = visit_blocks(
+            state.rows, state.inner, state.most, *blocks, descent.order, begin, end, descent.kept, threshold
+        )
+        if descent.add(found, end, state.problem.lam):
+            self._finish_pass(state)
+        return (end - begin) / state.problem.design.shape[0]
+
+    def _step_length(self, state: State) -> int:
+        design = state.problem.design
+        return max(1, _STEP_ENTRIES // max(1, design.stored_entries // design.shape[0] * state.weights.shape[1]))
+
+    def _finish_pass(self, state: State) -> None:
+        descent, before = state.descent, state.free[INTERCEPT].copy()
+        # the centre moves to the present intercepts, which then are what the sum makes of that
+        state.free[INTERCEPT] += state.constant * state.free[SUM]
+        if descent.settle(descent.at_rest and np.array_equal(before, state.free[INTERCEPT])):
+            self._refresh(state)
+        descent.finish()
+
+    def _refresh(self, state: State) -> None:
+        """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
+        theta = state.problem.risk.shares[:, None] * state.alpha
+        state.weights[:] = state.problem.design.adjoint(theta).T / state.problem.lam
+        state.free[SUM] = np.sum(theta, axis=0) / state.problem.lam
+
+    def expected_gap(self, state: State) -> float:
+        return state.descent.expected_gap
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        problem = state.problem
+        intercept = state.free[INTERCEPT] - np.mean(state.free[INTERCEPT])
+        theta = problem.risk.shares[:, None] * state.alpha
+        return Model(
+            np.ascontiguousarray(state.weights.T), intercept if problem.intercept else problem.no_intercept()
+        ), (Witness(theta))
