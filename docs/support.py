@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS
-from fenchel.risks import MeanRisk
+from fenchel.risks import MULTICLASS, MeanRisk
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -20,8 +20,18 @@ Made by `python docs/support.py`. ✓: every fit ends with a certificate. A dash
 """
 
 
+_JOINT = """
+Joint risks of several classes (`multi_class`):
+
+"""
+
+
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
+    return _HEAD + "\n".join(_losses()) + "\n" + _JOINT + "\n".join(_joint_risks()) + "\n"
+
+
+def _losses() -> list[str]:
     lines = ["| loss | task | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
     lines.append("|---" * (4 + len(SOLVERS)) + "|")
     for loss, kind in LOSSES.items():
@@ -29,10 +39,24 @@ def table() -> str:
             for intercept in (False, True):
                 risk = MeanRisk(kind(), np.array([1.0, -1.0]))
                 problem = Problem(np.eye(2), risk, 1.0, regularizer(), intercept)
-                cells = ["✓" if SOLVERS[name]().supports(problem) is None else "-" for name in SOLVERS]
-                free = "free" if intercept else "none"
-                lines.append(f"| `{loss}` | {kind.task} | `{regularizer.name}` | {free} | " + " | ".join(cells) + " |")
-    return _HEAD + "\n".join(lines) + "\n"
+                lines.append(f"| `{loss}` | {kind.task} | `{regularizer.name}` | {_cells(problem)}")
+    return lines
+
+
+def _joint_risks() -> list[str]:
+    lines = ["| risk | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
+    lines.append("|---" * (3 + len(SOLVERS)) + "|")
+    for name, kind in MULTICLASS.items():
+        for regularizer in REGULARIZERS.values():
+            for intercept in (False, True):
+                problem = Problem(np.eye(3), kind(np.arange(3)), 1.0, regularizer(), intercept)
+                lines.append(f"| `{name}` | `{regularizer.name}` | {_cells(problem)}")
+    return lines
+
+
+def _cells(problem: Problem) -> str:
+    marks = ["✓" if solver().supports(problem) is None else "-" for solver in SOLVERS.values()]
+    return ("free" if problem.intercept else "none") + " | " + " | ".join(marks) + " |"
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import MeanRisk, Problem
+from fenchel import BlockCoordinate, CrammerSinger, MeanRisk, Problem, WestonWatkins
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, REGULARIZERS, ElasticNet
 from fenchel.solvers import SOLVERS
@@ -20,7 +20,13 @@ LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
 REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
-SOLVER_NAMES = list(SOLVERS)
+#: those that take a loss of single scores, and those that take a joint risk of several classes
+_ONE_SCORE = Problem(np.eye(2), MeanRisk("hinge", np.array([1.0, -1.0])), 1.0)
+_SEVERAL = Problem(np.eye(2), WestonWatkins([0, 1]), 1.0)
+SOLVER_NAMES, JOINT_SOLVER_NAMES = (
+    [name for name, solver in SOLVERS.items() if solver().supports(problem) is None]
+    for problem in (_ONE_SCORE, _SEVERAL)
+)
 STORAGES = ("dense", "sparse")
 
 
@@ -103,6 +109,70 @@ PLAIN_CASES = [Case(loss, intercept=intercept) for loss, intercept in itertools.
 
 #: the same with the elastic net
 SPARSE_CASES, PLAIN_SPARSE_CASES = ([replace(case, l1_ratio=0.5) for case in cases] for cases in (CASES, PLAIN_CASES))
+
+
+@dataclass(frozen=True)
+class JointCase:
+    """One kind of problem with a joint risk of several classes; ``risk`` "costs" is Weston-Watkins with costs."""
+
+    risk: str
+    inner: str = "root"
+    storage: str = "dense"
+    intercept: bool = False
+    weighted: bool = False
+    k: int = 4
+    lam: float = 0.05
+    n: int = 40
+    d: int = 5
+    seed: int = 0
+
+    def __str__(self):
+        parts = [self.risk, self.inner, self.storage] + ["intercept"] * self.intercept + ["weighted"] * self.weighted
+        return "-".join(parts)
+
+    def data(self):
+        """X (dense), classes, weights or None, costs or None."""
+        rng = np.random.default_rng([self.seed, self.n, self.d, self.k])
+        X = rng.standard_normal((self.n, self.d))
+        if self.storage == "sparse":
+            X[rng.random(X.shape) < 0.5] = 0.0
+        truth = rng.standard_normal((self.d, self.k))
+        y = np.argmax(X @ truth + 0.7 * rng.standard_normal((self.n, self.k)) + 0.3 * np.arange(self.k), axis=1)
+        y[: self.k] = np.arange(self.k)
+        weights = rng.integers(0, 4, self.n).astype(float) if self.weighted else None
+        if self.weighted:
+            weights[: self.k] += 1.0
+        costs = rng.uniform(0.2, 3.0, (self.k, self.k)) if self.risk == "costs" else None
+        return X, y, weights, costs
+
+    def problem(self, **changes):
+        X, y, weights, costs = self.data()
+        design = sp.csr_array(X) if self.storage == "sparse" else X
+        settings = {"lam": self.lam, "intercept": self.intercept, **changes}
+        return Problem(design, joint_risk(self.risk, y, self.k, weights, costs), **settings)
+
+    def solver(self, **options):
+        return BlockCoordinate(inner=self.inner, **options)
+
+
+def joint_risk(name, y, k, weights=None, costs=None):
+    if name == "crammer_singer":
+        return CrammerSinger(y, k, weights)
+    return WestonWatkins(y, k, weights, costs)
+
+
+JOINT_RISKS = ("weston_watkins", "crammer_singer", "costs")
+JOINT_CASES = [
+    JointCase(risk, "root", storage, intercept, weighted)
+    for risk, storage, intercept, weighted in itertools.product(JOINT_RISKS, STORAGES, (False, True), (False, True))
+] + [
+    JointCase("weston_watkins", inner, storage, intercept, weighted)
+    for inner, storage, intercept, weighted in itertools.product(
+        ("walrus", "greedy"), STORAGES, (False, True), (False, True)
+    )
+]
+#: every risk x intercept once, on dense data
+PLAIN_JOINT_CASES = [JointCase(risk, intercept=intercept) for risk in JOINT_RISKS for intercept in (False, True)]
 
 
 def known_problem(rng, loss_name, intercept, weighted, lam, l1_ratio=0.0):

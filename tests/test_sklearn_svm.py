@@ -26,8 +26,6 @@ FAILS = {
     "test_linearsvc_parameters": "every fit gives `dual` a value, and the errors it expects are worded by LIBLINEAR",
     "test_linearsvm_liblinear_sample_weight": 'every fit gives `dual` a value, one has `penalty="l1"`',
     "test_dense_liblinear_intercept_handling": "it tests `intercept_scaling`; the intercept is not regularized here",
-    "test_linearsvc_crammer_singer": '`multi_class="crammer_singer"` is not available yet',
-    "test_crammer_singer_binary": '`multi_class="crammer_singer"` is not available yet',
     "test_linearsvc_verbose": "it gives `verbose` a value",
     "test_linear_svm_convergence_warnings": "it expects LIBLINEAR's words; the warning here states the gap",
 }
