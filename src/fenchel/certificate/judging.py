@@ -130,8 +130,11 @@ def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Wit
     theta, noise = np.abs(witness.theta), norms * _norm(model.weights) + np.abs(np.asarray(model.intercept))
     # a score that rounds to a kink may lie beside it: the steeper side counts
     near = _ROUNDINGS * _EPS * (noise + labels)
-    below, above = problem.risk.subgradient(scores - near), problem.risk.subgradient(scores + near)
-    slopes = np.maximum(np.abs(below), np.abs(above))
+    if hasattr(problem.risk, "slopes_near"):
+        slopes = problem.risk.slopes_near(scores, near)
+    else:
+        below, above = problem.risk.subgradient(scores - near), problem.risk.subgradient(scores + near)
+        slopes = np.maximum(np.abs(below), np.abs(above))
     return float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
 
 

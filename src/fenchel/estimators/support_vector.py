@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
-from fenchel.risks import MULTICLASS, MulticlassRisk
+from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
 from fenchel.solution import Solution
 
 
@@ -110,6 +112,17 @@ class LinearSVC(DropIn, LinearClassifier):
 
     def _joint(self) -> type[MulticlassRisk] | None:
         return MULTICLASS[self.multi_class] if self.multi_class == "crammer_singer" else None
+
+    def _two_at_once(self) -> bool:
+        """Whether two classes are one joint problem: the hinge with twice the C (Wang and Scott's k = 2)."""
+        return self._joint() is not None and len(self.classes_) == 2
+
+    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
+        return MeanRisk("hinge", labels, weights) if self._two_at_once() else super()._risk(labels, weights)
+
+    def _strength(self) -> float:
+        C = super()._strength()
+        return 2.0 * C if self._two_at_once() and isinstance(C, Real) and not isinstance(C, bool) else C
 
     def _loss(self) -> Loss:
         name = self._one_of("loss", ("hinge", "squared_hinge"), "LinearClassifier has more losses")

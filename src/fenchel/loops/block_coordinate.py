@@ -26,9 +26,9 @@ from fenchel.loops.dispatch import row_begin, row_column, row_end, row_entry
 from fenchel.loops.kernel import helper, kernel
 
 #: columns of the book of examples
-CURVE, SCALE = range(2)
+CURVE, SCALE, AHEAD = range(3)
 #: rows of the numbers of free intercepts
-SUM, INTERCEPT = range(2)
+SUM, INTERCEPT, OFFSET = range(3)
 _ONE = np.uint64(1)
 
 
@@ -104,6 +104,7 @@ def visit_blocks(
     bounds: Any,
     free: Any,
     constant: float,
+    square: float,
     order: Any,
     begin: int,
     end: int,
@@ -119,7 +120,8 @@ def visit_blocks(
         label, line, bound = classes[i], alpha[i], bounds[classes[i]]
         # line 5: v
         for j in range(np.uint64(count)):
-            scores[j] = free[INTERCEPT, j]
+            # (x_i - m).(u - m S) + b = x_i.u - m.u + (|m|^2 - x_i.m) S + b
+            scores[j] = free[INTERCEPT, j] - free[OFFSET, j] + book[i, AHEAD] * free[SUM, j]
         _scores(rows, i, weights, scores)
         rest, excess = _look(line, scores, bound, label, most)
         if rest > threshold:
@@ -161,5 +163,6 @@ def visit_blocks(
             for j in range(np.uint64(count)):
                 free[SUM, j] += change[j]
                 free[INTERCEPT, j] += constant * change[j]
+                free[OFFSET, j] += (square - book[i, AHEAD]) * change[j]
             changed += 1
     return int(front), worst, changed, gap

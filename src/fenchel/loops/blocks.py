@@ -112,6 +112,32 @@ def sorted_root(v: Any, bound: float, order: Any) -> float:
             return t
 
 
+@helper
+def settle(v: Any, bounds: Any, most: float, t: float, b: Any) -> None:
+    """b = clip(v - t, 0, bounds), with what rounding left of the equation spread over the entries between.
+
+    t may be off by k roundings of itself, which adds up over k entries to k squared of them in the sum.
+    """
+    total, between = 0.0, 0
+    if t > 1e15 * most:
+        # the numbers are too large to tell entries apart that differ by the bound on their sum
+        largest = np.argmax(np.where(bounds > 0.0, v, -np.inf))
+        b[:] = 0.0
+        b[largest] = most
+        return
+    for j in range(np.uint64(len(b))):
+        b[j] = min(max(v[j] - t, 0.0), bounds[j])
+        total += b[j]
+        if 0.0 < b[j] < bounds[j]:
+            between += 1
+    if between == 0:
+        return
+    step = (t - total) / (between + 1) if t < most else (most - total) / between
+    for j in range(np.uint64(len(b))):
+        if 0.0 < b[j] < bounds[j]:
+            b[j] = min(max(b[j] + step, 0.0), bounds[j])
+
+
 class RootBlock(NamedTuple):
     """The root of a monotone equation; ``most`` is 1 for Crammer-Singer and infinite for Weston-Watkins."""
 
@@ -122,9 +148,7 @@ class RootBlock(NamedTuple):
         start = 0.0
         for j in range(np.uint64(len(b))):
             start += b[j]
-        t = clipped_root(v, bounds, self.most, start)
-        for j in range(np.uint64(len(b))):
-            b[j] = min(max(v[j] - t, 0.0), bounds[j])
+        settle(v, bounds, self.most, clipped_root(v, bounds, self.most, start), b)
 
 
 class SortedBlock(NamedTuple):
@@ -137,9 +161,7 @@ class SortedBlock(NamedTuple):
         # line 2
         order = np.argsort(-v)
         order = order[order != label]
-        t = sorted_root(v, self.bound, order)
-        for j in range(np.uint64(len(b))):
-            b[j] = min(max(v[j] - t, 0.0), bounds[j])
+        settle(v, bounds, np.inf, sorted_root(v, self.bound, order), b)
 
 
 class GreedyBlock(NamedTuple):

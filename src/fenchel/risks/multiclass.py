@@ -45,8 +45,9 @@ class MulticlassRisk(abc.ABC):
             raise FenchelError("classes must be one number from 0 to k - 1 for each example; encode the labels first")
         self.classes = np.ascontiguousarray(found, dtype=np.int64)
         largest = int(self.classes.max()) + 1
-        self.outputs: int = largest if count is None else int(count)
-        if self.outputs < max(2, largest):
+        whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
+        self.outputs: int = largest if count is None or not whole else int(count)
+        if not whole or self.outputs < max(2, largest):
             raise FenchelError(
                 f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
             )
@@ -104,15 +105,20 @@ class MulticlassRisk(abc.ABC):
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
         """A bound on the spread of the intercepts, for each, wherever R <= level and |x_i . w_j| <= reach_i."""
-        bound = 0.0
-        for k in range(self.outputs):
+        # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
+        present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
+        steps = np.full((len(present), len(present)), np.inf)
+        for row, k in enumerate(present.tolist()):
             own = (self.classes == k) & (self.shares > 0)
-            if not np.any(own):
-                return np.full(self.outputs, math.inf)
-            # z_j <= level / (c_i a): s_y - s_j >= 1 - level / (c_i a)
-            steep = self.shares[own] * self._least_cost(k)
-            bound = max(bound, float(np.min(level / steep + 2.0 * reach[own])))
-        return np.full(self.outputs, bound + 1.0)
+            for cost in np.unique(self._pair_costs(k)[present]):
+                if cost > 0.0:
+                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * reach[own]))
+                    steps[row, self._pair_costs(k)[present] == cost] = bound
+        np.fill_diagonal(steps, 0.0)
+        if not np.all(np.isfinite(steps)):
+            for middle in range(len(present)):
+                steps = np.minimum(steps, steps[:, [middle]] + steps[[middle]])
+        return np.full(self.outputs, float(np.max(steps)) + 1.0)
 
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
@@ -144,22 +150,29 @@ class MulticlassRisk(abc.ABC):
         if not np.any(surplus):
             return theta, np.zeros(self.outputs)
         theta = theta.copy()
+        absent = np.bincount(self.classes, self.shares, self.outputs) == 0
+        if np.any(absent):
+            # nothing can balance the column of a class without examples but to be empty
+            theta[:, absent] = 0.0
+            theta = _completed(theta, self.classes)
+            surplus = np.array([math.fsum(column) for column in theta.T])
         mass = np.zeros((self.outputs, self.outputs))
         np.add.at(mass, self.classes, -theta)
+        np.fill_diagonal(mass, 0.0)
+        left = np.maximum(mass, 0.0)
         for giver in np.flatnonzero(surplus > 0):
             takers = np.flatnonzero(surplus < 0)
-            room = np.minimum(np.maximum(mass[giver, takers], 0.0), -surplus[takers])
+            room = np.minimum(left[giver, takers], -surplus[takers])
             total = float(np.sum(room))
-            if total <= 0.0:
-                continue
-            moved = room * min(1.0, surplus[giver] / total)
-            rows = self.classes == giver
-            with np.errstate(divide="ignore", invalid="ignore"):
-                keep = np.where(mass[giver, takers] > 0, 1.0 - moved / mass[giver, takers], 1.0)
-            theta[np.ix_(rows, takers)] *= np.clip(keep, 0.0, 1.0)
-            surplus[giver] -= np.sum(moved)
-            surplus[takers] += moved
-        theta = _completed(theta, self.classes)
+            if total > 0.0:
+                moved = room * min(1.0, surplus[giver] / total)
+                left[giver, takers] -= moved
+                surplus[giver] -= np.sum(moved)
+                surplus[takers] += moved
+        _along_paths(left, surplus)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
+        theta = _completed(theta * keep[self.classes], self.classes)
         return theta, np.array([abs(math.fsum(column)) for column in theta.T])
 
     def _margins(self, scores: NDArray) -> NDArray[np.float64]:
@@ -186,8 +199,12 @@ class MulticlassRisk(abc.ABC):
         """Non-negative c beta made feasible."""
 
     @abc.abstractmethod
-    def _least_cost(self, k: int) -> float:
-        """The smallest slope of an example's loss of label k in a margin of its that counts."""
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        """The slope of an example's loss of label k in each margin, if that is the only one."""
+
+    @abc.abstractmethod
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
 
     @property
     @abc.abstractmethod
@@ -199,6 +216,40 @@ class MulticlassRisk(abc.ABC):
         """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
         -infinity.
         """
+
+
+def _along_paths(left: NDArray, surplus: NDArray) -> None:
+    """Move what classes have too much through others, along the shortest paths of pairs that have something left."""
+    small = 1e-16 * float(np.sum(left))
+    for _ in range(4 * len(surplus)):
+        givers = np.flatnonzero(surplus > small)
+        if not len(givers):
+            return
+        giver = int(givers[0])
+        before = np.full(len(surplus), -1)
+        before[giver] = giver
+        front = [giver]
+        while front and not np.any((before >= 0) & (surplus < 0)):
+            following: list[int] = []
+            for k in front:
+                new = np.flatnonzero((left[k] > small) & (before < 0))
+                before[new] = k
+                following.extend(new.tolist())
+            front = following
+        ends = np.flatnonzero((before >= 0) & (surplus < 0))
+        if not len(ends):
+            return
+        k = int(ends[0])
+        path = []
+        while k != giver:
+            path.append((before[k], k))
+            k = int(before[k])
+        end = path[0][1]
+        amount = min(surplus[giver], -surplus[end], *(left[pair] for pair in path))
+        for pair in path:
+            left[pair] -= amount
+        surplus[giver] -= amount
+        surplus[end] += amount
 
 
 def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
@@ -241,9 +292,14 @@ class WestonWatkins(MulticlassRisk):
     def _into(self, mass: NDArray) -> NDArray[np.float64]:
         return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
 
-    def _least_cost(self, k: int) -> float:
-        others = np.delete(self.costs[k], k)
-        return float(np.min(others))
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        return self.costs[k]
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        rows = np.arange(self.examples)
+        margins = self._margins(scores) + near + near[rows, self.classes][:, None]
+        margins[rows, self.classes] = 0.0
+        return np.abs(self._theta(self._steepest(margins)))
 
     @property
     def _largest_mass(self) -> float:
@@ -284,8 +340,18 @@ class CrammerSinger(MulticlassRisk):
             scale = np.where(total > self.shares, self.shares / total, 1.0)
         return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
 
-    def _least_cost(self, k: int) -> float:
-        return 1.0
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        return np.ones(self.outputs)
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        rows = np.arange(self.examples)
+        width = near + near[rows, self.classes][:, None]
+        margins = self._margins(scores)
+        margins[rows, self.classes] = -np.inf
+        worst = np.maximum(np.max(margins - width, axis=1), 0.0)
+        slopes = np.where(margins + width >= worst[:, None], self.shares[:, None], 0.0)
+        slopes[rows, self.classes] = np.max(slopes, axis=1)
+        return slopes
 
     @property
     def _largest_mass(self) -> float:

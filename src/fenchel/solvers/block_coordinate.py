@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.loops.block_coordinate import CURVE, INTERCEPT, SCALE, SUM, visit_blocks
+from fenchel.loops.block_coordinate import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
 from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
@@ -35,6 +35,10 @@ from fenchel.solvers.descent import Descent, random_state, squared_norms
 _STEP_ENTRIES = 1 << 26
 #: square of the constant feature, relative to the mean squared norm of the rows
 _CONSTANT = 0.1
+#: relative error of a squared distance that is computed from squared norms
+_CANCELLATION = 1e-14
+#: curvatures beyond this leave no bits for the dual variables
+_STEEPEST = 1e100
 #: the greedy inner solver ends when its best step is this small, or after so many steps per class
 _GREEDY_ACCURACY, _GREEDY_ROUNDS = 1e-12, 10.0
 _INNER = ("root", "walrus", "greedy")
@@ -57,6 +61,8 @@ class State:
     #: S and the present intercepts
     free: NDArray[np.float64]
     constant: float
+    #: of the rows, with a free intercept
+    mean: NDArray[np.float64]
     random: NDArray[np.uint64]
     descent: Descent
     seen: Any = None
@@ -92,8 +98,18 @@ class BlockCoordinate:
         risk, lam = problem.risk, problem.lam
         assert isinstance(risk, MulticlassRisk)
         norms, shares = squared_norms(problem), risk.shares
+        if not np.all(np.isfinite(norms)):
+            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+        mean = problem.design.adjoint(shares) if problem.intercept else np.zeros(problem.design.shape[1])
+        projection = problem.design.scores(mean) if problem.intercept else np.zeros(risk.examples)
+        square = float(mean @ mean)
+        if problem.intercept:
+            norms = np.maximum(norms - 2.0 * projection + square, _CANCELLATION * (norms + square))
         constant = max(_CONSTANT * float(shares @ norms), 0.1 * lam) if problem.intercept else 0.0
-        book = np.zeros((risk.examples, 2))
+        if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
+            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: a larger lam (a smaller C) is needed")
+        book = np.zeros((risk.examples, 3))
+        book[:, AHEAD] = square - projection
         book[:, SCALE] = shares / lam
         book[:, CURVE] = book[:, SCALE] * (norms + constant)
         most = np.inf if isinstance(risk, WestonWatkins) else 1.0
@@ -112,8 +128,9 @@ class BlockCoordinate:
             book=book,
             alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if self.single else np.float64),
             weights=np.zeros((problem.design.shape[1], risk.outputs)),
-            free=np.zeros((2, risk.outputs)),
+            free=np.zeros((3, risk.outputs)),
             constant=constant,
+            mean=mean,
             random=random_state(self.seed or 0),
             descent=Descent(np.flatnonzero(shares > 0), risk.examples),
         )
@@ -130,7 +147,8 @@ class BlockCoordinate:
         shares = problem.risk.shares[:, None]
         state.alpha[:] = np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
         if problem.intercept and warm.model.intercept is not None:
-            state.free[INTERCEPT] = np.asarray(warm.model.intercept)
+            # the intercepts of centred rows
+            state.free[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
         self._refresh(state)
         state.free[INTERCEPT] += state.constant * state.free[SUM]
 
@@ -142,9 +160,10 @@ class BlockCoordinate:
             return STALLED
         begin, end = descent.begin(self._step_length(state), state.random, self.shrinking)
         threshold = descent.threshold if self.shrinking else np.inf
-        blocks = (state.alpha, state.weights, state.classes, state.book, state.bounds, state.free, state.constant)
+        blocks = (state.alpha, state.weights, state.classes, state.book, state.bounds, state.free)
+        centre = (state.constant, float(state.mean @ state.mean))
         found = visit_blocks(
-            state.rows, state.inner, state.most, *blocks, descent.order, begin, end, descent.kept, threshold
+            state.rows, state.inner, state.most, *blocks, *centre, descent.order, begin, end, descent.kept, threshold
         )
         if descent.add(found, end, state.problem.lam):
             self._finish_pass(state)
@@ -152,7 +171,8 @@ class BlockCoordinate:
 
     def _step_length(self, state: State) -> int:
         design = state.problem.design
-        return max(1, _STEP_ENTRIES // max(1, design.stored_entries // design.shape[0] * state.weights.shape[1]))
+        entries_per_row = max(1, design.stored_entries // design.shape[0])
+        return max(1, _STEP_ENTRIES // (entries_per_row * state.weights.shape[1]))
 
     def _finish_pass(self, state: State) -> None:
         descent, before = state.descent, state.free[INTERCEPT].copy()
@@ -167,14 +187,15 @@ class BlockCoordinate:
         theta = state.problem.risk.shares[:, None] * state.alpha
         state.weights[:] = state.problem.design.adjoint(theta).T / state.problem.lam
         state.free[SUM] = np.sum(theta, axis=0) / state.problem.lam
+        state.free[OFFSET] = state.mean @ state.weights
 
     def expected_gap(self, state: State) -> float:
         return state.descent.expected_gap
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
-        intercept = state.free[INTERCEPT] - np.mean(state.free[INTERCEPT])
+        weights = state.weights - np.multiply.outer(state.mean, state.free[SUM])
+        intercept = state.free[INTERCEPT] - state.mean @ weights
+        intercept -= np.mean(intercept)
         theta = problem.risk.shares[:, None] * state.alpha
-        return Model(
-            np.ascontiguousarray(state.weights.T), intercept if problem.intercept else problem.no_intercept()
-        ), (Witness(theta))
+        return Model(weights.T.copy(), intercept if problem.intercept else problem.no_intercept()), (Witness(theta))
