@@ -30,8 +30,10 @@ _GROWTH = 4.0
 _FIRST = 3.0
 #: the same for a solver that can't tell what gap it expects
 _BLIND_GROWTH = 1.5
-#: a solver that knows that it has nothing to show is left alone for so many times as long
+#: a solver that does not expect to be done is left alone for so many times as long
 _POSTPONE = 4.0
+#: unless X has no more entries than this, so that a certificate takes about a millisecond, or somebody is watching
+_CHEAP = 1 << 17
 #: a solver that expects to be done is judged, but not again before it made so many times the passes
 _RETRY = 1.1
 
@@ -183,13 +185,12 @@ class _Run:
         begin = self.passes
         first, due = begin, min(begin + _FIRST, self.max_iter)
         while True:
-            used = self.solver.step(state, self._hint()) if self.passes < self.max_iter else 0.0
+            used = self.solver.step(state, self._hint(state)) if self.passes < self.max_iter else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._out_of(used)
             over = self.passes >= limit
-            early = self.passes < due or (self._has_nothing(state) and self.passes < _POSTPONE * due)
-            early = early and not (self.passes >= first and self._expects_to_be_done(state))
+            early = self._is_early(state, first, due)
             if status is None and not over and early:
                 continue
             self._certify(state)
@@ -215,25 +216,30 @@ class _Run:
         self.rounds_at_floor += 1
         return self.rounds_at_floor > 1
 
-    def _expects_to_be_done(self, state: Any) -> bool:
-        return self._expected_gap(state) <= self._hint().target_gap
-
-    def _has_nothing(self, state: Any) -> bool:
-        """Whether the solver knows that its present point proves nothing, as while it works on a sample."""
-        return math.isinf(self._expected_gap(state))
+    def _is_early(self, state: Any, first: float, due: float) -> bool:
+        """Whether a certificate can wait: it is made when the solver expects to be done, and now and then."""
+        gap = self._expected_gap(state)
+        if math.isnan(gap):
+            return self.passes < due
+        if gap <= self._hint(state).target_gap:
+            return self.passes < first
+        watched = self.callback is not None or self.problem.design.stored_entries <= _CHEAP
+        return self.passes < (due if watched and not math.isinf(gap) else _POSTPONE * due)
 
     def _expected_gap(self, state: Any) -> float:
         """What the solver expects its gap to be; NaN for one that does not say."""
         return self.solver.expected_gap(state) if hasattr(self.solver, "expected_gap") else math.nan
 
-    def _hint(self) -> Hint:
-        certificate = None if self.best is None else self.best.certificate
+    def _hint(self, state: Any) -> Hint:
+        if self.best is not None:
+            certificate = self.best.certificate
+            scale = max(abs(certificate.primal), abs(certificate.dual))
+            return Hint(certificate, max(self.tol * scale, certificate.rounding_floor), self.stop_requested)
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero
-        if certificate is not None:
-            scale = max(abs(certificate.primal), abs(certificate.dual))
-        floor = 0.0 if certificate is None else certificate.rounding_floor
-        return Hint(certificate, max(self.tol * scale, floor), self.stop_requested)
+        if hasattr(self.solver, "expected_objective") and self._expected_gap(state) <= self.tol * scale:
+            scale = min(scale, abs(self.solver.expected_objective(state)))
+        return Hint(None, self.tol * scale, self.stop_requested)
 
     def _out_of(self, used: float) -> Status | None:
         if used == STALLED:

@@ -70,6 +70,10 @@ class Solver(Protocol):
         """
         ...
 
+    def expected_objective(self, state: Any) -> float:
+        """About what the objective is, the scale of a relative gap before the first certificate; optional."""
+        ...
+
     def propose(self, state: Any) -> tuple[Model, Witness]:
         """The present model and dual point, as copies."""
         ...

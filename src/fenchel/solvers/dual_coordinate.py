@@ -172,15 +172,23 @@ class DualCoordinate:
     def expected_gap(self, state: State) -> float:
         return sum(output.descent.expected_gap for output in state.outputs)
 
+    def expected_objective(self, state: State) -> float:
+        problem, (vectors, theta) = state.problem, self._dual_point(state)
+        return -problem.lam * problem.regularizer.conjugate(vectors) - problem.risk.conjugate(theta, feasible=True)
+
     def propose(self, state: State) -> tuple[Model, Witness]:
-        problem, shares = state.problem, state.problem.risk.shares
-        weights = np.stack([output.u for output in state.outputs])
-        if problem.intercept and np.any(state.mean):
-            weights -= np.outer([output.free[SUM] for output in state.outputs], state.mean)
-        weights = problem.regularizer.transfer(weights)
-        theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
+        problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
-        return Model(weights.reshape(problem.weights_shape), intercept), Witness(theta.reshape(problem.theta_shape))
+        return Model(problem.regularizer.transfer(vectors), intercept), Witness(theta)
+
+    def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Theta and the sums of the rows that belong to it."""
+        problem, shares = state.problem, state.problem.risk.shares
+        vectors = np.stack([output.u for output in state.outputs])
+        if problem.intercept and np.any(state.mean):
+            vectors -= np.outer([output.free[SUM] for output in state.outputs], state.mean)
+        theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
+        return vectors.reshape(problem.weights_shape), theta.reshape(problem.theta_shape)
 
     def _advance(self, state: State, output: OutputState) -> int:
         """Go on with the present pass of one output for a bounded number of visits."""

@@ -169,6 +169,9 @@ class Newton:
     def expected_gap(self, state: State) -> float:
         return sum(self._gap(state, output) for output in state.outputs)
 
+    def expected_objective(self, state: State) -> float:
+        return sum(self._objective(state.problem, output) for output in state.outputs)
+
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
         weights = np.stack([output.weights for output in state.outputs]).reshape(problem.weights_shape)
