@@ -32,7 +32,7 @@ class FBeta(DiagonalRisk):
         if isinstance(beta, bool) or not isinstance(beta, Real) or not (math.isfinite(beta) and beta >= 0):
             raise FenchelError(f"beta must be a finite number >= 0, got {beta!r}")
         self.beta = float(beta)
-        square = self.beta**2
+        square = self.beta * self.beta
         if not math.isfinite(square):
             raise FenchelError(f"beta={beta!r} is too large: its square overflows; use 'recall_at_k' for recall alone")
         surplus = np.arange(-self.n_pos, self.n_neg + 1, dtype=np.float64)

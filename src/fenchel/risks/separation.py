@@ -62,7 +62,7 @@ class Cells(NamedTuple):
 def ranked(positives: NDArray, negatives: NDArray, examples: int) -> Ranked:
     """Sort the scores of both classes and add them up."""
     low = np.sort(np.asarray(positives, dtype=np.float64))
-    high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1]
+    high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1].copy()
     return Ranked(low, high, -_prefix_sums(low, examples), _prefix_sums(high, examples))
 
 
@@ -92,36 +92,35 @@ def best_cells(scores: Ranked, measure: Diagonals) -> Cells:
 def _coarse_to_fine(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:
     """The best fn where it does not rise with p: between those of the neighbours that are known already."""
     count = len(surplus)
-    # fn[1:-1] belongs to the diagonals; before the first it is anything, after the last nothing
-    fn = np.zeros(count + 2, dtype=np.int64)
+    step = 1 << count.bit_length()
+    # fn[1:count + 1] belongs to the diagonals; before the first it is anything, after the last nothing
+    fn = np.zeros(step + 1, dtype=np.int64)
     fn[0] = len(scores.positives)
-    step = 1 << (count + 1).bit_length()
     while step > 1:
         half = step // 2
-        here = np.arange(half, count + 1, step)
-        before, after = fn[here - half], fn[np.minimum(here + half, count + 1)]
-        at = here - 1
+        here, at = slice(half, count + 1, step), slice(half - 1, count, step)
+        found = fn[here]
+        before, after = fn[:-1:step][: len(found)], fn[step::step][: len(found)]
         ends = np.maximum(low[at], after), np.minimum(high[at], before)
         fn[here] = _bisect(scores, bar[at], surplus[at], *ends)
         step = half
-    return fn[1:-1]
+    return fn[1 : count + 1]
 
 
 def _bisect(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:
     """The largest fn between low and high whose last false negative still gains; ties go to the larger fn."""
     found = low.copy()
-    open_ = np.flatnonzero(high > low)
-    low, high = low[open_], high[open_]
-    bar, surplus = bar[open_], surplus[open_]
-    while len(open_):
+    unsure = np.flatnonzero(high > low)
+    low, high, bar, surplus = low[unsure], high[unsure], bar[unsure], surplus[unsure]
+    while len(unsure):
         middle = (low + high + 1) >> 1
         last = middle - 1
         gains = bar - scores.positives[last] + scores.negatives[last + surplus] >= 0.0
         low, high = np.where(gains, middle, low), np.where(gains, high, last)
-        found[open_] = low
         left = high > low
-        if 2 * np.count_nonzero(left) <= len(left):
-            open_, low, high, bar, surplus = open_[left], low[left], high[left], bar[left], surplus[left]
+        if 4 * np.count_nonzero(left) <= 3 * len(left):
+            found[unsure] = low
+            unsure, low, high, bar, surplus = unsure[left], low[left], high[left], bar[left], surplus[left]
     return found
 
 
