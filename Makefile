@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-memory bench-start clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-oracle bench-memory bench-start clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -34,6 +34,9 @@ bench-solvers: $(VENV)/bench
 
 bench-threads: $(VENV)/bench
 	$(BIN)/python benchmarks/threads.py --update-readme
+
+bench-oracle: $(VENV)/bench
+	$(BIN)/python benchmarks/oracle.py --update-readme
 
 bench-memory: $(VENV)/bench
 	$(BIN)/python benchmarks/memory.py --update-readme

@@ -121,6 +121,12 @@ def test_path(tmp_path: Path) -> None:
     assert own["worst"] <= 1e-3
 
 
+def test_oracle(tmp_path: Path) -> None:
+    printed = _run("benchmarks.oracle", "--quick", "--output", str(tmp_path))
+    assert {cell["job"] for cell in _cells(tmp_path, "oracle")} >= {"np.argsort", "f1", "roc_auc"}
+    assert "times np.argsort" in printed
+
+
 def test_benchopt_benchmark(tmp_path: Path) -> None:
     _need("benchopt", "liblinear", "rehline")
     from benchopt.results import read_results

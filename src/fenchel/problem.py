@@ -60,7 +60,7 @@ class Problem:
     """Regularized risk minimization: design + risk + regularizer + lam (+ a free intercept)."""
 
     design: Design
-    #: a MeanRisk, or one of several classes
+    #: a MeanRisk, one of several classes, or a measure
     risk: Any
     lam: float
     #: an object, or the name of one with its defaults
@@ -82,6 +82,11 @@ class Problem:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise FenchelError(f"lam must be positive and finite, got {self.lam}")
         object.__setattr__(self, "lam", float(self.lam))
+        if self.intercept and not getattr(self.risk, "sees_intercept", True):
+            raise FenchelError(
+                f"the measure {self.risk.name!r} does not see an intercept: any one is as good; use intercept=False "
+                "and choose the threshold afterwards"
+            )
         if self.design.shape[0] != self.risk.examples:
             raise FenchelError(
                 f"X has {self.design.shape[0]} rows but there are {self.risk.examples} labels; they must agree"

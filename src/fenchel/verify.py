@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -62,7 +61,7 @@ def certify(
 
 def _search(problem: Problem, model: Model, effort: float) -> Verdict:
     """The best certificate for this very model that so many data passes find."""
-    known = judge(problem, model, Witness(_gradient_witness(problem, model)))
+    known = judge(problem, model, _gradient_witness(problem, model))
     model, primal = known.model, known.certificate.primal
     best_primal = primal
 
@@ -71,19 +70,19 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
         certificate = known.certificate
         return certificate.at_floor or primal - best_primal >= _TIGHT * certificate.gap
 
-    def improved(found: Certificate, theta: NDArray) -> None:
+    def improved(found: Certificate, witness: Witness) -> None:
         nonlocal known, best_primal
         best_primal = min(best_primal, found.primal)
         if found.dual > known.certificate.dual:
-            known = best_of(known, judge(problem, model, Witness(theta)))
+            known = best_of(known, judge(problem, model, witness))
 
     if effort > 0 and not tight() and problem.risk.smooth:
         try:
             near = _descend(problem, model, int(effort / 2))
         except KeyboardInterrupt:
             return known
-        verdict = judge(problem, near, Witness(_gradient_witness(problem, near)))
-        improved(verdict.certificate, verdict.witness.theta)
+        verdict = judge(problem, near, _gradient_witness(problem, near))
+        improved(verdict.certificate, verdict.witness)
         effort /= 2
     if effort > 0 and not tight():
         ascent = solve(
@@ -95,7 +94,7 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
             warm_start=Start(model, known.witness),
             callback=lambda progress: _is_tight(progress, known.certificate),
         )
-        improved(ascent.certificate, ascent.witness.theta)
+        improved(ascent.certificate, ascent.witness)
     return known
 
 
@@ -104,12 +103,16 @@ def _is_tight(progress: Progress, known: Certificate) -> bool:
     return known.primal - min(progress.certificate.primal, known.primal) >= _TIGHT * certified
 
 
-def _gradient_witness(problem: Problem, model: Model) -> Any:
+def _gradient_witness(problem: Problem, model: Model) -> Witness:
+    """The subgradient at the model, with its plane's bound on the conjugate where that has no closed form."""
     scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
     intercept = model.intercept
     if intercept is None:
         intercept = problem.risk.best_intercept(scores) if problem.intercept else 0.0
-    return -problem.risk.subgradient(scores + intercept)
+    if hasattr(problem.risk, "conjugate") or not hasattr(problem.risk, "plane"):
+        return Witness(-problem.risk.subgradient(scores + intercept))
+    slope, offset, _ = problem.risk.plane(scores + intercept)
+    return Witness(-slope, -offset)
 
 
 def _descend(problem: Problem, model: Model, evaluations: int) -> Model:

@@ -59,8 +59,8 @@ class _Primal(NamedTuple):
 
 
 class _Bound(NamedTuple):
-    """A lower bound: D(theta), the magnitudes in it, theta made feasible, v = X^T theta / lam, R*(-theta), and what is
-    left of each sum of theta.
+    """A lower bound: D(theta), the magnitudes in it, theta made feasible, v = X^T theta / lam, R*(-theta), what is left
+    of each sum of theta, and whether R* was taken on trust.
     """
 
     value: float
@@ -69,6 +69,7 @@ class _Bound(NamedTuple):
     dual: NDArray[np.float64]
     conjugate: float
     unbalanced: NDArray[np.float64]
+    trusted: bool = False
 
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
@@ -78,7 +79,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         found = _primal(problem, model)
         primal, model = found.penalty * problem.lam + found.risk, found.model
         bound = _dual(problem, witness, primal, closed_form)
-        witness = Witness(bound.theta, witness.conjugate_bound)
+        witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
         magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
         slopes, theta = problem.risk.slope_bound(found.scores), float(np.sum(np.abs(bound.theta)))
@@ -89,11 +90,11 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         if primal - bound.value <= _NEAR_FLOOR * floor:
             floor = _ROUNDINGS * _EPS * (magnitude + _product_noise(problem, model, found.scores, witness, pull))
     scale = max(abs(primal), abs(bound.value)) if math.isfinite(bound.value) else abs(primal)
-    at_zero = problem.risk.conjugate_at_zero if closed_form else None
+    at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     relative = floor / scale if scale > 0.0 else 0.0
     parts = (bound.dual, bound.conjugate, at_zero, bound.unbalanced, relative)
     return Verdict(
-        Certificate(primal, bound.value, floor, closed_form),
+        Certificate(primal, bound.value, floor, not bound.trusted),
         model,
         witness,
         Span(problem, found.penalty, found.risk, *parts),
@@ -199,9 +200,9 @@ def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) 
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
-    if closed_form and not bound.value >= -problem.risk.conjugate_at_zero:
-        # sup over s of -R(s) is minus the smallest value of each loss
-        at_zero = problem.risk.conjugate_at_zero
+    # sup over s of -R(s) is minus the smallest value of the risk, which even those without a closed form may know
+    at_zero = getattr(problem.risk, "conjugate_at_zero", None)
+    if at_zero is not None and not (bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)):
         return _no_bound(problem)._replace(value=-at_zero, magnitude=abs(at_zero), conjugate=at_zero)
     return bound
 
@@ -217,7 +218,7 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
     if closed_form and _usable(theta):
         theta, unbalanced = _feasible(problem, theta)
     if not _usable(theta):
-        return _no_bound(problem)
+        return _no_bound(problem)._replace(trusted=not closed_form)
     if closed_form:
         conjugate = problem.risk.conjugate(theta, feasible=True)
     else:
@@ -229,8 +230,8 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
     penalty = problem.lam * problem.regularizer.conjugate(dual)
     value = -penalty - conjugate - charge(problem, unbalanced, primal)
     if not math.isfinite(value):
-        return _no_bound(problem)._replace(theta=theta)
-    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced)
+        return _no_bound(problem)._replace(theta=theta, trusted=not closed_form)
+    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form)
 
 
 def _usable(theta: NDArray) -> bool:

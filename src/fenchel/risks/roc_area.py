@@ -1,0 +1,192 @@
+r"""Area under the ROC curve: the mean hinge loss over all pairs of a positive and a negative.
+
+.. math::
+    R(s) = \sum_{y_i=1}\sum_{y_j=-1} a_i b_j\,[1 - s_i + s_j]_+, \qquad a_i = b_j = 1/n_\pm \text{ without weights}
+
+(Zhang, Saha and Vishwanathan 2012, eq. 5; the paper has taken the factor 2 of the original out already, so this is
+the scale of the other measures here: a wrong pair at equal scores costs 1, and each unit of margin 1.)  With weights
+:math:`a_i = c_i/\sum_{y=1} c,\ b_j = c_j/\sum_{y=-1} c`; class weights cancel.  Ties count as swapped.
+
+A dual point is :math:`\theta_i = a_i\sum_j b_j\beta_{ij},\ \theta_j = -b_j\sum_i a_i\beta_{ij}` with
+:math:`0\le\beta\le 1`.  Such a :math:`\beta` exists, by the theorem of Gale and Ryser (maximal flow = minimal cut), if
+and only if :math:`y\theta\ge 0,\ \sum\theta = 0` and for the positives in order of falling :math:`\theta_i/a_i`
+
+.. math::
+    P_k = \sum_{i\le k}\theta_i \;\le\; U(\textstyle\sum_{i\le k} a_i), \qquad
+    U(t) = \sum_j \min(-\theta_j, b_j t) \qquad \text{for every } k,
+
+and then :math:`R^*(-\theta) = -\sum_{y_i=1}\theta_i`.  P and U are concave, hence so is their minimum: its differences
+are the projection used here, which keeps the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.balancing import balanced
+from fenchel.risks.contingency import Plane, two_classes
+from fenchel.risks.mean import checked_weights, shares_of
+
+#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class _Pairs(NamedTuple):
+    """For each positive the weight of the negatives that are too high for it, and their weighted scores; for each
+    negative the weight of the positives that are too low.
+    """
+
+    above: NDArray[np.float64]
+    scores_above: NDArray[np.float64]
+    below: NDArray[np.float64]
+
+
+class RocArea:
+    """Weighted share of pairs in the wrong order, with the hinge loss of their difference."""
+
+    name: ClassVar[str] = "roc_auc"
+    smooth: ClassVar[bool] = False
+    #: scores are one-dimensional
+    outputs: ClassVar[None] = None
+    #: differences of scores do not see an intercept
+    sees_intercept: ClassVar[bool] = False
+    largest_label: ClassVar[float] = 1.0
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+    #: R(0): every pair is tied
+    value_at_zero: ClassVar[float] = 1.0
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        self.labels = two_classes(labels, self.name)
+        self._weights = None if weights is None else checked_weights(weights, len(self.labels))
+        self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
+        if not (np.any(self.shares[self._positives]) and np.any(self.shares[self._negatives])):
+            raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
+
+    @property
+    def examples(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @cached_property
+    def _in_class(self) -> NDArray[np.float64]:
+        """a and b: what each example counts in its class."""
+        found = np.empty(self.examples)
+        for own in (self._positives, self._negatives):
+            found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
+        return found
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return self._risk(scores, self._pairs(scores))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
+        return self._slope(self._pairs(scores))
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
+        pairs = self._pairs(scores)
+        slope = self._slope(pairs)
+        return slope, -float(np.sum(slope[self._positives])), self._risk(scores, pairs)
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible:
+            within = np.clip(self.labels * theta, 0.0, self._in_class)
+            outside = np.max(np.abs(self.labels * theta - within) - _ROUNDING * self._in_class)
+            if outside > 0.0 or abs(math.fsum(theta)) > _ROUNDING:
+                return np.inf
+            _, sums, caps = self._cuts(theta)
+            if np.any(sums > caps + _ROUNDING):
+                return np.inf
+        return -float(np.sum(theta[self._positives], dtype=np.longdouble))
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta; one inside keeps every bit but for one entry."""
+        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self._in_class)
+        theta = balanced(self.labels * sizes)
+        order, sums, caps = self._cuts(theta)
+        over = sums > caps + 4.0 * _EPS * sums
+        if not np.any(over):
+            return theta
+        # the differences of min(P, U), wherever one of the two ends was moved
+        moved = over | np.concatenate([[False], over[:-1]])
+        entries = np.diff(np.where(over, caps, sums), prepend=0.0)
+        theta = theta.copy()
+        theta[order[moved]] = np.maximum(entries[moved], 0.0)
+        return balanced(theta)
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        return np.abs(self._slope(self._pairs(scores - self.labels * near)))
+
+    def _pairs(self, scores: NDArray) -> _Pairs:
+        """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
+        low, high = scores[self._positives] - 1.0, scores[self._negatives]
+        order_low, order_high = np.argsort(low), np.argsort(high)
+        low, high = low[order_low], high[order_high]
+        a, b = self._in_class[self._positives[order_low]], self._in_class[self._negatives[order_high]]
+        first = np.searchsorted(high, low, side="left")
+        last = np.searchsorted(low, high, side="right")
+        above, scores_above, below = np.empty(len(low)), np.empty(len(low)), np.empty(len(high))
+        if self._weights is None:
+            # counts are exact
+            above[order_low] = (len(high) - first) / len(high)
+            below[order_high] = last / len(low)
+        else:
+            above[order_low] = _prefix_sums(b[::-1])[len(high) - first]
+            below[order_high] = _prefix_sums(a)[last]
+        scores_above[order_low] = _prefix_sums((b * high)[::-1])[len(high) - first]
+        return _Pairs(above, scores_above, below)
+
+    def _risk(self, scores: NDArray, pairs: _Pairs) -> float:
+        # sum over j of b_j (1 - s_i + s_j) for each i
+        losses = (1.0 - scores[self._positives]) * pairs.above + pairs.scores_above
+        return max(0.0, float(self._in_class[self._positives] @ losses))
+
+    def _slope(self, pairs: _Pairs) -> NDArray[np.float64]:
+        slope = np.empty(self.examples)
+        slope[self._positives] = -self._in_class[self._positives] * pairs.above
+        slope[self._negatives] = self._in_class[self._negatives] * pairs.below
+        return slope
+
+    def _cuts(self, theta: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """The positives in order of falling theta_i / a_i, with P_k and U at each of them."""
+        counted = self._in_class > 0.0
+        positives, negatives = self._positives[counted[self._positives]], self._negatives[counted[self._negatives]]
+        order = positives[np.argsort(-theta[positives] / self._in_class[positives], kind="stable")]
+        sums = _prefix_sums(theta[order])[1:]
+        reached = _prefix_sums(self._in_class[order])[1:]
+        filled = -theta[negatives] / self._in_class[negatives]
+        by_filled = np.argsort(filled, kind="stable")
+        weights = self._in_class[negatives[by_filled]]
+        full = np.searchsorted(filled[by_filled], reached, side="right")
+        # negatives that are filled below t give all, the others b_j t
+        given = _prefix_sums(-theta[negatives[by_filled]])[full]
+        rest = _prefix_sums(weights[::-1])[len(weights) - full]
+        return order, sums, given + reached * rest
+
+
+def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
+    """0, v_1, v_1 + v_2, ...; in extended precision where there is one, so that only the last bit is rounded."""
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    sums[1:] = np.cumsum(values, dtype=np.longdouble)
+    return sums

@@ -1,0 +1,177 @@
+r"""The most violated labelling of a contingency measure, for every surplus of predicted positives at once.
+
+For labellings with fn false negatives and fp false positives the best ones flip the fn lowest positives and the fp
+highest negatives, so with the scores sorted and their prefix sums A, B (both concave)
+
+.. math:: R(s) = \max_{fn, fp}\; \Delta(fn, fp) + A_{fn} + B_{fp}, \qquad
+          h(p) = \max_{fn}\; \Delta(fn, fn + p) + A_{fn} + B_{fn + p}
+
+where the surplus p = fp - fn is the number of predicted positives minus that of positives.  :math:`R = \max_p h(p)`,
+and an intercept b only adds b p / n to h(p) (Zhang, Saha and Vishwanathan 2012, eq. 3, with half its score term).
+
+Where :math:`\Delta = base_p + slope_p\, fn` on every diagonal p, as for F-beta, the maximand is concave in fn and its
+best fn is where the gain of one more false negative changes sign: a bisection for each p.  Where the slopes do not
+rise with p, as in all named measures, the best fn does not rise with p either: every second diagonal is bounded by
+its neighbours, so solving them from coarse to fine costs O(n) in all after sorting.
+
+Everything is NumPy: certificates evaluate risks, and they trust no compiled loop.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+class Diagonals(NamedTuple):
+    """A measure that is linear in fn for each surplus: base + slope fn, for p = first, first + 1, ..."""
+
+    first: int
+    base: Floats
+    slope: Floats
+
+
+class Ranked(NamedTuple):
+    """Sorted scores: positives from the lowest, negatives from the highest, and what flipping so many of them adds."""
+
+    positives: Floats
+    negatives: Floats
+    A: Floats
+    B: Floats
+
+
+class Cells(NamedTuple):
+    """The best cell of each surplus p: h(p), its fn and its Delta."""
+
+    surplus: Counts
+    height: Floats
+    fn: Counts
+    delta: Floats
+
+    def best(self) -> int:
+        """Where h is largest; of equals the one that loses most."""
+        ties = np.flatnonzero(self.height == np.max(self.height))
+        return int(ties[np.argmax(self.delta[ties])])
+
+
+def ranked(positives: NDArray, negatives: NDArray, examples: int) -> Ranked:
+    """Sort the scores of both classes and add them up."""
+    low = np.sort(np.asarray(positives, dtype=np.float64))
+    high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1].copy()
+    return Ranked(low, high, -_prefix_sums(low, examples), _prefix_sums(high, examples))
+
+
+def _prefix_sums(values: Floats, examples: int) -> Floats:
+    """0, v_1, v_1 + v_2, ... over n; in extended precision where there is one, so that only the last bit is rounded."""
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    sums[1:] = np.cumsum(values, dtype=np.longdouble) / examples
+    return sums
+
+
+def best_cells(scores: Ranked, measure: Diagonals) -> Cells:
+    """The best cell on every diagonal of a measure that is linear in fn there."""
+    surplus = measure.first + np.arange(len(measure.base))
+    n_pos, n_neg = len(scores.positives), len(scores.negatives)
+    low, high = np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
+    # one more false negative gains slope - (s_positive - s_negative) / n
+    bar = (n_pos + n_neg) * measure.slope
+    if np.all(bar[1:] <= bar[:-1]):
+        fn = _coarse_to_fine(scores, bar, surplus, low, high)
+    else:
+        fn = _bisect(scores, bar, surplus, low, high)
+    delta = measure.base + measure.slope * fn
+    return Cells(surplus, delta + scores.A[fn] + scores.B[fn + surplus], fn, delta)
+
+
+def _coarse_to_fine(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:
+    """The best fn where it does not rise with p: between those of the neighbours that are known already."""
+    count = len(surplus)
+    step = 1 << count.bit_length()
+    # fn[1:count + 1] belongs to the diagonals; before the first it is anything, after the last nothing
+    fn = np.zeros(step + 1, dtype=np.int64)
+    fn[0] = len(scores.positives)
+    while step > 1:
+        half = step // 2
+        here, at = slice(half, count + 1, step), slice(half - 1, count, step)
+        found = fn[here]
+        before, after = fn[:-1:step][: len(found)], fn[step::step][: len(found)]
+        ends = np.maximum(low[at], after), np.minimum(high[at], before)
+        fn[here] = _bisect(scores, bar[at], surplus[at], *ends)
+        step = half
+    return fn[1 : count + 1]
+
+
+def _bisect(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:
+    """The largest fn between low and high whose last false negative still gains; ties go to the larger fn."""
+    found = low.copy()
+    unsure = np.flatnonzero(high > low)
+    low, high, bar, surplus = low[unsure], high[unsure], bar[unsure], surplus[unsure]
+    while len(unsure):
+        middle = (low + high + 1) >> 1
+        last = middle - 1
+        gains = bar - scores.positives[last] + scores.negatives[last + surplus] >= 0.0
+        low, high = np.where(gains, middle, low), np.where(gains, high, last)
+        left = high > low
+        if 4 * np.count_nonzero(left) <= 3 * len(left):
+            found[unsure] = low
+            unsure, low, high, bar, surplus = unsure[left], low[left], high[left], bar[left], surplus[left]
+    return found
+
+
+def best_cells_of_table(scores: Ranked, table: Floats) -> Cells:
+    """The best cell on every diagonal of any table Delta[fn, fp], by looking at all of them."""
+    n_pos, n_neg = len(scores.positives), len(scores.negatives)
+    count = n_pos + n_neg + 1
+    height, delta = np.full(count, -np.inf), np.full(count, -np.inf)
+    fn = np.zeros(count, dtype=np.int64)
+    along_rows = n_pos <= n_neg
+    for line in range(min(n_pos, n_neg) + 1):
+        if along_rows:
+            # fn = line, and p = -fn, ..., n_neg - fn
+            values, counts = table[line], np.full(n_neg + 1, line)
+            heights = values + scores.A[line] + scores.B
+            place = slice(n_pos - line, n_pos - line + n_neg + 1)
+        else:
+            # fp = line, and p = fp - n_pos, ..., fp
+            values, counts = table[::-1, line], np.arange(n_pos, -1, -1)
+            heights = values + scores.A[::-1] + scores.B[line]
+            place = slice(line, line + n_pos + 1)
+        better = (heights > height[place]) | ((heights == height[place]) & (values > delta[place]))
+        for known, new in ((height, heights), (delta, values), (fn, counts)):
+            known[place] = np.where(better, new, known[place])
+    return Cells(np.arange(-n_pos, n_neg + 1), height, fn, delta)
+
+
+def best_shift(cells: Cells, examples: int) -> float:
+    """The b that minimizes max_p h(p) + b p / n: the middle where that is an interval, or its only end."""
+    reached = np.isfinite(cells.height)
+    p, h = cells.surplus[reached].astype(np.float64), cells.height[reached]
+    level = float(h[p == 0.0][0])
+    # h(p) + b p / n <= h(0) for all p
+    slopes = examples * (level - h[p != 0.0]) / p[p != 0.0]
+    above, below = slopes[p[p != 0.0] > 0.0], slopes[p[p != 0.0] < 0.0]
+    low, high = np.max(below, initial=-np.inf), np.min(above, initial=np.inf)
+    if low <= high:
+        if np.isinf(low) or np.isinf(high):
+            return float(low if np.isinf(high) else high) if np.isfinite(low) or np.isfinite(high) else 0.0
+        return float(0.5 * (low + high))
+    # otherwise the bridge over p = 0 of the upper hull: each round replaces one of its ends by a point above it
+    left, right = int(np.argmax(np.where(p < 0.0, h, -np.inf))), int(np.argmax(np.where(p > 0.0, h, -np.inf)))
+    shift, lowest = 0.0, -np.inf
+    while True:
+        crossing = examples * (h[left] - h[right]) / (p[right] - p[left])
+        known = h[left] + crossing * p[left] / examples
+        if not known > lowest:
+            return float(shift)
+        shift, lowest = crossing, known
+        heights = h + shift * p / examples
+        top = int(np.argmax(heights))
+        if not heights[top] > known or p[top] == 0.0:
+            return float(shift)
+        left, right = (top, right) if p[top] < 0.0 else (left, top)

@@ -1,0 +1,298 @@
+"""Measures as risks: values, planes and intercepts against every labelling; bad input."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import slow_measures as slow
+from fenchel import (
+    F1,
+    BreakEven,
+    ErrorRate,
+    FBeta,
+    FenchelError,
+    MeanRisk,
+    OwnMeasure,
+    PrecisionAtK,
+    Problem,
+    RecallAtK,
+    RocArea,
+)
+from fenchel.risks import MEASURES, own_measure
+from fenchel.risks.contingency import DiagonalRisk
+from fenchel.risks.separation import Diagonals
+from measure_cases import every_risk, jagged, labels_of
+
+#: sums of up to ten moderate scores
+EXACT = 1e-14
+
+
+#: scores with many ties, at margins where something happens
+ties = st.sampled_from((0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0))
+anything = st.floats(-20, 20, allow_nan=False, allow_subnormal=False)
+
+
+@st.composite
+def labelled_scores(draw, largest=7):
+    n = draw(st.integers(2, largest))
+    bits = draw(st.lists(st.booleans(), min_size=n, max_size=n))
+    bits[0], bits[-1] = True, False
+    scores = draw(st.lists(draw(st.sampled_from((ties, anything))), min_size=n, max_size=n))
+    return labels_of(bits), np.array(scores)
+
+
+def check_against_enumeration(y, scores, others):
+    for name, parameter, risk in every_risk(y):
+        where = (name, parameter)
+        expected = slow.value(name, scores, y, parameter)
+        size = EXACT * (1 + np.max(np.abs(scores)))
+        assert risk.value(scores) == pytest.approx(expected, abs=size), where
+        slope, offset, found = risk.plane(scores)
+        assert found == pytest.approx(expected, abs=size), where
+        assert slope @ scores + offset == pytest.approx(expected, abs=size), where
+        np.testing.assert_array_equal(risk.subgradient(scores), slope)
+        for other in others:
+            room = EXACT * (1 + np.max(np.abs(other)))
+            assert slope @ other + offset <= slow.value(name, other, y, parameter) + room, where
+        if name != "roc_auc":
+            # the plane belongs to a labelling
+            slopes, offsets = slow.planes(name, y, parameter)
+            near = np.max(np.abs(slopes - slope), axis=1) + np.abs(offsets - offset)
+            assert np.min(near) < 1e-14, where
+
+
+@settings(max_examples=60, deadline=None)
+@given(labelled_scores(), st.integers(0, 2**32 - 1))
+def test_value_and_plane_are_those_of_the_worst_labelling(case, seed):
+    y, scores = case
+    rng = np.random.default_rng(seed)
+    others = [*(rng.normal(size=(6, len(y))) * 3), np.zeros(len(y)), scores + rng.normal(size=len(y)) * 0.1]
+    check_against_enumeration(y, scores, others)
+
+
+@pytest.mark.parametrize("n_pos", [1, 3, 5, 9])
+def test_ten_examples(n_pos):
+    rng = np.random.default_rng(n_pos)
+    y = rng.permutation(labels_of(np.arange(10) < n_pos))
+    for scores in (rng.normal(size=10), np.round(rng.normal(size=10) * 2), np.full(10, 0.7), 5.0 * y, -5.0 * y):
+        check_against_enumeration(y, scores, rng.normal(size=(3, 10)) * 2)
+
+
+def test_a_risk_is_never_negative_and_falls_to_zero():
+    y = labels_of([1, 0, 0, 1, 0, 1])
+    for name, parameter, risk in every_risk(y):
+        assert risk.value(1e3 * y) == 0.0 == -risk.conjugate_at_zero, (name, parameter)
+        assert risk.value_at_zero == pytest.approx(slow.value(name, 0 * y, y, parameter), abs=EXACT)
+        slope, offset, value = risk.plane(1e3 * y)
+        assert (offset, value) == (0.0, 0.0)
+        assert not np.any(slope)
+        assert risk.smooth is False
+        assert risk.outputs is None
+        assert risk.examples == 6
+        np.testing.assert_allclose(risk.shares, 1 / 6)
+
+
+def test_the_error_rate_is_the_mean_hinge_loss_exactly():
+    rng = np.random.default_rng(2)
+    for n in (2, 9, 1000):
+        y, scores = rng.permutation(labels_of(np.arange(n) < (n + 2) // 3)), rng.normal(size=n) * 2
+        for weights in (None, rng.integers(0, 3, n) + (y * np.arange(n) == 0) + 0.5):
+            risk, mean = ErrorRate(y, weights), MeanRisk("hinge", y, weights)
+            assert risk.value(scores) == mean.value(scores) == risk.plane(scores)[2]
+            np.testing.assert_array_equal(risk.subgradient(scores), mean.subgradient(scores))
+            assert risk.best_intercept(scores) == mean.best_intercept(scores)
+    # the same from the general search
+    general = OwnMeasure(y, lambda fn, fp: (fn + fp) / n)
+    assert general.linear
+    assert general.value(scores) == pytest.approx(mean_hinge(scores, y), rel=1e-13)
+
+
+def mean_hinge(scores, y):
+    return np.mean(np.maximum(0.0, 1.0 - y * scores))
+
+
+def test_ties_count_against_the_model():
+    # all margins are exactly at the kink: every pair and every example is taken as wrong
+    y = labels_of([1, 1, 0, 0])
+    assert RocArea(y).plane(y / 2)[1] == 1.0
+    assert ErrorRate(y).plane(y)[1] == 1.0
+    # flipping one of each costs nothing and gains nothing: 1/2 - (2 + 0)/4 = 0
+    slope, offset, value = BreakEven(y).plane(np.array([1.0, 1.0, -1.0, -1.0]))
+    assert (offset, value) == (1.0, 0.0)
+    np.testing.assert_array_equal(slope, -y / 4)
+
+
+@pytest.mark.parametrize("n", [3, 20, 120, 300])
+def test_the_fast_search_finds_what_the_whole_table_holds(n):
+    rng = np.random.default_rng(n)
+    for round in range(12):
+        n_pos = int(rng.integers(1, n))
+        y = rng.permutation(labels_of(np.arange(n) < n_pos))
+        scores = rng.normal(size=n) * 10.0 ** rng.integers(-2, 3) + rng.choice([0.0, 1.0, 5.0]) * y
+        scores = np.round(scores) if round % 2 else scores
+        beta = float(rng.choice([0.0, 0.3, 1.0, 4.0]))
+        table = slow.table("fbeta", n_pos, n - n_pos, beta)
+        expected = slow.table_value(scores, y, table)
+        room = {"rel": 1e-13, "abs": 1e-13 * np.max(np.abs(scores))}
+        assert FBeta(y, beta).value(scores) == pytest.approx(expected, **room)
+        by_table, by_lines = OwnMeasure(y, table, linear=False), OwnMeasure(y, table)
+        assert (by_table.linear, by_lines.linear) == (False, True)
+        for risk in (by_table, by_lines):
+            assert risk.value(scores) == pytest.approx(expected, **room)
+            slope, offset, _ = risk.plane(scores)
+            assert slope @ scores + offset == pytest.approx(expected, **room)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_roc_area_is_the_sum_over_all_pairs(weighted):
+    rng = np.random.default_rng(11)
+    for n in (2, 5, 60, 200):
+        y = rng.permutation(labels_of(np.arange(n) < max(1, n // 3)))
+        weights = rng.integers(1, 5, n) * rng.choice([0.1, 1.0], n) if weighted else None
+        for scores in (rng.normal(size=n), np.round(rng.normal(size=n) * 2) / 2, np.full(n, 3.0), 40.0 * y + 1e4):
+            expected = slow.value("roc_auc", scores, y, None, weights)
+            risk = RocArea(y, weights)
+            room = 1e-15 * n * (1 + np.max(np.abs(scores)))
+            assert risk.value(scores) == pytest.approx(expected, abs=room)
+            slope, offset, _ = risk.plane(scores)
+            D, prices = slow.pair_planes(y, weights)
+            np.testing.assert_allclose(slope, -D.T @ (prices * (D @ scores <= 1.0)), atol=1e-15)
+            assert offset == pytest.approx(prices @ (D @ scores <= 1.0), abs=1e-14)
+
+
+def test_slopes_that_rise_with_the_surplus():
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        n_pos, n_neg = (int(count) for count in rng.integers(1, 40, 2))
+        y = labels_of(np.arange(n_pos + n_neg) < n_pos)
+        base, slope = rng.normal(size=(2, len(y) + 1))
+        base[n_pos] = 0.0
+        risk = F1(y)
+        risk.diagonals = Diagonals(-n_pos, base, slope)
+        fn, fp = np.meshgrid(np.arange(n_pos + 1), np.arange(n_neg + 1), indexing="ij")
+        table = base[fp - fn + n_pos] + slope[fp - fn + n_pos] * fn
+        scores = np.round(rng.normal(size=len(y)) * 3)
+        assert risk.value(scores) == pytest.approx(slow.table_value(scores, y, table), rel=1e-12)
+
+
+@settings(max_examples=40, deadline=None)
+@given(labelled_scores(6))
+def test_the_best_intercept(case):
+    y, scores = case
+    for name, parameter, risk in every_risk(y):
+        if not risk.sees_intercept:
+            assert not hasattr(risk, "best_intercept") or name == "prbep"
+            continue
+        slopes, offsets = slow.planes(name, y, parameter)
+        # minimize t over (b, t) with every plane below t
+        rows = np.column_stack([slopes.sum(axis=1), -np.ones(len(offsets))])
+        best = linprog([0.0, 1.0], rows, -(offsets + slopes @ scores), bounds=(None, None)).fun
+        b = risk.best_intercept(scores)
+        size = 1 + np.max(np.abs(scores))
+        assert np.isfinite(b)
+        assert risk.value(scores + b) == pytest.approx(best, abs=1e-12 * size), (name, parameter)
+        # some best intercept, this one, is within the bound for any level that R reaches there
+        bound = risk.intercept_bound(risk.value(scores + b), np.abs(scores))
+        assert bound.shape == (1,)
+        assert abs(b) <= bound[0] + 1e-12 * size, (name, parameter)
+
+
+def test_the_middle_of_an_interval_of_intercepts():
+    # R = 0 where 1 - (10 + b)/2 <= 0 and 1/3 + (b - 10)/2 <= 0: for b from -8 to 28/3
+    y = labels_of([1, 0])
+    assert F1(y).best_intercept(10.0 * y) == pytest.approx(2 / 3, abs=1e-12)
+    assert F1(y).best_intercept(10.0 * y + 3.0) == pytest.approx(2 / 3 - 3.0, abs=1e-12)
+    # with at least as many predicted positives as positives R is flat for small b: the end 10 - 2/2 of that
+    assert PrecisionAtK(y, 1).best_intercept(10.0 * y) == pytest.approx(9.0, abs=1e-12)
+
+
+def test_seeds_are_planes_that_hold_the_intercept():
+    rng = np.random.default_rng(3)
+    y = labels_of([1, 0, 1, 0, 0, 1, 0])
+    for name, parameter, risk in every_risk(y):
+        if not hasattr(risk, "seeds"):
+            continue
+        sums = []
+        for slope, offset in risk.seeds():
+            sums.append(float(np.sum(slope)))
+            for scores in rng.normal(size=(20, 7)) * 4:
+                assert slope @ scores + offset <= slow.value(name, scores, y, parameter) + EXACT
+        if name in ("f1", "fbeta", "accuracy"):
+            assert min(sums) < 0 < max(sums)
+
+
+def test_own_measures():
+    y = labels_of([1, 1, 0, 0, 0])
+    table = np.array([[jagged(b, c) for c in range(4)] for b in range(3)])
+    scores = np.random.default_rng(0).normal(size=5)
+    # for arrays, for numbers only, and wrong for arrays
+    for delta in (
+        jagged,
+        lambda fn, fp: jagged(fn, fp) if fn or fp else 0.0,
+        lambda fn, fp: jagged(fn, fp) if isinstance(fn, int) else 0.0 * (fn + fp),
+    ):
+        risk = OwnMeasure(y, delta)
+        assert not risk.linear
+        assert risk.value(scores) == OwnMeasure(y, table).value(scores)
+    n_pos = 2
+    vouched = OwnMeasure(y, lambda fn, fp: (fp + fn) / (2 * n_pos + fp - fn), linear=True)
+    assert vouched.linear
+    assert vouched.value(scores) == pytest.approx(F1(y).value(scores), rel=1e-14)
+    assert isinstance(F1(y), DiagonalRisk)
+
+
+def test_bad_input(monkeypatch):
+    y = labels_of([1, 1, 0, 0, 0])
+    for kind in MEASURES.values():
+        arguments = (1,) if "k" in kind.__init__.__annotations__ else ()
+        for same in (1.0, -1.0):
+            with pytest.raises(FenchelError, match="needs both classes"):
+                kind(np.full(4, same), *arguments)
+        for wrong in ([0, 1, 1], [1, -1, 2]):
+            with pytest.raises(FenchelError, match=r"labels -1 and \+1"):
+                kind(wrong, *arguments)
+        with pytest.raises(FenchelError, match="numbers"):
+            kind(["a", "b"], *arguments)
+        with pytest.raises(FenchelError, match="not empty"):
+            kind([], *arguments)
+    for kind, wrong in ((PrecisionAtK, (0, 3, -1)), (RecallAtK, (1, 6, 0))):
+        for k in wrong:
+            with pytest.raises(FenchelError, match="k must be between"):
+                kind(y, k)
+        for k in (1.5, True, "2"):
+            with pytest.raises(FenchelError, match="whole number"):
+                kind(y, k)
+    for beta in (-1.0, np.nan, np.inf, "1", True):
+        with pytest.raises(FenchelError, match="beta"):
+            FBeta(y, beta)
+    with pytest.raises(FenchelError, match="overflows"):
+        FBeta(y, 1e200)
+    with pytest.raises(FenchelError, match="weights have no meaning"):
+        F1(y, weights=np.ones(5))
+    with pytest.raises(FenchelError, match="weight zero"):
+        RocArea(y, weights=[0, 0, 1, 1, 1])
+    zeros = np.zeros((3, 4))
+    spoilt = {"NaN": np.nan, "below infinity": np.inf}
+    for words, value in spoilt.items():
+        table = zeros.copy()
+        table[1, 2] = value
+        for delta in (table, lambda fn, fp, table=table: table[fn, fp]):
+            with pytest.raises(FenchelError, match=words):
+                OwnMeasure(y, delta)
+    with pytest.raises(FenchelError, match="NaN"):
+        OwnMeasure(y, lambda fn, fp: fn * np.nan if fn else 0.0, linear=True)
+    with pytest.raises(FenchelError, match=r"delta\(0, 0\) must be 0"):
+        OwnMeasure(y, zeros + 0.5)
+    with pytest.raises(FenchelError, match="shape"):
+        OwnMeasure(y, zeros.T)
+    for delta in (jagged, [[jagged(b, c) for c in range(4)] for b in range(3)]):
+        with pytest.raises(FenchelError, match="not linear"):
+            OwnMeasure(y, delta, linear=True)
+    monkeypatch.setattr(own_measure, "LARGEST_TABLE", 5)
+    with pytest.raises(FenchelError, match="linear=True"):
+        OwnMeasure(y, jagged)
+    for risk in (RocArea(y), BreakEven(y)):
+        with pytest.raises(FenchelError, match="does not see an intercept"):
+            Problem(np.eye(5), risk, 1.0, intercept=True)
