@@ -74,11 +74,13 @@ def crossing(cell: Cell, decay: float) -> dict[str, float] | None:
     return next((found for found in cell["crossings"] if found["decay"] == decay), None)
 
 
-def found_at(cells: list[Cell], data: str, exponent: int, decay: float, inner: str = "walrus") -> list[dict[str, float]]:
-    """The crossings of all seeds."""
-    place = (data, exponent, inner)
-    found = [crossing(cell, decay) for cell in cells if (cell["data"], cell["exponent"], cell["inner"]) == place]
-    return [here for here in found if here is not None]
+def found_at(
+    cells: list[Cell], data: str, exponent: int, decay: float, inner: tuple[str, ...] = ("walrus", "root")
+) -> list[dict[str, float]]:
+    """The crossings of all seeds, by default by the exact inner solvers, whose steps are the same."""
+    here = [cell for cell in cells if (cell["data"], cell["exponent"]) == (data, exponent) and cell["inner"] in inner]
+    found = {cell["seed"]: crossing(cell, decay) for cell in here}
+    return [crossed for crossed in found.values() if crossed is not None]
 
 
 def printed(data: str, exponent: int, decay: float) -> float | None:
@@ -93,7 +95,7 @@ def _accuracies(cells: list[Cell], sets: list[str], decay: float) -> str:
     for data in sets:
         ours = [_spread([here["accuracy"] for here in found_at(cells, data, e, decay)]) for e in paper.EXPONENTS]
         theirs = [f"{value:.2f}" if (value := printed(data, e, decay)) is not None else "–" for e in paper.EXPONENTS]
-        seeds = len({cell["seed"] for cell in cells if cell["data"] == data and cell["inner"] == "walrus"})
+        seeds = len({cell["seed"] for cell in cells if cell["data"] == data})
         rows += [[f"{data} ({seeds} seeds)", *ours], [f"{data}, paper", *theirs]]
     return markdown_table(["log₂ C", *map(str, paper.EXPONENTS)], rows)
 
@@ -136,7 +138,7 @@ def _costs(cells: list[Cell], sets: list[str], decay: float) -> str:
     for data in sets:
         for inner in ("walrus", "greedy"):
             first = [cell for cell in cells if cell["seed"] == 0]
-            found = [found_at(first, data, exponent, decay, inner) for exponent in paper.EXPONENTS]
+            found = [found_at(first, data, exponent, decay, (inner,)) for exponent in paper.EXPONENTS]
             shown = [f"{here[0]['solving']:.3g} s, {here[0]['passes']:.0f}" if here else "–" for here in found]
             rows.append([f"{data}, {inner}", *shown])
     return markdown_table(["log₂ C", *map(str, paper.EXPONENTS)], rows)
