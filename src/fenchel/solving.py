@@ -17,7 +17,7 @@ import numpy as np
 
 from fenchel.certificate import Certificate, Span, Verdict, best_of, judge, judge_moved
 from fenchel.errors import FenchelError
-from fenchel.problem import Problem, Witness
+from fenchel.problem import Model, Problem, Witness
 from fenchel.solution import Solution, Status, TracePoint
 from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Start, Warm
@@ -36,15 +36,23 @@ _POSTPONE = 4.0
 _CHEAP = 1 << 17
 #: a solver that expects to be done is judged, but not again before it made so many times the passes
 _RETRY = 1.1
+#: steps are shares of a pass, whose sum misses a whole number of passes by rounding
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Progress:
     """What a callback is told after each certificate."""
 
+    #: the best so far, of the best model with the best witness
     certificate: Certificate
     passes: float
+    #: since the beginning, without the time spent in callbacks
     seconds: float
+    #: what was certified just now, with the seconds of the solver and of its judge apart
+    present: TracePoint
+    #: the model that was certified just now
+    model: Model
 
 
 def solve(
@@ -57,6 +65,8 @@ def solve(
     warm_start: Warm | None = None,
     callback: Callable[[Progress], Any] | None = None,
     stop_requested: Callable[[], bool] | None = None,
+    decay: float | None = None,
+    certify_every: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> Solution:
@@ -73,18 +83,25 @@ def solve(
     warm_start : a Solution (or anything with a model and a witness) to start from
     callback : called with a ``Progress`` after each certificate; a true answer stops the solve
     stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
+    decay : stop as well once the gap is less than this share of the gap after the first pass over the data, the rule
+        DG^t < delta DG^1 of Wang and Scott (2021), Sec. 5; ``tol=0`` leaves it alone to decide
+    certify_every : certify after the first pass and then after every so many instead of on a schedule that grows; 1 sees
+        what the paper sees, but a solver that sets examples aside takes all of them back after each certificate
     seed : for the solver's random choices
     n_jobs : threads within the solve where the solver has use for them (newton); the result does not depend on it
 
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """
     _check_limits(tol, max_iter, time_limit)
+    _check_shares(decay, certify_every)
     if warm_start is not None and not (hasattr(warm_start, "model") and hasattr(warm_start, "witness")):
         raise FenchelError(f"warm_start must be a Solution, got {type(warm_start).__name__}")
     if callback is not None and not callable(callback):
         raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
     candidates = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
-    return _Run(problem, candidates, tol, max_iter, time_limit, callback, stop_requested).go(warm_start)
+    run = _Run(problem, candidates, tol, max_iter, time_limit, callback, stop_requested)
+    run.decay, run.every = decay, certify_every
+    return run.go(warm_start)
 
 
 def check_time_limit(time_limit: float | None) -> None:
@@ -98,6 +115,13 @@ def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None
             continue
         if isinstance(value, bool) or not isinstance(value, Real) or not value >= low:
             raise FenchelError(f"{name} must be a number >= 0, got {value!r}")
+
+
+def _check_shares(decay: float | None, certify_every: float | None) -> None:
+    for name, value, high in (("decay", decay, 1.0), ("certify_every", certify_every, math.inf)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < high):
+            less = " and less than 1" if high == 1.0 else ""
+            raise FenchelError(f"{name} must be a number greater than 0{less}, or None, got {value!r}")
 
 
 class _Run:
@@ -123,6 +147,10 @@ class _Run:
         self.passes = 0.0
         self.certifying = 0.0
         self.rounds_at_floor = 0
+        self.decay: float | None = None
+        self.every: float | None = None
+        #: the gap after the first pass, for ``decay``
+        self.first_gap = math.nan
         self.trace: list[TracePoint] = []
         self.handovers: list[str] = []
 
@@ -152,6 +180,7 @@ class _Run:
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
             status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
+        converged = converged or self._decayed()
         assert status is not None
         solver = ", ".join(tried) or self.solver.name
         return Solution(
@@ -183,27 +212,39 @@ class _Run:
     def _loop(self, state: Any, limit: float) -> Status | None:
         """Step until the next certificate is due, certify, and see; None when ``limit`` passes are used up."""
         begin = self.passes
-        first, due = begin, min(begin + _FIRST, self.max_iter)
+        wait = 1.0 if self.every or self._wants_first_gap() else _FIRST
+        first, due = begin, min(begin + wait, self.max_iter)
         while True:
             used = self.solver.step(state, self._hint(state)) if self.passes < self.max_iter else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._out_of(used)
             over = self.passes >= limit
-            early = self._is_early(state, first, due)
+            early = self._is_early(state, first - _ROUNDING, due - _ROUNDING)
             if status is None and not over and early:
                 continue
             self._certify(state)
             assert self.best is not None
             if self._enough():
                 return Status.CONVERGED
+            if self._decayed():
+                return Status.DECAYED
             if self._told_to_stop():
                 return Status.CALLBACK
             if status is not None or over:
                 return status
             first = max(self.passes * _RETRY, self.passes + 1.0)
             growth = _BLIND_GROWTH if math.isnan(self._expected_gap(state)) else _GROWTH
-            due = min(max(self.passes * growth, self.passes + 1.0), self.max_iter)
+            due = min(self.passes + (self.every or max(self.passes * (growth - 1.0), 1.0)), self.max_iter)
+
+    def _wants_first_gap(self) -> bool:
+        """Whether the gap after the first pass is needed and not known yet."""
+        return self.decay is not None and math.isnan(self.first_gap)
+
+    def _decayed(self) -> bool:
+        """Whether the gap is less than ``decay`` times the one after the first pass."""
+        assert self.best is not None
+        return self.decay is not None and self.best.certificate.gap < self.decay * self.first_gap
 
     def _enough(self) -> bool:
         """Whether the certificate proves tol.  tol = 0 asks for one round more once the gap is at the floor.
@@ -219,7 +260,7 @@ class _Run:
     def _is_early(self, state: Any, first: float, due: float) -> bool:
         """Whether a certificate can wait: it is made when the solver expects to be done, and now and then."""
         gap = self._expected_gap(state)
-        if math.isnan(gap):
+        if math.isnan(gap) or self.every is not None or self._wants_first_gap():
             return self.passes < due
         if gap <= self._hint(state).target_gap:
             return self.passes < first
@@ -231,15 +272,17 @@ class _Run:
         return self.solver.expected_gap(state) if hasattr(self.solver, "expected_gap") else math.nan
 
     def _hint(self, state: Any) -> Hint:
+        decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
             scale = max(abs(certificate.primal), abs(certificate.dual))
-            return Hint(certificate, max(self.tol * scale, certificate.rounding_floor), self.stop_requested)
+            target = max(self.tol * scale, certificate.rounding_floor, decayed)
+            return Hint(certificate, target, self.stop_requested)
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero
         if hasattr(self.solver, "expected_objective") and self._expected_gap(state) <= self.tol * scale:
             scale = min(scale, abs(self.solver.expected_objective(state)))
-        return Hint(None, self.tol * scale, self.stop_requested)
+        return Hint(None, max(self.tol * scale, decayed), self.stop_requested)
 
     def _out_of(self, used: float) -> Status | None:
         if used == STALLED:
@@ -255,6 +298,9 @@ class _Run:
         verdict = judge(self.problem, *self.solver.propose(state))
         self.certifying += time.perf_counter() - begin
         self._record(verdict)
+        if math.isnan(self.first_gap) and self.passes >= 1.0 - _ROUNDING:
+            assert self.best is not None
+            self.first_gap = self.best.certificate.gap
 
     def _judge_warm(self, warm: Warm) -> Status | None:
         """A warm start that is good enough already needs no step at all."""
@@ -280,9 +326,14 @@ class _Run:
         )
         self.trace.append(point)
         self.best = best_of(self.best, verdict)
+        self.present = verdict.model
 
     def _told_to_stop(self) -> bool:
         if self.callback is None or self.best is None:
             return False
-        elapsed = time.perf_counter() - self.begin
-        return bool(self.callback(Progress(self.best.certificate, self.passes, elapsed)))
+        now = time.perf_counter()
+        told = Progress(self.best.certificate, self.passes, now - self.begin, self.trace[-1], self.present)
+        stop = bool(self.callback(told))
+        # its time is not the solver's
+        self.begin += time.perf_counter() - now
+        return stop

@@ -12,8 +12,8 @@ over the block.  With :math:`v_j = (1 - s_y + s_j)/q + \beta_{0j} + \sum\beta_0`
 where for Weston-Watkins :math:`t = \sum\beta`, and for Crammer-Singer, where :math:`\sum\beta \le 1`,
 :math:`\min(t, 1) = \sum\beta`.  Three ways to solve it:
 
-- ``RootBlock``: the monotone equation in t by Newton steps on its linear pieces inside a bracket, from the t of the
-  last visit; no sort, any bounds, both risks;
+- ``RootBlock``: the monotone equation in t by Newton steps on its linear pieces inside a bracket, from the piece of the
+  last visit; no sort, no branches, any bounds, both risks;
 - ``SortedBlock``: Walrus, Algorithm 2 with Subroutines 3 to 5 (with the slip of Subroutine 4 corrected; the least
   violation is kept where rounding defeats the exact test), one bound for all;
 - ``GreedyBlock``: greedy descent along single variables, as in Shark.
@@ -26,49 +26,79 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.loops.dispatch import dispatch
-from fenchel.loops.kernel import helper, kernel
+from fenchel.loops.kernel import helper, kernel, summing_helper
+
+#: the equation of a block holds if it does so to this share of the sum; ``settle`` spreads what is left
+_SETTLED = 1e-14
+
+
+@summing_helper
+def _piece(v: Any, bounds: Any, t: float) -> tuple[float, float, float]:
+    """sum_j clip(v_j - t, 0, bounds_j), how many entries are above zero, and how many are above their bounds.
+
+    Without a branch, for the entries are in no order that a processor could foresee.
+    """
+    total, above, beyond = 0.0, 0.0, 0.0
+    for j in range(np.uint64(len(v))):
+        rest = v[j] - t
+        total += min(max(rest, 0.0), bounds[j])
+        above += 1.0 if rest > 0.0 else 0.0
+        beyond += 1.0 if rest > bounds[j] else 0.0
+    return total, above, beyond
+
+
+@summing_helper
+def _first_guess(v: Any, bounds: Any, b: Any, most: float) -> float:
+    """The root if the entries of b that lie between their bounds do so again, and the others stay where they are."""
+    total, between, mass = 0.0, 0.0, 0.0
+    for j in range(np.uint64(len(v))):
+        inside = (b[j] > 0.0) & (b[j] < bounds[j])
+        total += v[j] if inside else b[j]
+        between += 1.0 if inside else 0.0
+        mass += b[j]
+    if mass < most:
+        return total / (between + 1.0)
+    return (total - most) / between if between > 0.0 else mass
 
 
 @helper
 def clipped_root(v: Any, bounds: Any, most: float, start: float) -> float:
     """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, most); entries with bound zero do not count.
 
-    The left side falls in t and the right side rises, both piecewise linear.
+    The left side falls in t and the right side rises, both piecewise linear.  Newton steps on the pieces; one that
+    would leave the bracket is replaced by bisection.  Two points with as many entries above zero and above their bounds
+    lie on the same piece, where a Newton step is exact.
     """
-    low, high = 0.0, 0.0
-    for j in range(np.uint64(len(v))):
-        if bounds[j] > 0.0:
-            high = max(high, v[j])
-    t = min(max(start, low), high)
-    while low < high:
-        # the linear piece at t: what is at its bound, and what lies between
-        full, between, total = 0.0, 0, 0.0
+    low, high = -np.inf, np.inf
+    if not np.isinf(most):
+        # with a bound on the sum the equation may be flat
+        low, high = -1.0, 0.0
         for j in range(np.uint64(len(v))):
-            rest = v[j] - t
-            if rest >= bounds[j]:
-                full += bounds[j]
-            elif rest > 0.0:
-                between += 1
-                total += v[j]
-        surplus = full + (total - between * t) - min(t, most)
+            high = max(high, v[j] if bounds[j] > 0.0 else 0.0)
+    t, were_above, were_beyond, was_free = min(max(start, 0.0), high), -1.0, -1.0, False
+    while low < high:
+        total, above, beyond = _piece(v, bounds, t)
+        right, free = min(t, most), t < most
+        surplus = total - right
+        if abs(surplus) <= _SETTLED * right or (above == were_above and beyond == were_beyond and free == was_free):
+            break
+        were_above, were_beyond, was_free = above, beyond, free
+        # without a bound on the sum the slope is at most -1, so that the root is not farther away than the surplus
         if surplus > 0.0:
             low = t
-        elif surplus < 0.0:
+            high = min(high, t + 2.0 * surplus) if np.isinf(most) else high
+        else:
             high = t
-        else:
-            break
-        following = 0.5 * (low + high)
-        if t < most:
-            newton = (full + total) / (between + 1)
-        else:
-            newton = (full + total - most) / between if between > 0 else following
-        if low < newton < high:
-            following = newton
+            low = max(low, t + 2.0 * surplus) if np.isinf(most) else low
+        slope = above - beyond + (1.0 if free else 0.0)
+        following = t + surplus / slope if slope > 0.0 else np.inf
+        if not low < following < high:
+            following, were_above = 0.5 * (low + high), -1.0
         if following <= low or following >= high or abs(following - t) <= 1e-16 * abs(t):
             t = following
             break
         t = following
-    return t
+    return max(t, 0.0)
 
 
 @helper
@@ -118,24 +148,35 @@ def settle(v: Any, bounds: Any, most: float, t: float, b: Any) -> None:
 
     t may be off by k roundings of itself, which adds up over k entries to k squared of them in the sum.
     """
-    total, between = 0.0, 0
     if t > 1e15 * most:
         # the numbers are too large to tell entries apart that differ by the bound on their sum
         largest = np.argmax(np.where(bounds > 0.0, v, -np.inf))
         b[:] = 0.0
         b[largest] = most
         return
+    total, between = _clip(v, bounds, t, b)
+    if between > 0.0:
+        _shift(bounds, (t - total) / (between + 1.0) if t < most else (most - total) / between, b)
+
+
+@summing_helper
+def _clip(v: Any, bounds: Any, t: float, b: Any) -> tuple[float, float]:
+    """b = clip(v - t, 0, bounds); its sum, and how many entries lie between."""
+    total, between = 0.0, 0.0
     for j in range(np.uint64(len(b))):
-        b[j] = min(max(v[j] - t, 0.0), bounds[j])
-        total += b[j]
-        if 0.0 < b[j] < bounds[j]:
-            between += 1
-    if between == 0:
-        return
-    step = (t - total) / (between + 1) if t < most else (most - total) / between
+        clipped = min(max(v[j] - t, 0.0), bounds[j])
+        b[j] = clipped
+        total += clipped
+        between += 1.0 if (clipped > 0.0) & (clipped < bounds[j]) else 0.0
+    return total, between
+
+
+@helper
+def _shift(bounds: Any, step: float, b: Any) -> None:
+    """Add the step to the entries between."""
     for j in range(np.uint64(len(b))):
-        if 0.0 < b[j] < bounds[j]:
-            b[j] = min(max(b[j] + step, 0.0), bounds[j])
+        shifted = min(max(b[j] + step, 0.0), bounds[j])
+        b[j] = shifted if (b[j] > 0.0) & (b[j] < bounds[j]) else b[j]
 
 
 class RootBlock(NamedTuple):
@@ -145,9 +186,7 @@ class RootBlock(NamedTuple):
 
     def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
         """Minimize (4): from b to the new b."""
-        start = 0.0
-        for j in range(np.uint64(len(b))):
-            start += b[j]
+        start = _first_guess(v, bounds, b, self.most)
         settle(v, bounds, self.most, clipped_root(v, bounds, self.most, start), b)
 
 

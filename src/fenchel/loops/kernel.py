@@ -239,3 +239,5 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 
 #: for a function that kernels call: compiled as a part of them, plain Python otherwise
 helper = register_jitable
+#: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
+summing_helper = register_jitable(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")

@@ -39,8 +39,8 @@ _CONSTANT = 0.1
 _CANCELLATION = 1e-14
 #: curvatures beyond this leave no bits for the dual variables
 _STEEPEST = 1e100
-#: the greedy inner solver ends when its best step is this small, or after so many steps per class
-_GREEDY_ACCURACY, _GREEDY_ROUNDS = 1e-12, 10.0
+#: the greedy inner solver ends after so many steps per class
+_GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
 
 
@@ -79,6 +79,8 @@ class BlockCoordinate:
     seed: int | None = None
     #: whether dual variables are kept in single precision
     single: bool = False
+    #: the greedy inner solver ends when its best step is this small, relative to the bound of the dual variables
+    accuracy: float = 1e-12
     name: ClassVar[str] = "block_coordinate"
 
     def __post_init__(self) -> None:
@@ -116,7 +118,7 @@ class BlockCoordinate:
         inner = {
             "root": RootBlock(most),
             "walrus": SortedBlock(1.0),
-            "greedy": GreedyBlock(_GREEDY_ACCURACY, _GREEDY_ROUNDS),
+            "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
         state = State(
             problem=problem,

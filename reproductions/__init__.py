@@ -1,0 +1,1 @@
+"""Experiments of the papers behind Fenchel, redone: a folder for each paper."""
