@@ -67,14 +67,14 @@ class GramDesign(DenseDesign):
         """And a step on example i moves the scores along row i of K."""
         return self.rows()
 
-    def check_definite(self) -> None:
-        """Raise unless K is positive semi-definite up to rounding: a Cholesky factor, n^3 / 3 operations."""
+    def check_definite(self, rounding: float = float(np.finfo(np.float64).eps)) -> None:
+        """Raise unless K, with entries of that accuracy, is positive semi-definite: a Cholesky factor."""
         from scipy.linalg import LinAlgError, cholesky
 
         shifted = self._values.copy()
-        # rounding of the entries of K, of n of them in an eigenvalue
-        shift = 4.0 * np.finfo(np.float64).eps * self.shape[0] * float(np.max(self.diagonal, initial=0.0))
-        shifted.flat[:: self.shape[0] + 1] += max(shift, 1e-12 * float(np.max(self.diagonal)), np.finfo(float).tiny)
+        # an eigenvalue takes up the rounding of n entries of K, and some of the factor itself
+        shift = max(4.0 * self.shape[0] * rounding, 1e-12) * float(np.max(self.diagonal))
+        shifted.flat[:: self.shape[0] + 1] += max(shift, np.finfo(float).tiny)
         try:
             cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError as error:

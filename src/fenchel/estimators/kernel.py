@@ -37,9 +37,9 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
     r"""Kernel classifier that proves how close it is to the optimum.
 
     Minimizes :math:`\tfrac12\sum_j \|w_j\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature
-    space of the kernel, without intercepts, where an example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston
-    and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual hinge of one
-    score.  The Gram matrix of the training examples is computed once, in float64.
+    space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
+    (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
+    hinge of one score.  The Gram matrix of the training examples is computed once, in float64.
 
     Parameters
     ----------
@@ -48,11 +48,12 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
         ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
         and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
-        semi-definite, which is checked on the training examples (a Cholesky factor).
+        semi-definite, which is checked on the training examples (a Cholesky factor; float32 values may be so to the
+        accuracy of float32).
     C : float, default=1.0
         Inverse strength of the regularization.
     gamma : {"scale", "auto"} or float, default="scale"
-        "scale" is ``1 / (features * X.var())``, "auto" is ``1 / features``.
+        "scale" is ``1 / (features * X.var())``, with the weights of the examples, "auto" is ``1 / features``.
     degree : int, default=3
     coef0 : float, default=0.0
         At least 0: below, the polynomial is no kernel.
@@ -142,6 +143,7 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
         self._check_parameters()
+        rounding = float(np.finfo(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64).eps)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         weights = self._checked_weights(sample_weight, X)
@@ -157,9 +159,9 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
         self.classes_ = classes
         # examples without weight take part in nothing: neither rows nor columns of the Gram matrix are needed
         counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
-        gram = GramDesign(self._gram(X, counted))
+        gram = GramDesign(self._gram(X, counted, weights))
         if self.kernel not in _KERNELS or self.kernel == "precomputed":
-            gram.check_definite()
+            gram.check_definite(rounding)
         shares = None if weights is None else weights[counted]
         problem = self._kernel_problem(gram, encoded[counted], shares)
         warm = None if before is None else _warm(problem, before[counted])
@@ -213,7 +215,7 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
         if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
             raise FenchelError(f"memory_limit must be a positive number of megabytes, got {limit!r}")
 
-    def _gram(self, X: Any, counted: NDArray) -> NDArray[np.float64]:
+    def _gram(self, X: Any, counted: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
         n = len(counted)
         size = 8 * n * n / _MEGABYTE
         if size > float(self.memory_limit):
@@ -231,21 +233,24 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
             gram = X.toarray() if sp.issparse(X) else X
             return gram if every else gram[np.ix_(counted, counted)]
         X = X if every else X[counted]
-        self.gamma_ = self._gamma(X)
+        self.gamma_ = self._gamma(X, None if weights is None else weights[counted])
         gram = self._values(X, X)
         if gram.shape != (n, n):
             raise FenchelError(f"kernel must return a matrix of shape {(n, n)} for {n} rows, got {gram.shape}")
         return gram
 
-    def _gamma(self, X: Any) -> float:
+    def _gamma(self, X: Any, weights: NDArray | None) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
-        square = X.multiply(X).mean() if sp.issparse(X) else np.mean(np.square(X))
+        # a weight is a repetition here too
+        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / np.sum(weights)
+        mean = float(np.sum(shares @ X)) / X.shape[1]
+        square = float(np.sum(shares @ (X.multiply(X) if sp.issparse(X) else np.square(X)))) / X.shape[1]
+        variance = square - mean**2
         # as scikit-learn does where all entries are equal
-        variance = float(square - X.mean() ** 2) if sp.issparse(X) else float(X.var())
-        return 1.0 / (X.shape[1] * variance) if variance > 0.0 else 1.0
+        return 1.0 / (X.shape[1] * variance) if variance > 1e-14 * square else 1.0
 
     def _values(self, X: Any, Z: Any) -> NDArray[np.float64]:
         """The kernel between the rows of two matrices."""

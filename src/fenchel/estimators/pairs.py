@@ -1,7 +1,8 @@
 r"""One against one: a problem of two classes for every pair of classes, and the votes of all pairs.
 
-The pairs (a, b), a < b, are in the order of ``itertools.combinations``; a positive score speaks for b.  Its problem is :math:`\tfrac12\|w\|^2 + C \sum \text{weight}_i f(x_i\cdot w + b, y_i)` over the examples of its two classes.  The
-others have weight zero: X is not copied, and solvers do not visit them.
+The pairs (a, b), a < b, are in the order of ``itertools.combinations``; a positive score speaks for b.  The problem of
+a pair is :math:`\tfrac12\|w\|^2 + C \sum \text{weight}_i f(x_i\cdot w + b, y_i)` over the examples of its two classes.
+The others have weight zero: X is not copied, and solvers do not visit them.
 """
 
 from __future__ import annotations
