@@ -95,7 +95,7 @@ def within_reach(v, bound):
     zero stays at zero.  Eq. (4) is homogeneous in v and C.
     """
     bound = min(bound, max(float(np.max(v)), 0.0))
-    v = np.clip(v, -bound, (len(v) + 1) * bound)
+    v = np.clip(v, -bound, 2 * (len(v) + 1) * bound)
     scale = max(bound, np.finfo(float).tiny)
     return v / scale, bound / scale, scale
 

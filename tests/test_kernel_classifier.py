@@ -272,7 +272,19 @@ def test_a_precomputed_kernel_must_be_positive_semi_definite():
     gram = rbf_kernel(X)
     low = np.linalg.eigvalsh(gram)[0]
     with pytest.raises(FenchelError, match=r"not positive semi-definite.*clip the negative eigenvalues"):
-        KernelClassifier(kernel="precomputed").fit(gram - (low + 1e-6) * np.eye(60), y)
+        KernelClassifier(kernel="precomputed").fit(gram - (low + 1e-4) * np.eye(60), y)
+    # what rounding to float32 does is repaired, so that the proof holds
+    thin = X @ X.T
+    rounded = thin.astype(np.float32).astype(np.float64)
+    assert np.linalg.eigvalsh(rounded)[0] < -1e-9 * np.max(thin)
+    repaired = GramDesign(rounded).definite()
+    np.testing.assert_allclose(repaired.scores(np.eye(60)), rounded, atol=1e-5 * np.max(thin))
+    assert np.linalg.eigvalsh(repaired.scores(np.eye(60)))[0] >= 0.0
+    model = KernelClassifier(kernel="precomputed", **TIGHT).fit(rounded, y)
+    exact = KernelClassifier(kernel="linear", **TIGHT).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(exact.certificate_.primal, rel=1e-3)
+    design = GramDesign(thin)
+    assert design.definite() is design
     # rank one, and rank deficient through rows that repeat: rounding is no reason to refuse
     KernelClassifier(kernel="precomputed").fit(np.outer(X[:, 0], X[:, 0]), y)
     twice = np.repeat(X, 2, axis=0)

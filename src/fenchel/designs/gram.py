@@ -26,7 +26,7 @@ _ASYMMETRY = 1e-10
 
 
 class GramDesign(DenseDesign):
-    """A symmetric positive semi-definite matrix (n, n).  Symmetry is checked here; ``check_definite`` does the rest."""
+    """A symmetric positive semi-definite matrix (n, n).  Symmetry is checked here; ``definite`` does the rest."""
 
     def __init__(self, gram: NDArray) -> None:
         gram = np.asarray(gram)
@@ -67,18 +67,30 @@ class GramDesign(DenseDesign):
         """And a step on example i moves the scores along row i of K."""
         return self.rows()
 
-    def check_definite(self, rounding: float = float(np.finfo(np.float64).eps)) -> None:
-        """Raise unless K, with entries of that accuracy, is positive semi-definite: a Cholesky factor."""
-        from scipy.linalg import LinAlgError, cholesky
+    def definite(self) -> GramDesign:
+        """This matrix if it is positive semi-definite up to rounding, found by a Cholesky factor.
 
-        shifted = self._values.copy()
-        # an eigenvalue takes up the rounding of n entries of K, and some of the factor itself
-        shift = max(4.0 * self.shape[0] * rounding, 1e-12) * float(np.max(self.diagonal))
-        shifted.flat[:: self.shape[0] + 1] += max(shift, np.finfo(float).tiny)
-        try:
-            cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
-        except LinAlgError as error:
-            raise FenchelError(
-                "the kernel is not positive semi-definite on these examples, so the problem is not convex and nothing "
-                "can be proved about it: use another kernel, or clip the negative eigenvalues of the Gram matrix"
-            ) from error
+        One that is so to the accuracy of float32 only, as values that were rounded to it are, is repaired: the least
+        that makes it so is added to the diagonal, of the size of that rounding.
+        """
+        for accuracy in (np.float64, np.float32):
+            # n independent roundings of a row make an eigenvalue of about the root of n of them
+            rounding = max(4.0 * self.shape[0] ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
+            shifted = self._values.copy()
+            shifted.flat[:: self.shape[0] + 1] += max(rounding * float(np.max(self.diagonal)), np.finfo(float).tiny)
+            if _has_factor(shifted):
+                return self if accuracy is np.float64 else GramDesign(shifted)
+        raise FenchelError(
+            "the kernel is not positive semi-definite on these examples, so the problem is not convex and nothing can "
+            "be proved about it: use another kernel, or clip the negative eigenvalues of the Gram matrix"
+        )
+
+
+def _has_factor(matrix: NDArray) -> bool:
+    from scipy.linalg import LinAlgError, cholesky
+
+    try:
+        cholesky(matrix, lower=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True

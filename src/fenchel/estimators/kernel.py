@@ -48,8 +48,8 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
         ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
         and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
-        semi-definite, which is checked on the training examples (a Cholesky factor; float32 values may be so to the
-        accuracy of float32).
+        semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
+        float32 may need that much added to the diagonal of their matrix, which is done).
     C : float, default=1.0
         Inverse strength of the regularization.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -143,7 +143,6 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
         self._check_parameters()
-        rounding = float(np.finfo(np.float32 if getattr(X, "dtype", None) == np.float32 else np.float64).eps)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
         weights = self._checked_weights(sample_weight, X)
@@ -161,7 +160,7 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
         counted = np.arange(len(y)) if weights is None else np.flatnonzero(weights > 0)
         gram = GramDesign(self._gram(X, counted, weights))
         if self.kernel not in _KERNELS or self.kernel == "precomputed":
-            gram.check_definite(rounding)
+            gram = gram.definite()
         shares = None if weights is None else weights[counted]
         problem = self._kernel_problem(gram, encoded[counted], shares)
         warm = None if before is None else _warm(problem, before[counted])
