@@ -88,6 +88,43 @@ def test_the_exact_solvers_agree_with_a_conic_solver(name):
         np.testing.assert_allclose(b, slow.conic_block(v, np.full(k, bound)), atol=1e-6)
 
 
+def within_reach(v, bound):
+    """The same problem in numbers that a conic solver can take, and their size, by what is known before it is solved.
+
+    b_j <= max(v_j, 0), so larger bounds are none; sum b <= k C, so v_j beyond (k + 1) C rests on its bound; v_j below
+    zero stays at zero.  Eq. (4) is homogeneous in v and C.
+    """
+    bound = min(bound, max(float(np.max(v)), 0.0))
+    v = np.clip(v, -bound, 2 * (len(v) + 1) * bound)
+    scale = max(bound, np.finfo(float).tiny)
+    return v / scale, bound / scale, scale
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_degenerate_instances_agree_with_a_conic_solver(kind):
+    """200 of the instances above."""
+    rng = np.random.default_rng([13, KINDS.index(kind)])
+    for round in range(25):
+        k = int(rng.integers(1, 40))
+        v, bound = instance(kind, rng, k)
+        easy, limit, scale = within_reach(v, bound)
+        expected = slow.conic_block(easy, np.full(k, limit)) if limit > 0 else np.zeros(k)
+        for name in EXACT:
+            b = solved(exact_block(name, bound), v, np.full(k, bound)) / scale
+            np.testing.assert_allclose(b, expected, rtol=0, atol=1e-6 * max(1.0, b.sum()), err_msg=f"{name} {round}")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_greedy_solver_reaches_its_accuracy_on_degenerate_instances(kind):
+    rng, accuracy = np.random.default_rng([14, KINDS.index(kind)]), 1e-9
+    for _ in range(50):
+        k = int(rng.integers(1, 30))
+        v, bound = within_reach(*instance(kind, rng, k))[:2]
+        b = solved(GreedyBlock(accuracy, 1e4), v, np.full(k, bound), bound * rng.random(k))
+        assert np.all((b >= 0) & (b <= bound))
+        assert residual(v, bound, b) <= 3 * accuracy
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_both_exact_solvers_find_the_same(kind):
     rng = np.random.default_rng([3, KINDS.index(kind)])

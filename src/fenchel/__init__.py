@@ -25,6 +25,7 @@ _HOMES = {
     "Hinge": "fenchel.losses",
     "Huber": "fenchel.losses",
     "HuberHinge": "fenchel.losses",
+    "KernelClassifier": "fenchel.estimators",
     "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",
     "LinearClassifierCV": "fenchel.estimators",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -28,10 +29,12 @@ def plot_path(path: Any, axes: Any = None) -> Any:
     if axes is None:
         axes = plt.subplots(2, 1, figsize=(6.4, 6.0), sharex=True, layout="constrained")[1]
     weights, proof = axes
-    largest = np.sort(np.argsort(np.max(np.abs(path.coefs), axis=0))[-_LINES:])
-    weights.plot(path.Cs, path.coefs[:, largest], linewidth=1)
+    # those of all classes side by side
+    coefs = path.coefs.reshape(len(path.Cs), -1)
+    largest = np.sort(np.argsort(np.max(np.abs(coefs), axis=0))[-_LINES:])
+    weights.plot(path.Cs, coefs[:, largest], linewidth=1)
     weights.axhline(0.0, color="0.4", linewidth=0.8)
-    shown = "weights" if len(largest) == path.coefs.shape[1] else f"the {len(largest)} largest weights"
+    shown = "weights" if len(largest) == coefs.shape[1] else f"the {len(largest)} largest weights"
     weights.set(xscale="log", ylabel=shown)
     values = np.geomspace(path.Cs[0], path.Cs[-1], _VALUES)
     proof.plot(
@@ -77,6 +80,9 @@ def plot_convergence(model: Any, ax: Any = None, *, against: str = "seconds") ->
     if ax is None:
         ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")[1]
     names = getattr(model, "classes_", range(len(traces)))
+    if several and len(names) != len(traces):
+        # one problem for each pair of classes
+        names = [f"{one}, {other}" for one, other in combinations(names, 2)]
     for name, trace in zip(names, traces, strict=True) if several else [(None, traces)]:
         x = [p.seconds_solving + p.seconds_certifying if against == "seconds" else p.passes for p in trace]
         # the best model and the best bound so far, as the certificate keeps them

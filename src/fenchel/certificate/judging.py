@@ -35,6 +35,8 @@ _ROUNDINGS = 2.0
 _NEAR_FLOOR = 1e3
 #: a dual variable beyond this proves nothing: its square overflows
 _HUGE = 1e150
+#: scores beyond so many (64 MB) are computed again where they are needed, and arrays of them are worked on in blocks
+_MANY = 1 << 23
 
 
 class Verdict(NamedTuple):
@@ -50,12 +52,13 @@ class Verdict(NamedTuple):
 
 
 class _Primal(NamedTuple):
-    """P(w, b) in its two parts, the model with its intercept, and its scores."""
+    """P(w, b) in its two parts, the model with its intercept, a bound on its slopes, and its scores unless too many."""
 
     penalty: float
     risk: float
     model: Model
-    scores: NDArray[np.float64]
+    slopes: float
+    scores: NDArray[np.float64] | None
 
 
 class _Bound(NamedTuple):
@@ -82,7 +85,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
         magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
-        slopes, theta = problem.risk.slope_bound(found.scores), float(np.sum(np.abs(bound.theta)))
+        slopes, theta = found.slopes, _absolute_sum(bound.theta)
         size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
         reach, pull = size * _norm(model.weights) + float(intercept), _norm(problem.regularizer.transfer(bound.dual))
         rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
@@ -117,7 +120,7 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     return Verdict(certificate, model, Witness(scale * witness.theta, witness.conjugate_bound), moved)
 
 
-def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Witness, pull: float) -> float:
+def _product_noise(problem: Problem, model: Model, scores: NDArray | None, witness: Witness, pull: float) -> float:
     """What the roundings inside the products X w and X^T theta can add to P and D, in units of the accuracy.
 
     A score is off by up to |x_i| |w| + |b|, however small it is itself, and moves the risk by its slope;
@@ -125,18 +128,31 @@ def _product_noise(problem: Problem, model: Model, scores: NDArray, witness: Wit
     the terms theta_i y_i of the conjugate of the risk may cancel.  ``judge`` uses the largest row for all of them
     first, which is cheap and enough unless the gap is near the floor.
     """
-    norms, labels = np.sqrt(problem.design.squared_row_norms), np.abs(problem.risk.labels)
-    if problem.risk.outputs is not None:
-        norms = norms[:, None]
-    theta, noise = np.abs(witness.theta), norms * _norm(model.weights) + np.abs(np.asarray(model.intercept))
-    # a score that rounds to a kink may lie beside it: the steeper side counts
-    near = _ROUNDINGS * _EPS * (noise + labels)
-    if hasattr(problem.risk, "slopes_near"):
-        slopes = problem.risk.slopes_near(scores, near)
-    else:
-        below, above = problem.risk.subgradient(scores - near), problem.risk.subgradient(scores + near)
-        slopes = np.maximum(np.abs(below), np.abs(above))
-    return float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
+    if scores is None:
+        scores = problem.design.scores(model.weights)
+        scores += np.asarray(model.intercept)
+    every, total, size = np.sqrt(problem.design.squared_row_norms), 0.0, _norm(model.weights)
+    whole = [(slice(0, len(every)), problem.risk)]
+    for rows, risk in problem.risk.parts() if hasattr(problem.risk, "parts") else whole:
+        norms, labels = every[rows], np.abs(risk.labels)
+        if risk.outputs is not None:
+            norms = norms[:, None]
+        theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
+        # a score that rounds to a kink may lie beside it: the steeper side counts
+        near = _ROUNDINGS * _EPS * (noise + labels)
+        if hasattr(risk, "slopes_near"):
+            slopes = risk.slopes_near(scores[rows], near)
+        else:
+            below, above = risk.subgradient(scores[rows] - near), risk.subgradient(scores[rows] + near)
+            slopes = np.maximum(np.abs(below), np.abs(above))
+        total += float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
+    return total
+
+
+def _absolute_sum(values: NDArray) -> float:
+    """The sum of the absolute values, without an array of them all."""
+    step = max(1, _MANY // max(1, values[:1].size))
+    return sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
 
 
 def _norm(weights: NDArray) -> float:
@@ -187,16 +203,20 @@ def _primal(problem: Problem, model: Model) -> _Primal:
         )
     if not problem.intercept and np.any(intercept):
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
-    scores = scores + intercept
+    scores += intercept
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     if not math.isfinite(problem.lam * penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
-    return _Primal(penalty, risk, Model(weights, intercept), scores)
+    slopes = problem.risk.slope_bound(scores)
+    return _Primal(penalty, risk, Model(weights, intercept), slopes, scores if scores.size <= _MANY else None)
 
 
 def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:
     """The better of D(theta) and D(0)."""
-    theta = np.asarray(witness.theta, dtype=np.float64)
+    theta = np.asarray(witness.theta)
+    if not closed_form or theta.dtype != np.float32:
+        # what projects theta casts it, in blocks if it is large
+        theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
@@ -236,7 +256,7 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
 
 def _usable(theta: NDArray) -> bool:
     """Whether no entry is NaN or so large that sums and squares overflow."""
-    return bool(np.max(np.abs(theta)) < _HUGE)
+    return bool(max(float(np.max(theta)), -float(np.min(theta))) < _HUGE)
 
 
 def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
@@ -245,7 +265,7 @@ def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
     if not problem.intercept or not _usable(theta):
         return theta, np.zeros(1)
     if hasattr(problem.risk, "balance"):
-        return problem.risk.balance(theta)
+        return problem.risk.balance(theta, overwrite=True)
     if theta.ndim == 1:
         theta, left = _balance(theta)
         return theta, np.array([left])

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fenchel.designs.base import Design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.gram import GramDesign
 
 
 def as_design(X: Any) -> Design:
@@ -21,4 +22,4 @@ def as_design(X: Any) -> Design:
     return DenseDesign(np.asanyarray(X))
 
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design"]
+__all__ = ["CSRDesign", "DenseDesign", "Design", "GramDesign", "as_design"]

@@ -51,6 +51,10 @@ class Design(abc.ABC):
         """The mean of |x_i|^2 over the rows, as far as a sample of them tells."""
 
     @abc.abstractmethod
+    def part(self, begin: int, end: int) -> Design:
+        """The rows from ``begin`` to ``end`` (or the last one), without a copy."""
+
+    @abc.abstractmethod
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 

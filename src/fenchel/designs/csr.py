@@ -71,6 +71,16 @@ class CSRDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
 
+    def part(self, begin: int, end: int) -> CSRDesign:
+        begin, end, _ = slice(begin, end).indices(self.shape[0])
+        low, high = int(self._indptr[begin]), int(self._indptr[end])
+        # what was checked for all rows holds for some
+        found = object.__new__(CSRDesign)
+        found.shape = (end - begin, self.shape[1])
+        found._data, found._indices = self._data[low:high], self._indices[low:high]
+        found._indptr = read_only(self._indptr[begin : end + 1] - low)
+        return found
+
     def rows(self) -> CSRRows:
         return CSRRows(self._data, _unsigned(self._indices), _unsigned(self._indptr))
 

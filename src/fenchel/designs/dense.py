@@ -73,6 +73,9 @@ class DenseDesign(Design):
             upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
         return np.triu(upper) + np.triu(upper, 1).T, border
 
+    def part(self, begin: int, end: int) -> DenseDesign:
+        return DenseDesign(self._values[begin:end])
+
     def rows(self) -> DenseRows:
         return DenseRows(self._values)
 

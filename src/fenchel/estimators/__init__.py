@@ -1,6 +1,7 @@
 """Estimators: the only room that knows scikit-learn, labels and C."""
 
 from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.kernel import KernelClassifier
 from fenchel.estimators.logistic_regression import LogisticRegression
 from fenchel.estimators.path import RegularizationPath, regularization_path
 from fenchel.estimators.regressor import LinearRegressor
@@ -8,6 +9,7 @@ from fenchel.estimators.selection import LinearClassifierCV, LinearRegressorCV
 from fenchel.estimators.support_vector import LinearSVC, LinearSVR
 
 __all__ = [
+    "KernelClassifier",
     "LinearClassifier",
     "LinearClassifierCV",
     "LinearRegressor",

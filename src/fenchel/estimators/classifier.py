@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Self
 
@@ -15,8 +16,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
+from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MULTICLASS, MulticlassRisk
 from fenchel.solvers import Solver
@@ -25,10 +28,14 @@ from fenchel.solvers import Solver
 def _has_probabilities(estimator: LinearClassifier) -> bool:
     if estimator._loss().name != "logistic":
         raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
+    if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
+        raise AttributeError(
+            "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
+        )
     return True
 
 
-def _counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
+def counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
     """The classes that have weight, and the number of each example's class (-1 if it has none)."""
     classes, encoded = np.unique(y, return_inverse=True)
     if weights is None:
@@ -37,6 +44,19 @@ def _counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDAr
     number = np.full(len(classes), -1)
     number[counted] = np.arange(len(counted))
     return classes[counted], number[encoded]
+
+
+def class_weights(
+    class_weight: Any, y: NDArray, classes: NDArray, encoded: NDArray, weights: NDArray | None
+) -> NDArray[np.float64]:
+    """The weights of the examples times those of their classes."""
+    counted = encoded >= 0
+    of_counted = None if weights is None else weights[counted]
+    per_class = compute_class_weight(class_weight, classes=classes, y=y[counted], sample_weight=of_counted)
+    if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
+        raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {class_weight!r}")
+    found = np.where(counted, per_class[encoded], 0.0)
+    return found if weights is None else found * weights
 
 
 def _one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
@@ -64,19 +84,21 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     max_iter : float, default=1000
         Passes over the data at most.
     solver : str or a solver object, default="auto"
-    multi_class : {"ovr", "weston_watkins", "crammer_singer"}, default="ovr"
-        For more than two classes: a problem for each class against the rest, or one problem for all of them (loss
-        "hinge"), where an example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or
-        :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer), and the intercepts add up to zero.  Two classes
-        are the two-class problem in any case.
+    multi_class : {"ovr", "ovo", "weston_watkins", "crammer_singer"}, default="ovr"
+        For more than two classes: a problem for each class against the rest, a problem for each pair of classes over
+        their examples alone, or one problem for all of them (loss "hinge"), where an example of class y costs
+        :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer
+        and Singer), and the intercepts add up to zero.  Two classes are the two-class problem in any case.
     class_weight : dict, "balanced" or None, default=None
+        Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
+        by the sizes of all classes.
     warm_start : bool, default=False
         Start from the last fit's weights and dual variables.
     random_state : int, RandomState or None, default=None
         Orders the examples.  An integer makes fits reproducible.
     n_jobs : int or None, default=None
-        Threads over the classes, and within a class where the solver has use for them; the result does not depend on
-        it.
+        Threads over the classes or pairs, and within one where the solver has use for them; the result does not
+        depend on it.
     time_limit : float or None, default=None
         Seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
@@ -84,16 +106,18 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     Attributes
     ----------
-    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64.  With "ovo" there is
+        a row for each pair (a, b), a < b, in the order of ``itertools.combinations(classes_, 2)``, positive for b
     classes_ : the labels
-    certificate_ : Certificate of the fit (summed over the classes); print it
+    certificate_ : Certificate of the fit (summed over the problems that were solved); print it
     certificates_ : one Certificate for each problem that was solved
     dual_gap_ : ``certificate_.gap``
     converged_ : whether every certificate proves ``tol``
-    n_iter_ : data passes, the most that any class took
+    n_iter_ : data passes, the most that any problem took; visits of all rows of X count as one, also with "ovo"
     solver_ : the solver that was used, or those that took part in turn
-    theta_ : the dual variables, the witness from which anybody can recompute the certificate
-    trace_ : certificates on the way (a list of them for each class if there are several)
+    theta_ : the dual variables, the witness from which anybody can recompute the certificate; with "ovo" a sparse
+        (n, pairs) array, since a pair's variables of other classes are zero
+    trace_ : certificates on the way (a list of them for each problem if there are several)
 
     Examples
     --------
@@ -146,26 +170,32 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         X, y = validate_data(self, X, y, **input_of(X))
         check_classification_targets(y)
         weights = sample_weight = self._checked_weights(sample_weight, X)
-        classes, encoded = _counted_classes(y, weights)
+        classes, encoded = counted_classes(y, weights)
         if self.class_weight is not None and len(classes) > 1:
-            weights = self._class_weights(y, classes, encoded, weights)
-            classes, encoded = _counted_classes(y, weights)
+            weights = class_weights(self.class_weight, y, classes, encoded, weights)
+            classes, encoded = counted_classes(y, weights)
         self._check_classes(classes)
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
         if len(classes) == 2:
-            columns = [partial(_one_against_rest, encoded, 1)]
+            columns: list[Callable[[], NDArray]] = [partial(_one_against_rest, encoded, 1)]
         elif self._joint() is not None:
             # classes without weight have no number; any will do
             columns = [partial(np.maximum, encoded, 0)]
+        elif self._by_pairs():
+            columns = pair_columns(encoded, len(classes))
         else:
             columns = [partial(_one_against_rest, encoded, k) for k in range(len(classes))]
         self._fit_columns(X, columns, weights, Given(y, sample_weight))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: (n,) for two classes, else (n, classes)."""
+        """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes and confidences, see ``pairs``."""
+        check_is_fitted(self)
+        if self._by_pairs():
+            X = validate_data(self, X, reset=False, **input_of(X))
+            return votes(as_design(X), self._weights(), self.intercept_, len(self.classes_))
         scores = self._scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -209,16 +239,26 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def _joint(self) -> type[MulticlassRisk] | None:
         """The joint risk of more than two classes, if that was asked for."""
-        if self.multi_class == "ovr":
+        if isinstance(self.multi_class, str) and self.multi_class in ("ovr", "ovo"):
             return None
         if not isinstance(self.multi_class, str) or self.multi_class not in MULTICLASS:
-            names = ", ".join(repr(name) for name in ("ovr", *MULTICLASS))
+            names = ", ".join(repr(name) for name in ("ovr", "ovo", *MULTICLASS))
             raise FenchelError(f"multi_class must be one of {names}, got {self.multi_class!r}")
         if self._loss().name != "hinge":
             raise FenchelError(
                 f"multi_class={self.multi_class!r} is a risk of hinges: leave loss='hinge', or use multi_class='ovr'"
             )
         return MULTICLASS[self.multi_class]
+
+    def _by_pairs(self) -> bool:
+        """Whether there is a problem for each pair of classes."""
+        return self.multi_class == "ovo" and len(self.classes_) > 2
+
+    def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
+        return taking_part(labels, weights) if self._by_pairs() else super()._taking_part(labels, weights)
+
+    def _stacked(self, thetas: list[Any]) -> Any:
+        return stacked(thetas) if self._by_pairs() else super()._stacked(thetas)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -235,12 +275,3 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             raise FenchelError(
                 f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
             )
-
-    def _class_weights(self, y: NDArray, classes: NDArray, encoded: NDArray, weights: Any) -> NDArray[np.float64]:
-        counted = encoded >= 0
-        of_counted = None if weights is None else weights[counted]
-        per_class = compute_class_weight(self.class_weight, classes=classes, y=y[counted], sample_weight=of_counted)
-        if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
-            raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {self.class_weight!r}")
-        found = np.where(counted, per_class[encoded], 0.0)
-        return found if weights is None else found * weights

@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral, Real
 from operator import add
@@ -96,6 +97,14 @@ class LinearEstimator(BaseEstimator):
         """The risk of one column of labels."""
         return MeanRisk(self._loss(), labels, weights)
 
+    def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
+        """The labels and the weights of one column."""
+        return labels, weights
+
+    def _stacked(self, thetas: list[Any]) -> Any:
+        """The dual variables of several columns side by side."""
+        return np.stack(thetas, axis=1)
+
     def _strength(self) -> float:
         """The C to fit with."""
         return self.C
@@ -126,13 +135,14 @@ class LinearEstimator(BaseEstimator):
 
     def _problem(self, design: Design, labels: Callable[[], NDArray], weights: NDArray | None, C: float) -> Problem:
         """The problem for one column of labels."""
+        found, weights = self._taking_part(labels(), weights)
         if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
             raise FenchelError(f"C must be a positive finite number, got {C!r}")
         total = float(design.shape[0]) if weights is None else float(np.sum(weights))
         lam = 1.0 / (float(C) * total)
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}")
-        risk = self._risk(labels(), weights)
+        risk = self._risk(found, weights)
         return Problem(design, risk, lam, self._regularizer(), bool(self.fit_intercept))
 
     def _solve_all(
@@ -164,7 +174,8 @@ class LinearEstimator(BaseEstimator):
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
-            return solution
+            # the span holds on to the problem: labels and weights of every column
+            return replace(solution, span=None)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             if workers == 1:
@@ -197,7 +208,7 @@ class LinearEstimator(BaseEstimator):
         intercepts = [np.atleast_1d(np.asarray(solution.model.intercept)) for solution in solutions]
         self.intercept_: Any = np.concatenate(intercepts).astype(np.float64)
         thetas = [solution.witness.theta for solution in solutions]
-        self.theta_ = thetas[0] if len(thetas) == 1 else np.stack(thetas, axis=1)
+        self.theta_ = thetas[0] if len(thetas) == 1 else self._stacked(thetas)
 
     def _warm_starts(self, count: int, features: int) -> Sequence[Warm | None]:
         """The last fit as starting points, if warm_start asks for it and it has the right shape."""
@@ -213,7 +224,9 @@ class LinearEstimator(BaseEstimator):
             return [Start(Model(coef, intercept), Witness(self.theta_))]
         if len(coef) != count:
             return cold
-        return [Start(Model(coef[k], float(intercept[k])), Witness(self.theta_[:, k])) for k in range(count)]
+        theta: Any = self.theta_
+        thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
+        return [Start(Model(coef[k], float(intercept[k])), Witness(thetas[k])) for k in range(count)]
 
     def _warn_unless_converged(self, solutions: list[Solution]) -> None:
         if self.converged_:

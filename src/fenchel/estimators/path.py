@@ -21,7 +21,7 @@ from fenchel.estimators.fitting import input_of, mixed
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, lam_of, walk
 from fenchel.problem import Problem
-from fenchel.risks import MeanRisk
+from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
 
@@ -36,10 +36,10 @@ class RegularizationPath:
     Attributes
     ----------
     Cs : (m,) the values of C, rising
-    coefs, intercepts : (m, d) and (m,)
+    coefs, intercepts : (m, d) and (m,); (m, k, d) and (m, k) for k > 2 classes
     certificates : a Certificate for each
     n_iters : (m,) data passes for each
-    classes : the two labels (None for regression)
+    classes : the labels (None for regression)
     accuracy : the relative gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``, or None for a grid of your own
     """
 
@@ -56,8 +56,11 @@ class RegularizationPath:
     def __len__(self) -> int:
         return len(self.Cs)
 
-    def at(self, C: float) -> tuple[NDArray[np.float64], float, Certificate]:
-        """The best of the models for any C: its weights, its intercept, and what is proved of them for this C."""
+    def at(self, C: float) -> tuple[NDArray[np.float64], Any, Certificate]:
+        """The best of the models for any C: its weights, its intercept, and what is proved of them for this C.
+
+        Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
+        """
         if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
             raise FenchelError(f"C must be a positive finite number, got {C!r}")
         lam = 1.0 / (float(C) * self._total)
@@ -72,7 +75,8 @@ class RegularizationPath:
             dual=found[lower].dual,
             rounding_floor=max(certificate.rounding_floor for certificate in found.values()),
         )
-        return self.coefs[best], float(self.intercepts[best]), certificate
+        intercept = self.intercepts[best]
+        return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
 
 
 def regularization_path(
@@ -83,6 +87,7 @@ def regularization_path(
     loss: str | Loss = "hinge",
     l1_ratio: float = 0.0,
     fit_intercept: bool = True,
+    multi_class: str = "ovr",
     sample_weight: Any = None,
     tol: float = 1e-3,
     accuracy: float = 1e-2,
@@ -96,12 +101,14 @@ def regularization_path(
 
     Parameters
     ----------
-    X, y : rows, and labels of two classes (for a loss of classification) or one target
+    X, y : rows, and labels (for a loss of classification) or one target
     Cs : array of values of C, an interval ``(smallest, largest)`` given as a tuple, or None
         For an interval the values are chosen such that every C in it is certified: a dual point proves something for
         every C, so each point certifies its neighbourhood, and the next one is put where that ends.  None takes the
         interval on which C times the mean squared length of a row goes from 0.001 to 1000.
     loss, l1_ratio, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
+    multi_class : the form for more than two classes, "weston_watkins" or "crammer_singer": one problem, so one path.
+        "ovr" and "ovo" are many problems, each with points of its own: follow one at a time, with two classes
     sample_weight : (n,) or None
     tol : the relative gap of each point, for values of your own
     accuracy : the relative gap for every C of an interval
@@ -122,8 +129,7 @@ def regularization_path(
     True
     """
     loss = as_loss(loss)
-    design, labels, weights, classes = _checked(X, y, sample_weight, loss)
-    risk = MeanRisk(loss, labels, weights)
+    design, risk, weights, classes = _checked(X, y, sample_weight, loss, multi_class)
     total = float(design.shape[0]) if weights is None else float(np.sum(weights))
     problem = Problem(design, risk, 1.0, mixed(l1_ratio), bool(fit_intercept))
     seed = int(check_random_state(random_state).randint(2**31 - 1))
@@ -151,7 +157,7 @@ def _gathered(
     return RegularizationPath(
         Cs=np.asarray(values)[: len(solutions)],
         coefs=np.stack([solution.model.weights for solution in solutions]),
-        intercepts=np.array([float(np.asarray(solution.model.intercept)) for solution in solutions]),
+        intercepts=np.array([np.asarray(solution.model.intercept, dtype=np.float64) for solution in solutions]),
         certificates=[solution.certificate for solution in solutions],
         n_iters=np.array([solution.passes for solution in solutions]),
         classes=classes,
@@ -184,22 +190,40 @@ def _warn_of_the_end(reached: float, end: float) -> None:
 
 
 def _checked(
-    X: Any, y: Any, sample_weight: Any, loss: Loss
-) -> tuple[Design, NDArray[np.float64], NDArray[np.float64] | None, NDArray | None]:
-    """The design, labels or target, weights, and the two classes of a classification."""
+    X: Any, y: Any, sample_weight: Any, loss: Loss, multi_class: str
+) -> tuple[Design, Any, NDArray[np.float64] | None, NDArray | None]:
+    """The design, the risk, the weights, and the classes of a classification."""
+    joint = _joint(multi_class, loss)
     X, y = check_X_y(X, y, y_numeric=loss.task == "regression", **input_of(X))
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if loss.task == "regression":
-        return as_design(X), np.asarray(y, dtype=np.float64), weights, None
+        return as_design(X), MeanRisk(loss, np.asarray(y, dtype=np.float64), weights), weights, None
     classes = np.unique(y if weights is None else y[weights > 0])
-    if len(classes) != 2:
+    if len(classes) == 2:
+        return as_design(X), MeanRisk(loss, np.where(y == classes[1], 1.0, -1.0), weights), weights, classes
+    if len(classes) < 2:
+        raise FenchelError(f"y must hold at least two classes with positive weight, got {classes!r}")
+    if joint is None:
         raise FenchelError(
-            f"y must hold two classes for a path, got {len(classes)}; follow one class against the rest at a time, or "
-            "use LinearClassifierCV"
+            f"multi_class={multi_class!r} makes {len(classes)} classes several problems, each with a path of its own: "
+            "follow one at a time with y of two classes, choose one problem for all classes with "
+            f"multi_class={' or '.join(repr(name) for name in MULTICLASS)}, or use LinearClassifierCV"
         )
-    return as_design(X), np.where(y == classes[1], 1.0, -1.0), weights, classes
+    # examples of a class without weight have no number; any will do
+    encoded = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+    return as_design(X), joint(encoded, len(classes), weights), weights, classes
+
+
+def _joint(multi_class: str, loss: Loss) -> type[MulticlassRisk] | None:
+    """The joint risk of that name; None for forms of several problems."""
+    forms = ("ovr", "ovo", *MULTICLASS)
+    if not isinstance(multi_class, str) or multi_class not in forms:
+        raise FenchelError(f"multi_class must be one of {', '.join(map(repr, forms))}, got {multi_class!r}")
+    if multi_class in MULTICLASS and loss.name != "hinge":
+        raise FenchelError(f"multi_class={multi_class!r} is a risk of hinges: leave loss='hinge'")
+    return MULTICLASS.get(multi_class)
 
 
 def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, float] | None]:

@@ -87,14 +87,14 @@ class SelectionOfC(LinearEstimator):
         """
         held = np.zeros(len(given.y))
         held[train] = 1.0 if weights is None else weights[train]
-        design, total = as_design(X), float(np.sum(held))
-        if not total > 0.0:
+        design = as_design(X)
+        if not np.any(held > 0.0):
             raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
-        lams = [1.0 / (C * total) for C in self.Cs_]
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed, "stop_requested": stop.is_set}
         paths = []
         for column in columns:
             problem = self._problem(design, column, held, float(self.Cs_[0]))
+            lams = [problem.lam * (self.Cs_[0] / C) for C in self.Cs_]
             paths.append(follow(problem, lams, self._solver(), **options))
             if any(solution.status is Status.INTERRUPTED for solution in paths[-1]):
                 raise KeyboardInterrupt

@@ -9,7 +9,7 @@ symbol                     argument                meaning
 :math:`\alpha_i`           ``alpha``               dual block; :math:`\theta_i = c_i\alpha_i`
 :math:`q_i`                ``book[i, CURVE]``      :math:`c_i(\|x_i\|^2 + B^2)/\lambda`
 :math:`c_i/\lambda`        ``book[i, SCALE]``      what one unit of alpha adds to the weights, as a multiple of x_i
-w                          ``weights``             :math:`X^T\theta/\lambda`
+w                          ``weights``             :math:`X^T\theta/\lambda`; scores :math:`K\theta/\lambda` for kernels
 S, b                       ``free``                :math:`\sum\theta/\lambda` and the present intercepts
 B squared                  ``constant``            square of the constant feature; zero without intercepts
 =========================  ======================  ==========================================================
@@ -103,6 +103,7 @@ def _without_features(scores: Any, bounds: Any, b: Any, label: int, most: float)
 @kernel
 def visit_blocks(
     rows: Any,
+    images: Any,
     inner: Any,
     most: float,
     alpha: Any,
@@ -119,7 +120,10 @@ def visit_blocks(
     kept: int,
     threshold: float,
 ) -> tuple[int, float, int, float]:
-    """Visit the examples ``order[begin:end]`` once; see ``loops.dual_coordinate.visit`` for what is returned."""
+    """Visit the examples ``order[begin:end]`` once; see ``loops.dual_coordinate.visit`` for what is returned.
+
+    ``rows`` read the scores of an example and ``images`` are what its steps add: both X, but for kernels.
+    """
     front, worst, changed, gap = np.uint64(kept), 0.0, 0, 0.0
     count = weights.shape[1]
     scores, v, b, change = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
@@ -171,9 +175,9 @@ def visit_blocks(
             change[label] = book[i, SCALE] * (np.float64(line[label]) - before)
             if _FEW * (moved + 1) <= count:
                 places[moved] = label
-                _add_some(rows, i, change, places, moved + 1, weights)
+                _add_some(images, i, change, places, moved + 1, weights)
             else:
-                _add(rows, i, change, weights)
+                _add(images, i, change, weights)
             for j in range(np.uint64(count)):
                 free[SUM, j] += change[j]
                 free[INTERCEPT, j] += constant * change[j]

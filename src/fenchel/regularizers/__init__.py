@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
+from fenchel.regularizers.gram_norm import GramNorm
 from fenchel.regularizers.l2 import L2
 
 #: the regularizers that users can name
 REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2, ElasticNet)}
 
-__all__ = ["L2", "REGULARIZERS", "ElasticNet", "Regularizer"]
+__all__ = ["L2", "REGULARIZERS", "ElasticNet", "GramNorm", "Regularizer"]

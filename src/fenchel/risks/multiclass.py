@@ -22,15 +22,20 @@ C of the paper         :math:`c_i/\lambda` for the scale of its beta
 from __future__ import annotations
 
 import abc
+import copy
 import math
+from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.risks.mean import checked_weights, shares_of
+
+#: scores that are worked on at once (16 MB): with many classes a few temporary arrays would be larger than the data
+_AT_ONCE = 1 << 21
 
 
 class MulticlassRisk(abc.ABC):
@@ -71,33 +76,56 @@ class MulticlassRisk(abc.ABC):
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
-        return float(self.shares @ self._losses(self._margins(scores)))
+        return math.fsum(float(part.shares @ part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
+
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """This risk in blocks of rows: which, and the risk of them, with the shares that they have here.
+
+        One block unless there are many scores.
+        """
+        step = max(1, _AT_ONCE // self.outputs)
+        if self.examples <= step:
+            yield slice(0, self.examples), self
+            return
+        for begin in range(0, self.examples, step):
+            rows = slice(begin, min(self.examples, begin + step))
+            part = copy.copy(self)
+            part.classes = self.classes[rows]
+            part.__dict__["shares"] = self.shares[rows]
+            yield rows, part
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s."""
-        return -self._theta(self._steepest(self._margins(scores)))
+        found = np.empty(scores.shape)
+        for rows, part in self.parts():
+            found[rows] = -part._theta(part._steepest(part._margins(scores[rows])))
+        return found
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
         if not feasible:
-            inside = self.project(theta)
-            if np.any(np.abs(theta - inside) > 1e-12 * (np.abs(inside) + self.shares[:, None])):
-                return np.inf
+            for rows, part in self.parts():
+                inside = part.project(theta[rows])
+                if np.any(np.abs(theta[rows] - inside) > 1e-12 * (np.abs(inside) + part.shares[:, None])):
+                    return np.inf
         return -math.fsum(theta[np.arange(self.examples), self.classes])
 
     @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""
-        return self.value(np.zeros((self.examples, self.outputs)))
+        return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
 
     #: R*(0): minus the infimum of the risk
     conjugate_at_zero: ClassVar[float] = 0.0
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """A dual point in the domain of the conjugate, near theta; inside it keeps every bit but the label's."""
-        beta = -np.asarray(theta, dtype=np.float64)
-        beta[np.arange(self.examples), self.classes] = 0.0
-        return _completed(-self._into(np.maximum(beta, 0.0)), self.classes)
+        found = np.empty(np.shape(theta))
+        for rows, part in self.parts():
+            beta = -np.asarray(theta[rows], dtype=np.float64)
+            beta[np.arange(part.examples), part.classes] = 0.0
+            found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
+        return found
 
     def slope_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
@@ -140,16 +168,16 @@ class MulticlassRisk(abc.ABC):
                     found, best = tried, value
         return found - np.mean(found)
 
-    def balance(self, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
 
         Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
-        little, as far as their pairs go.
+        little, as far as their pairs go.  ``overwrite`` says that theta may be used for the result.
         """
         surplus = np.array([math.fsum(column) for column in theta.T])
         if not np.any(surplus):
             return theta, np.zeros(self.outputs)
-        theta = theta.copy()
+        theta = theta if overwrite else theta.copy()
         absent = np.bincount(self.classes, self.shares, self.outputs) == 0
         if np.any(absent):
             # nothing can balance the column of a class without examples but to be empty
@@ -157,7 +185,8 @@ class MulticlassRisk(abc.ABC):
             theta = _completed(theta, self.classes)
             surplus = np.array([math.fsum(column) for column in theta.T])
         mass = np.zeros((self.outputs, self.outputs))
-        np.add.at(mass, self.classes, -theta)
+        for rows, part in self.parts():
+            np.add.at(mass, part.classes, -theta[rows])
         np.fill_diagonal(mass, 0.0)
         left = np.maximum(mass, 0.0)
         for giver in np.flatnonzero(surplus > 0):
@@ -172,7 +201,8 @@ class MulticlassRisk(abc.ABC):
         _along_paths(left, surplus)
         with np.errstate(divide="ignore", invalid="ignore"):
             keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
-        theta = _completed(theta * keep[self.classes], self.classes)
+        for rows, part in self.parts():
+            theta[rows] = _completed(theta[rows] * keep[part.classes], part.classes)
         return theta, np.array([abs(math.fsum(column)) for column in theta.T])
 
     def _margins(self, scores: NDArray) -> NDArray[np.float64]:

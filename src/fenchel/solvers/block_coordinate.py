@@ -8,6 +8,9 @@ Free intercepts.  As in ``dual_coordinate`` they are a constant feature B whose 
 pass: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of theta add up to
 zero; the intercepts add up to zero.  The certificate repairs what is left.
 
+Kernels.  With a ``GramDesign`` the k scores of all examples are kept in place of weights: a visit reads its own, and a
+step moves all of them along a row of the Gram matrix, so that visits without a step cost k.
+
 Examples whose block rests on its bounds by more than a tenth of the worst violation of the last pass are set aside, and
 come back as in ``dual_coordinate``.
 
@@ -22,11 +25,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import GramDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.block_coordinate import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
 from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
+from fenchel.regularizers import L2, GramNorm
 from fenchel.risks import CrammerSinger, MulticlassRisk, WestonWatkins
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.descent import Descent, random_state, squared_norms
@@ -42,6 +46,10 @@ _STEEPEST = 1e100
 #: the greedy inner solver ends after so many steps per class
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
+#: dual variables beyond so many are kept in single precision unless told otherwise (512 MB in double precision)
+_MANY = 1 << 26
+#: single precision is enough for gaps down to this share of R(0)
+_SINGLE_GAP = 1e-5
 
 
 @dataclass
@@ -50,6 +58,7 @@ class State:
 
     problem: Problem
     rows: Any
+    images: Any
     inner: Any
     most: float
     classes: NDArray[np.int64]
@@ -57,6 +66,7 @@ class State:
     #: curvature and scale of each example
     book: NDArray[np.float64]
     alpha: NDArray[np.floating]
+    #: (d, k); with a Gram matrix the scores
     weights: NDArray[np.float64]
     #: S and the present intercepts
     free: NDArray[np.float64]
@@ -77,8 +87,9 @@ class BlockCoordinate:
     shrinking: bool = True
     #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
-    #: whether dual variables are kept in single precision
-    single: bool = False
+    #: whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5 of
+    #: R(0) is asked for
+    single: bool | None = None
     #: the greedy inner solver ends when its best step is this small, relative to the bound of the dual variables
     accuracy: float = 1e-12
     name: ClassVar[str] = "block_coordinate"
@@ -90,7 +101,12 @@ class BlockCoordinate:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, (WestonWatkins, CrammerSinger)):
             return "block_coordinate needs the Weston-Watkins or the Crammer-Singer risk"
-        if not isinstance(problem.regularizer, L2):
+        if isinstance(problem.design, GramDesign) or isinstance(problem.regularizer, GramNorm):
+            if getattr(problem.regularizer, "gram", None) is not problem.design:
+                return "block_coordinate takes a GramDesign together with its GramNorm"
+            if problem.intercept:
+                return "block_coordinate has no intercepts with a Gram matrix"
+        elif not isinstance(problem.regularizer, L2):
             return f"block_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         if self.inner != "root" and not getattr(problem.risk, "uniform", False):
             return f"inner={self.inner!r} takes the Weston-Watkins risk without costs; inner='root' takes all"
@@ -120,15 +136,17 @@ class BlockCoordinate:
             "walrus": SortedBlock(1.0),
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
+        single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
         state = State(
             problem=problem,
-            rows=problem.design.rows(),
+            rows=problem.design.reading() if isinstance(problem.design, GramDesign) else problem.design.rows(),
+            images=problem.design.moving() if isinstance(problem.design, GramDesign) else problem.design.rows(),
             inner=inner,
             most=most,
             classes=risk.classes,
             bounds=risk.costs if isinstance(risk, WestonWatkins) else 1.0 - np.eye(risk.outputs),
             book=book,
-            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if self.single else np.float64),
+            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single else np.float64),
             weights=np.zeros((problem.design.shape[1], risk.outputs)),
             free=np.zeros((3, risk.outputs)),
             constant=constant,
@@ -142,12 +160,12 @@ class BlockCoordinate:
 
     def _warm(self, state: State, warm: Warm) -> None:
         """Begin at the dual point of the warm start, scaled back for a lam that has become smaller."""
-        problem, theta = state.problem, np.asarray(warm.witness.theta, dtype=np.float64)
+        problem, theta = state.problem, np.asarray(warm.witness.theta)
         if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
             return
-        theta = problem.risk.project(theta)
-        shares = problem.risk.shares[:, None]
-        state.alpha[:] = np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
+        for rows, part in problem.risk.parts():
+            shares, inside = part.shares[:, None], part.project(theta[rows])
+            state.alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
             state.free[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
@@ -158,6 +176,9 @@ class BlockCoordinate:
         descent = state.descent
         if hint.certificate is not state.seen:
             state.seen, descent.restore = hint.certificate, True
+        narrow = self.single is None and state.alpha.dtype == np.float32
+        if narrow and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
+            state.alpha, descent.stalled = state.alpha.astype(np.float64), False
         if descent.stalled:
             return STALLED
         begin, end = descent.begin(self._step_length(state), state.random, self.shrinking)
@@ -165,7 +186,10 @@ class BlockCoordinate:
         blocks = (state.alpha, state.weights, state.classes, state.book, state.bounds, state.free)
         centre = (state.constant, float(state.mean @ state.mean))
         found = visit_blocks(
-            state.rows, state.inner, state.most, *blocks, *centre, descent.order, begin, end, descent.kept, threshold
+            *(state.rows, state.images, state.inner, state.most),
+            *blocks,
+            *centre,
+            *(descent.order, begin, end, descent.kept, threshold),
         )
         if descent.add(found, end, state.problem.lam):
             self._finish_pass(state)
@@ -186,9 +210,19 @@ class BlockCoordinate:
 
     def _refresh(self, state: State) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
-        theta = state.problem.risk.shares[:, None] * state.alpha
-        state.weights[:] = state.problem.design.adjoint(theta).T / state.problem.lam
-        state.free[SUM] = np.sum(theta, axis=0) / state.problem.lam
+        problem, total = state.problem, np.zeros(state.weights.shape[1])
+        state.weights[:] = 0.0
+        for rows, part in problem.risk.parts():
+            theta = part.shares[:, None] * state.alpha[rows]
+            total += np.sum(theta, axis=0)
+            if isinstance(problem.design, GramDesign):
+                state.weights[rows] = theta
+            else:
+                state.weights += problem.design.part(rows.start, rows.stop).adjoint(theta).T
+        if isinstance(problem.design, GramDesign):
+            state.weights[:] = problem.design.scores(state.weights.T)
+        state.weights /= problem.lam
+        state.free[SUM] = total / problem.lam
         state.free[OFFSET] = state.mean @ state.weights
 
     def expected_gap(self, state: State) -> float:
@@ -196,8 +230,11 @@ class BlockCoordinate:
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
+        # what single precision holds needs no more room here; the certificate goes on in double precision
+        theta = state.alpha * problem.risk.shares[:, None].astype(state.alpha.dtype)
+        if isinstance(problem.design, GramDesign):
+            return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
         weights = state.weights - np.multiply.outer(state.mean, state.free[SUM])
         intercept = state.free[INTERCEPT] - state.mean @ weights
         intercept -= np.mean(intercept)
-        theta = problem.risk.shares[:, None] * state.alpha
-        return Model(weights.T.copy(), intercept if problem.intercept else problem.no_intercept()), (Witness(theta))
+        return Model(weights.T.copy(), intercept if problem.intercept else problem.no_intercept()), Witness(theta)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import GramDesign
 from fenchel.loops.dual_coordinate import shuffle
 from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
 from fenchel.problem import Problem
@@ -97,7 +98,12 @@ class Descent:
 
 
 def squared_norms(problem: Problem) -> NDArray[np.float64]:
-    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries."""
+    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries.
+
+    For a Gram matrix these are the squared lengths of the features.
+    """
+    if isinstance(problem.design, GramDesign):
+        return problem.design.diagonal
     norms = np.empty(problem.design.shape[0])
     return problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
 

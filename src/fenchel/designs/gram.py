@@ -1,0 +1,96 @@
+r"""The design of a kernel model: the Gram matrix K of the training examples.
+
+A kernel model is linear in features :math:`\phi(x)` that nobody computes: :math:`K = \Phi\Phi^T`.  Its weights are
+combinations of the examples' features, :math:`w = \Phi^T a`, and are represented by their coefficients a, one for each
+example (and output).  In these coordinates
+
+.. math:: \text{scores}(a) = \Phi w = Ka, \qquad \text{adjoint}(\theta) = \theta, \qquad \|w\|^2 = a^T K a
+
+The last is what ``regularizers.GramNorm`` is for.  The row norms of this design are those of K, since its products are
+sums over rows of K and that is how they round; ``diagonal`` has the squared lengths of the features.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.designs.dense import DenseDesign
+from fenchel.designs.rows import CSRRows, DenseRows
+from fenchel.errors import FenchelError
+
+#: asymmetry, relative to the largest entry, that is taken for rounding
+_ASYMMETRY = 1e-10
+
+
+class GramDesign(DenseDesign):
+    """A symmetric positive semi-definite matrix (n, n).  Symmetry is checked here; ``definite`` does the rest."""
+
+    def __init__(self, gram: NDArray) -> None:
+        gram = np.asarray(gram)
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
+            raise FenchelError(f"a Gram matrix is square and not empty, got shape {gram.shape}")
+        gram = np.ascontiguousarray(gram, dtype=np.float64)
+        size = max(float(gram.max()), -float(gram.min()))
+        if not np.isfinite(size):
+            raise FenchelError("the Gram matrix holds NaN or infinity: repair or scale the data")
+        step = max(1, (1 << 20) // len(gram))
+        for begin in range(0, len(gram), step):
+            if np.max(np.abs(gram[begin : begin + step] - gram[:, begin : begin + step].T)) > _ASYMMETRY * size:
+                raise FenchelError("the Gram matrix is not symmetric: use a symmetric kernel, or (K + K.T) / 2")
+        if np.any(np.diagonal(gram) < 0.0):
+            raise FenchelError(
+                "the Gram matrix has negative entries on its diagonal, so it is not positive semi-definite"
+            )
+        super().__init__(gram)
+
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        """The coefficients of the weights that theta makes: theta itself."""
+        return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
+
+    @cached_property
+    def diagonal(self) -> NDArray[np.float64]:
+        """K_ii, the squared lengths of the features."""
+        return np.diagonal(self._values).copy()
+
+    def reading(self) -> CSRRows:
+        """For loops that keep all scores up to date: example i reads its own one."""
+        indices: NDArray = np.arange(self.shape[0] + 1, dtype=np.uint32 if self.shape[0] < 2**32 - 1 else np.uint64)
+        ones = np.ones(self.shape[0])
+        for array in (indices, ones):
+            array.flags.writeable = False
+        return CSRRows(ones, indices[:-1], indices)
+
+    def moving(self) -> DenseRows:
+        """And a step on example i moves the scores along row i of K."""
+        return self.rows()
+
+    def definite(self) -> GramDesign:
+        """This matrix if it is positive semi-definite up to rounding, found by a Cholesky factor.
+
+        One that is so to the accuracy of float32 only, as values that were rounded to it are, is repaired: the least
+        that makes it so is added to the diagonal, of the size of that rounding.
+        """
+        for accuracy in (np.float64, np.float32):
+            # n independent roundings of a row make an eigenvalue of about the root of n of them
+            rounding = max(4.0 * self.shape[0] ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
+            shifted = self._values.copy()
+            shifted.flat[:: self.shape[0] + 1] += max(rounding * float(np.max(self.diagonal)), np.finfo(float).tiny)
+            if _has_factor(shifted):
+                return self if accuracy is np.float64 else GramDesign(shifted)
+        raise FenchelError(
+            "the kernel is not positive semi-definite on these examples, so the problem is not convex and nothing can "
+            "be proved about it: use another kernel, or clip the negative eigenvalues of the Gram matrix"
+        )
+
+
+def _has_factor(matrix: NDArray) -> bool:
+    from scipy.linalg import LinAlgError, cholesky
+
+    try:
+        cholesky(matrix, lower=True, check_finite=False)
+    except LinAlgError:
+        return False
+    return True

@@ -1,0 +1,51 @@
+r"""The square of kernel models, :math:`\Omega(a) = \tfrac12 a^T K a = \tfrac12\|w\|^2` for :math:`w = \Phi^T a`.
+
+Weights and dual vectors are represented by their coefficients (``designs.gram``), so for a dual vector with
+coefficients :math:`\theta/\lambda` the conjugate is :math:`\tfrac{1}{2\lambda^2}\theta^T K\theta`, and
+:math:`\nabla\Omega^*` keeps the coefficients; Zhang (2002), eq. (15).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.regularizers.base import Regularizer
+
+
+@dataclass(frozen=True, eq=False)
+class GramNorm(Regularizer):
+    """Half the squared length of weights that are given by coefficients; ``gram`` is the ``GramDesign``."""
+
+    gram: Any
+    name: ClassVar[str] = "gram_norm"
+
+    def value(self, weights: NDArray) -> float:
+        weights = np.asarray(weights, dtype=np.float64)
+        return 0.5 * float(np.vdot(weights, self.gram.scores(weights).T))
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        """In coefficients."""
+        return np.asarray(weights, dtype=np.float64)
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        return scale**2 * self.value(dual)
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.value(dual)
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        return np.asarray(dual, dtype=np.float64)
+
+    def radius(self, level: float) -> float:
+        """Coefficients of short weights may be long: nothing bounds them."""
+        return math.inf
+
+    @property
+    def strong_convexity(self) -> float:
+        """In the coefficients, where K may be singular."""
+        return 0.0

@@ -1,0 +1,72 @@
+"""Wang and Scott, visit by visit: every step on a block ascends the dual, and the variants of the problem are one."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import slow_multiclass as slow
+from catalog import JointCase, joint_risk
+from fenchel import BlockCoordinate, Problem
+from fenchel.designs import GramDesign
+from fenchel.regularizers import GramNorm
+from fenchel.solvers import STALLED, Hint
+from fenchel.solvers import block_coordinate as module
+
+
+def visits(problem, solver, most):
+    """The dual points after each visit of a single example."""
+    state = solver.start(problem, None)
+    for _ in range(most):
+        if solver.step(state, Hint(None, 0.0, lambda: False)) is STALLED:
+            return
+        yield solver.propose(state)[1].theta
+
+
+@pytest.mark.parametrize("shrinking", [False, True], ids=["all", "shrinking"])
+@pytest.mark.parametrize(
+    ("risk", "inner"),
+    [("weston_watkins", inner) for inner in ("root", "walrus", "greedy")]
+    + [("crammer_singer", "root"), ("costs", "root")],
+)
+@pytest.mark.parametrize("kernel", [False, True], ids=["linear", "kernel"])
+def test_every_visit_ascends(risk, inner, shrinking, kernel, monkeypatch):
+    monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
+    case = JointCase(risk, lam=0.01)
+    X, y, _, costs = case.data()
+    solver = BlockCoordinate(inner=inner, shrinking=shrinking)
+    problem = case.problem()
+    if kernel:
+        design = GramDesign(X @ X.T)
+        problem = Problem(design, joint_risk(risk, y, case.k, None, costs), case.lam, GramNorm(design))
+    before, values = np.zeros((case.n, case.k)), [0.0]
+    for theta in visits(problem, solver, 15 * case.n):
+        assert np.count_nonzero(np.any(theta != before, axis=1)) <= 1
+        before = theta
+        values.append(float(slow.dual(X, y, case.lam, theta)))
+    assert all(after >= previous - 1e-14 * values[-1] for previous, after in itertools.pairwise(values))
+    assert values[-1] > 2 * values[case.n // 4] > 0
+
+
+def test_proposition_a_29_by_its_formulas():
+    """F_{4C}(u) = 4 G_C(u / 2) for every u, hence the same minimizers up to the factor."""
+
+    def hinges(scale, w, X, y):
+        return sum(
+            max(0.0, 1.0 - scale * float(x @ (w[label] - w[j])))
+            for x, label in zip(X, y, strict=True)
+            for j in range(len(w))
+            if j != label
+        )
+
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        k, C = int(rng.integers(2, 6)), 10.0 ** rng.uniform(-3, 3)
+        X, y, u = rng.standard_normal((7, 3)), rng.integers(0, k, 7), rng.standard_normal((k, 3)) * 3
+        variant = 0.5 * np.sum(u**2) + 4 * C * hinges(0.5, u, X, y)
+        ours = 0.5 * np.sum((u / 2) ** 2) + C * hinges(1.0, u / 2, X, y)
+        assert variant == pytest.approx(4 * ours, rel=1e-12)
+        # and the second is P / lam of this library
+        lam = 1 / (7 * C)
+        primal = slow.primal("weston_watkins", X, y, np.full(7, 1 / 7), lam, u / 2, np.zeros(k))
+        assert ours == pytest.approx(float(primal) / lam, rel=1e-12)
