@@ -114,7 +114,7 @@ def test_a_certificate_needs_room_for_one_array_of_the_size_of_theta(intercept, 
     X, y = rng.standard_normal((n, d)).astype(np.float32), rng.permutation(np.arange(n) % k)
     problem = Problem(X, WestonWatkins(y, k), 0.1, intercept=intercept)
     model = Model(rng.standard_normal((k, d)), np.zeros(k))
-    theta = -(rng.random((n, k)) < 0.01) * (0.01 / n)
+    theta = np.where(rng.random((n, k)) < 0.01, -0.01 / n, 0.0)
     witness = Witness(theta.astype(np.float32))
     monkeypatch.setattr(multiclass, "_AT_ONCE", 20 * k)
     monkeypatch.setattr(judging, "_MANY", 20 * k)

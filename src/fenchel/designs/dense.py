@@ -32,7 +32,7 @@ class DenseDesign(Design):
             return self._values @ weights.T
         result = np.empty((self.shape[0], *weights.shape[:-1]))
         for block in self._blocks():
-            result[block] = self._values[block].astype(np.float64) @ weights.T
+            np.matmul(self._values[block].astype(np.float64), weights.T, out=result[block])
         return result
 
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
