@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -72,6 +73,12 @@ class DenseDesign(Design):
             values *= np.sqrt(weights[part])[:, None]
             upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
         return np.triu(upper) + np.triu(upper, 1).T, border
+
+    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        everything = len(selected) == self.shape[0]
+        for start in range(0, len(selected), rows):
+            part = slice(start, min(start + rows, len(selected)))
+            yield part, self._values[part if everything else selected[part]].astype(np.float64, copy=False)
 
     def rows(self) -> DenseRows:
         return DenseRows(self._values)

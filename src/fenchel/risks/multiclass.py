@@ -32,6 +32,8 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.errors import FenchelError
 from fenchel.risks.mean import checked_weights, shares_of
 
+_EPS = float(np.finfo(np.float64).eps)
+
 
 class MulticlassRisk(abc.ABC):
     """What the risks of several classes share."""
@@ -68,6 +70,8 @@ class MulticlassRisk(abc.ABC):
         return np.ones((1, 1))
 
     largest_label: ClassVar[float] = 1.0
+    #: the margin that is asked for: z_j = margin - s_y + s_j
+    margin: ClassVar[float] = 1.0
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
@@ -83,7 +87,7 @@ class MulticlassRisk(abc.ABC):
             inside = self.project(theta)
             if np.any(np.abs(theta - inside) > 1e-12 * (np.abs(inside) + self.shares[:, None])):
                 return np.inf
-        return -math.fsum(theta[np.arange(self.examples), self.classes])
+        return self._conjugate(theta)
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -120,25 +124,9 @@ class MulticlassRisk(abc.ABC):
                 steps = np.minimum(steps, steps[:, [middle]] + steps[[middle]])
         return np.full(self.outputs, float(np.max(steps)) + 1.0)
 
+    @abc.abstractmethod
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
-        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
-
-        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
-        """
-        from fenchel.losses.intercept import weighted_quantile
-
-        found, best = np.zeros(self.outputs), self.value(scores)
-        for _ in range(3):
-            for k in range(self.outputs):
-                kinks, jumps, mass = self._kinks(scores + found, k)
-                if not len(kinks):
-                    continue
-                tried = found.copy()
-                tried[k] += weighted_quantile(kinks, jumps, mass)
-                value = self.value(scores + tried)
-                if value < best:
-                    found, best = tried, value
-        return found - np.mean(found)
+        """Intercepts that do not make R larger and add up to zero."""
 
     def balance(self, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
@@ -146,7 +134,7 @@ class MulticlassRisk(abc.ABC):
         Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
         little, as far as their pairs go.
         """
-        surplus = np.array([math.fsum(column) for column in theta.T])
+        surplus, _ = column_sums(theta)
         if not np.any(surplus):
             return theta, np.zeros(self.outputs)
         theta = theta.copy()
@@ -155,7 +143,7 @@ class MulticlassRisk(abc.ABC):
             # nothing can balance the column of a class without examples but to be empty
             theta[:, absent] = 0.0
             theta = _completed(theta, self.classes)
-            surplus = np.array([math.fsum(column) for column in theta.T])
+            surplus, _ = column_sums(theta)
         mass = np.zeros((self.outputs, self.outputs))
         np.add.at(mass, self.classes, -theta)
         np.fill_diagonal(mass, 0.0)
@@ -173,12 +161,13 @@ class MulticlassRisk(abc.ABC):
         with np.errstate(divide="ignore", invalid="ignore"):
             keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
         theta = _completed(theta * keep[self.classes], self.classes)
-        return theta, np.array([abs(math.fsum(column)) for column in theta.T])
+        left, error = column_sums(theta)
+        return theta, np.abs(left) + error
 
     def _margins(self, scores: NDArray) -> NDArray[np.float64]:
         """z, with zero at the label."""
         rows = np.arange(self.examples)
-        margins = 1.0 + scores - scores[rows, self.classes][:, None]
+        margins = self.margin + scores - scores[rows, self.classes][:, None]
         margins[rows, self.classes] = 0.0
         return margins
 
@@ -212,10 +201,8 @@ class MulticlassRisk(abc.ABC):
         """The largest sum of beta of an example."""
 
     @abc.abstractmethod
-    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
-        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
-        -infinity.
-        """
+    def _conjugate(self, theta: NDArray) -> float:
+        """R*(-theta) for theta in the domain."""
 
 
 def _along_paths(left: NDArray, surplus: NDArray) -> None:
@@ -252,6 +239,22 @@ def _along_paths(left: NDArray, surplus: NDArray) -> None:
         surplus[end] += amount
 
 
+def column_sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The sum of each column, and bounds on its error, far below the roundings of an ordinary sum.
+
+    Entries are cut in two where the upper parts are multiples of one number so large that their sum is exact.
+    """
+    count, largest = len(theta), np.max(np.abs(theta), axis=0)
+    unit = np.exp2(np.ceil(np.log2(np.maximum(largest, 1e-290))) + math.ceil(math.log2(count)) + 1.0)
+    cut = 1.5 * unit
+    upper = (theta + cut) - cut
+    lower = np.sum(theta - upper, axis=0)
+    total = np.sum(upper, axis=0) + lower
+    # a lower part is at most eps unit / 2; the last sum is rounded once
+    error = np.where(largest > 0.0, count**2 * _EPS**2 * unit + _EPS * np.abs(total), 0.0)
+    return np.where(largest > 0.0, total, 0.0), error
+
+
 def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
     """Theta with the entry at the label such that each row adds up to zero."""
     rows = np.arange(len(classes))
@@ -260,7 +263,48 @@ def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
     return theta
 
 
-class WestonWatkins(MulticlassRisk):
+def into_simplex(mass: NDArray, shares: NDArray) -> NDArray[np.float64]:
+    """Rows that add up to no more than their share."""
+    total = np.sum(mass, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(total > shares, shares / total, 1.0)
+    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+
+
+class _HingeRisk(MulticlassRisk):
+    """What the risks of hinges share."""
+
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
+
+        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
+        """
+        from fenchel.losses.intercept import weighted_quantile
+
+        found, best = np.zeros(self.outputs), self.value(scores)
+        for _ in range(3):
+            for k in range(self.outputs):
+                kinks, jumps, mass = self._kinks(scores + found, k)
+                if not len(kinks):
+                    continue
+                tried = found.copy()
+                tried[k] += weighted_quantile(kinks, jumps, mass)
+                value = self.value(scores + tried)
+                if value < best:
+                    found, best = tried, value
+        return found - np.mean(found)
+
+    def _conjugate(self, theta: NDArray) -> float:
+        return -math.fsum(theta[np.arange(self.examples), self.classes])
+
+    @abc.abstractmethod
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
+        -infinity.
+        """
+
+
+class WestonWatkins(_HingeRisk):
     """The sum over all wrong classes of the hinge of their margin.
 
     ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
@@ -320,7 +364,7 @@ class WestonWatkins(MulticlassRisk):
         return kinks, jumps, float(np.sum(weights[:, keep]))
 
 
-class CrammerSinger(MulticlassRisk):
+class CrammerSinger(_HingeRisk):
     """The hinge of the worst margin."""
 
     name: ClassVar[str] = "crammer_singer"
@@ -335,10 +379,7 @@ class CrammerSinger(MulticlassRisk):
         return beta
 
     def _into(self, mass: NDArray) -> NDArray[np.float64]:
-        total = np.sum(mass, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(total > self.shares, self.shares / total, 1.0)
-        return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+        return into_simplex(mass, self.shares)
 
     def _pair_costs(self, k: int) -> NDArray[np.float64]:
         return np.ones(self.outputs)
