@@ -22,7 +22,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlog1py, xlogy
 
 from fenchel.risks.multiclass import MulticlassRisk, into_simplex
@@ -32,6 +32,8 @@ _EPS = float(np.finfo(np.float64).eps)
 _STEPS = 200
 #: a class without examples gets an intercept that makes its probability no more than exp(-this)
 _NEVER = 40.0
+#: scores that differ by more than this are cooled down to it first, and by this factor each time
+_HOT, _COOLER = 8.0, 3.0
 #: classes of less probability than this are raised from it
 _TINY = 1e-300
 
@@ -50,7 +52,7 @@ class Multinomial(MulticlassRisk):
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
         """The intercepts that minimize R(s + b); they add up to zero.
 
-        A Newton step is taken where it makes R smaller; where probabilities are too extreme for that,
+        A Newton step, whole or as long as one, is taken where it makes R smaller; where probabilities are too extreme,
         :math:`b_j \\mathrel{+}= \\log(\\bar y_j / \\bar p_j)`, which never makes it larger: by Jensen's inequality
         :math:`\\log\\sum_j \\bar p_j e^{\\delta_j} - \\bar y\\cdot\\delta` bounds the change of R from above.
         """
@@ -116,7 +118,25 @@ def softmax(scores: NDArray) -> NDArray[np.float64]:
 
 
 def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray) -> NDArray[np.float64]:
-    """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - wanted . b; every class is wanted."""
+    """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - wanted . b; every class is wanted.
+
+    Where scores are far apart this is nearly piecewise linear, and Newton's method on it would wander: the same for
+    scores over a temperature, which falls to one, leads there.
+    """
+    temperature = max(1.0, float(np.max(np.ptp(scores, axis=1), initial=0.0)) / _HOT)
+    intercept = np.zeros(len(wanted))
+    while True:
+        found = _cooled(scores / temperature, intercept / temperature, classes, shares, wanted)
+        intercept = temperature * found
+        if temperature == 1.0:
+            return intercept
+        temperature = max(1.0, temperature / _COOLER)
+
+
+def _cooled(
+    scores: NDArray, intercept: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray
+) -> NDArray[np.float64]:
+    """The minimizer from a start near it."""
     count = len(wanted)
 
     def look(intercept: NDArray) -> tuple[float, NDArray, NDArray]:
@@ -127,7 +147,6 @@ def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, wanted: 
         own = shifted[np.arange(len(classes)), classes]
         return float(shares @ (normalizers - own)), p, shares @ p
 
-    intercept = np.zeros(count)
     value, p, mean = look(intercept)
     for _ in range(_STEPS):
         slope = mean - wanted
@@ -138,16 +157,18 @@ def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, wanted: 
         # the sum of the intercepts does not matter; a ridge far below the curvature
         matrix += np.max(mean) / count + np.diag(np.full(count, _EPS * float(np.max(mean))))
         try:
-            step = solve(matrix, -slope, assume_a="pos", check_finite=False)
+            step = cho_solve(cho_factor(matrix, check_finite=False), -slope, check_finite=False)
         except LinAlgError:
             step = np.full(count, np.inf)
         lifts = np.log(wanted) - np.log(np.maximum(mean, _TINY))
-        for direction in (step, lifts):
+        # curvature changes by no more than a factor within a distance of one
+        near = step / max(float(np.ptp(step)), 1.0)
+        for direction in (step, near, lifts):
             if not np.all(np.isfinite(direction)):
                 continue
             tried = intercept + direction
             found = look(tried - np.mean(tried))
-            better = found[0] < value - 1e-4 * abs(float(slope @ direction))
+            better = found[0] < value - 0.1 * abs(float(slope @ direction))
             # near the minimum the value can't tell any more, but the slope can
             flat = abs(found[0] - value) <= 8.0 * _EPS * abs(value) and np.max(np.abs(found[2] - wanted)) < 0.5 * error
             if better or flat:
