@@ -5,10 +5,10 @@ r"""The direction of a Newton step on the multinomial risk, by preconditioned co
 Gradients of the classes add up to zero, and so do the steps: everything happens where sums over the classes vanish.
 Three preconditioners, by what they cost beside a product with H:
 
-- ``Joint``: H itself over a sample of the rows, factorized;
-- ``PerClass``: a matrix for each class, :math:`\lambda I + \sum_i c_ip_{ij}(1-p_{ij})\tilde x_i\tilde x_i^T` over a
+- joint: H itself over a sample of the rows, factorized;
+- per class: a matrix for each class, :math:`\lambda I + \sum_i c_ip_{ij}(1-p_{ij})\tilde x_i\tilde x_i^T` over a
   sample of the rows, then the mean over the classes taken off;
-- ``Diagonal``: the same with the diagonal of these, over all rows.
+- diagonal: the same with the diagonal of these, over all rows.
 
 Rows of a sample are drawn with a probability that is half even, half in proportion to :math:`c_i(1 - \|p_i\|^2)`.
 """
@@ -109,18 +109,26 @@ def unbalanced(total: NDArray, lam: float) -> float:
 
 def preconditioner(sample: SoftmaxSample, lam: float, free: bool, random: np.random.Generator) -> tuple[Apply, int]:
     """The best one that is cheap beside the products that it saves, and the rows that it visited."""
+    kind, size = kind_of(sample), sample.features + 1
+    if kind == "diagonal":
+        return _diagonal(sample, lam, free), len(sample.selected)
+    joint = kind == "joint"
+    chosen, shares = _chosen(sample, _SKETCH * (sample.count * size if joint else size), random)
+    return (_joint if joint else _per_class)(sample, lam, free, chosen, shares), len(chosen)
+
+
+def kind_of(sample: SoftmaxSample) -> str:
+    """Which preconditioner is worth its price: "joint", "per_class" or "diagonal"."""
     rows, size, count = len(sample.selected), sample.features + 1, sample.count
     speed = 1.0 if sample.design.blocks(sample.selected[:1], 1) is not None else _BLAS
     entries = sample.design.stored_entries * rows / sample.design.shape[0]
     worth = _WORTH * 4.0 * speed * count * (entries + 2.0 * rows)
     whole = count * size
     if whole**2 <= _LARGEST and min(rows, _SKETCH * whole) * whole**2 + whole**3 / 3.0 <= worth:
-        chosen, scale = _chosen(sample, _SKETCH * whole, random)
-        return _joint(sample, lam, free, chosen, scale), len(chosen)
-    if count * size**2 <= _LARGEST and count * (min(rows, _SKETCH * size) * size**2 + size**3) <= worth:
-        chosen, scale = _chosen(sample, _SKETCH * size, random)
-        return _per_class(sample, lam, free, chosen, scale), len(chosen)
-    return _diagonal(sample, lam, free), rows
+        return "joint"
+    if count * size**2 <= _LARGEST and count * (min(rows, _SKETCH * size) * size**2 + size**3 / 3.0) <= worth:
+        return "per_class"
+    return "diagonal"
 
 
 def _chosen(sample: SoftmaxSample, count: int, random: np.random.Generator) -> tuple[NDArray, NDArray]:
