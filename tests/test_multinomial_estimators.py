@@ -22,8 +22,8 @@ from fenchel import (
     Multinomial,
     Problem,
     certify,
-    regularization_path,
 )
+from fenchel.path import follow
 
 TIGHT = {"tol": 1e-13, "max_iter": 100_000, "random_state": 0}
 
@@ -118,8 +118,8 @@ def test_warm_starts_paths_and_searches():
     assert model.n_iter_ <= fresh.n_iter_
     np.testing.assert_allclose(model.coef_, fresh.coef_, atol=1e-4)
     assert model.fit(X, y).n_iter_ == 1
-    path = regularization_path(multinomial(tol=1e-6), X, y, [0.01, 0.1, 1.0])
-    assert all(certificate.relative_gap <= 1e-6 for certificate in path.certificates)
+    path = follow(Problem(X, Multinomial(y), 1.0, intercept=True), [1.0, 0.1, 0.01], tol=1e-6)
+    assert all(point.certificate.relative_gap <= 1e-6 for point in path)
     found = LinearClassifierCV("logistic", multi_class="multinomial", Cs=[0.01, 1.0], random_state=0).fit(X, y)
     assert found.converged_
     search = GridSearchCV(multinomial(), {"C": [0.01, 1.0]}, cv=3).fit(X, y)

@@ -33,11 +33,13 @@ from fenchel.regularizers import L2
 from fenchel.risks import Multinomial
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import line_minimum
-from fenchel.solvers.softmax_direction import conjugate_gradients, preconditioner, unbalanced
+from fenchel.solvers.softmax_direction import Preconditioner, conjugate_gradients, preconditioner, unbalanced
 from fenchel.solvers.softmax_sample import SoftmaxSample
 
 #: products with the Hessian in one step at most
 _PRODUCTS = 100
+#: a preconditioner is made anew when it needs so many times the products that it needed at first
+_WORSE = 1.5
 #: the line search ends when the derivative is down to this share
 _LINE = 0.1
 #: the first sample has at least so many rows, and so many per feature; the next ones are larger by the factor
@@ -68,6 +70,9 @@ class State:
     pull: NDArray[np.float64] | None = None
     total: NDArray[np.float64] | None = None
     gap: float = np.inf
+    #: a preconditioner that is still good, and the rows that it visited when it was new
+    known: Preconditioner | None = None
+    fewest: int = 0
     #: half of what the last step promised to win
     promise: float = np.inf
     best: float = np.inf
@@ -190,7 +195,7 @@ class NewtonCG:
         rows = rows if rows * 2 <= len(state.order) else len(state.order)
         state.sample = sample = SoftmaxSample(state.problem, np.sort(state.order[:rows]), state.mean)
         sample.multiply(state.weights, state.intercept, sample.scores)
-        state.promise, state.best, state.idle, state.stalled = np.inf, np.inf, 0, False
+        state.promise, state.best, state.idle, state.stalled, state.known = np.inf, np.inf, 0, False, None
         self._look(state)
         return len(sample.selected)
 
@@ -199,8 +204,15 @@ class NewtonCG:
         problem, sample, lam = state.problem, state.sample, state.problem.lam
         assert state.pull is not None and state.total is not None
         gradient = lam * state.weights - state.pull, -state.total if problem.intercept else np.zeros_like(state.total)
-        apply, visited = preconditioner(sample, lam, problem.intercept, state.random)
-        found = conjugate_gradients(sample, lam, gradient, apply, target, _PRODUCTS, hint.stop_requested)
+        visited, known = 0, state.known
+        if known is None:
+            known = preconditioner(sample, lam, problem.intercept, state.random)
+            visited += known.visited
+        found = conjugate_gradients(sample, lam, gradient, known.apply, target, _PRODUCTS, hint.stop_requested)
+        # a dear preconditioner is used until it needs more products than it did at first
+        state.fewest = found.visited if state.known is None else state.fewest
+        keep = known.dear and found.visited <= _WORSE * state.fewest + len(sample.selected)
+        state.known = known if keep else None
         visited += found.visited + 2 * len(sample.selected)
         state.promise = 0.5 * found.promise
         if not (found.promise > 0.0 and np.all(np.isfinite(sample.change))):

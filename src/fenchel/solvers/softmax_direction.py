@@ -25,10 +25,10 @@ from scipy.linalg.blas import dsyrk
 from fenchel.solvers.newton_direction import factorized
 from fenchel.solvers.softmax_sample import SoftmaxSample
 
-#: rows of the sample per unknown of a matrix
-_SKETCH = 4
-#: a preconditioner may cost as much as so many products
-_WORTH = 12.0
+#: rows of the sample per unknown of a matrix, at least and at most
+_SKETCH, _MOST_SKETCH = 4, 20
+#: a preconditioner may cost as much as so many products, and this share of it for rows beyond the fewest
+_WORTH, _CHEAP = 20.0, 0.25
 #: how many times as fast BLAS multiplies as the loops over sparse rows
 _BLAS = 8.0
 #: matrices beyond this many numbers are not made
@@ -107,23 +107,40 @@ def unbalanced(total: NDArray, lam: float) -> float:
     return float(total @ total) * (len(total) + 1.0 / (2.0 * lam))
 
 
-def preconditioner(sample: SoftmaxSample, lam: float, free: bool, random: np.random.Generator) -> tuple[Apply, int]:
-    """The best one that is cheap beside the products that it saves, and the rows that it visited."""
+class Preconditioner(NamedTuple):
+    """What stands in for the inverse of H, the rows visited to make it, and whether it is dear enough to keep."""
+
+    apply: Apply
+    visited: int
+    dear: bool
+
+
+def preconditioner(sample: SoftmaxSample, lam: float, free: bool, random: np.random.Generator) -> Preconditioner:
+    """The best one that is cheap beside the products that it saves."""
     kind, size = kind_of(sample), sample.features + 1
     if kind == "diagonal":
-        return _diagonal(sample, lam, free), len(sample.selected)
-    joint = kind == "joint"
-    chosen, shares = _chosen(sample, _SKETCH * (sample.count * size if joint else size), random)
-    return (_joint if joint else _per_class)(sample, lam, free, chosen, shares), len(chosen)
+        return Preconditioner(_diagonal(sample, lam, free), len(sample.selected), False)
+    if kind == "joint":
+        chosen, shares = _chosen(sample, _SKETCH * sample.count * size, random)
+        return Preconditioner(_joint(sample, lam, free, chosen, shares), len(chosen), True)
+    # more rows as long as they cost next to nothing
+    rows = int(_CHEAP * _worth(sample) / (sample.count * size**2))
+    chosen, shares = _chosen(sample, min(max(rows, _SKETCH * size), _MOST_SKETCH * size), random)
+    return Preconditioner(_per_class(sample, lam, free, chosen, shares), len(chosen), True)
+
+
+def _worth(sample: SoftmaxSample) -> float:
+    """What a preconditioner may cost, in multiplications by BLAS."""
+    rows = len(sample.selected)
+    speed = 1.0 if sample.design.blocks(sample.selected[:1], 1) is not None else _BLAS
+    entries = sample.design.stored_entries * rows / sample.design.shape[0]
+    return _WORTH * 4.0 * speed * sample.count * (entries + 2.0 * rows)
 
 
 def kind_of(sample: SoftmaxSample) -> str:
     """Which preconditioner is worth its price: "joint", "per_class" or "diagonal"."""
     rows, size, count = len(sample.selected), sample.features + 1, sample.count
-    speed = 1.0 if sample.design.blocks(sample.selected[:1], 1) is not None else _BLAS
-    entries = sample.design.stored_entries * rows / sample.design.shape[0]
-    worth = _WORTH * 4.0 * speed * count * (entries + 2.0 * rows)
-    whole = count * size
+    worth, whole = _worth(sample), count * size
     if whole**2 <= _LARGEST and min(rows, _SKETCH * whole) * whole**2 + whole**3 / 3.0 <= worth:
         return "joint"
     if count * size**2 <= _LARGEST and count * (min(rows, _SKETCH * size) * size**2 + size**3 / 3.0) <= worth:
