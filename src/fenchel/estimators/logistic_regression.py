@@ -26,8 +26,8 @@ class LogisticRegression(DropIn, LinearClassifier):
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
     :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1`, as scikit-learn does; the intercept b is not
     regularized.  Above two classes it is multinomial: the loss is :math:`\log\sum_j e^{s_j} - s_y` with a score for
-    each class, and :math:`\rho` must be zero.  It differs from scikit-learn's in that ``tol`` is the relative duality gap, which the fit proves: see
-    ``certificate_``.  docs/drop-ins.md has the whole list.
+    each class, and :math:`\rho` must be zero.  It differs from scikit-learn's in that ``tol`` is the relative duality
+    gap, which the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
 
     Parameters
     ----------
