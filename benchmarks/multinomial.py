@@ -3,8 +3,9 @@
 python benchmarks/multinomial.py --update-readme        (one thread; leave the other core alone)
 
 Fenchel runs to the relative gap, and its time includes every certificate.  A peer has no such promise: it runs at the
-loosest of its ``tol`` with which its objective is as close to the optimum as Fenchel's, or as the gap asked for where
-Fenchel's is closer than that.  Both regularize the weights alone.  Runs are interleaved after one round to warm up.
+loosest of its ``tol`` with which its objective is no larger than Fenchel's.  That is closer to the optimum than the gap
+that was asked for, often by far: who needs no proof, and no more than that gap, stops a peer sooner.  Both
+regularize the weights alone.  Runs are interleaved after one round to warm up.
 """
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)
