@@ -13,6 +13,9 @@ mnist                 divided by 255; +1 is the digit 0
 abalone, cpusmall,    regression: columns and targets have mean 0 and standard deviation 1
 cadata
 abalone-unit, …       regression: columns mapped to [0, 1], targets have mean 0 and standard deviation 1
+letter.scale, …       several classes, numbered from 0: letter.scale, dna.scale, satimage.scale and sector.scale as
+                      published; 20news and banking77 as tf-idf with rows of unit length; mnist-classes is mnist
+                      divided by 255
 simulated,            small made-up sparse sets for smoke tests, need no files
 simulated-regression
 covtype@10000         so many rows of a set, drawn at random (any of the above)
@@ -43,6 +46,7 @@ ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "out"
 _DENSE = "-dense"
 _UNIT = "-unit"
+_ALL_CLASSES = "-classes"
 #: names of regression sets begin with these
 _REGRESSION = ("abalone", "cpusmall", "cadata", "simulated-regression")
 
@@ -121,7 +125,7 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set read from the shared folder."""
     from sklearn.datasets import load_svmlight_file
 
-    file = shared_folder() / f"{name.removesuffix(_UNIT)}.svm.xz"
+    file = shared_folder() / f"{name.removesuffix(_UNIT).removesuffix(_ALL_CLASSES)}.svm.xz"
     if not file.exists():
         raise FileNotFoundError(f"{file} is missing: set FENCHEL_DATA to the folder with the shared data sets")
     with lzma.open(file) as text:
@@ -153,6 +157,10 @@ def _classes(positive: np.ndarray) -> np.ndarray:
     return np.where(positive, 1.0, -1.0)
 
 
+def _numbered(labels: np.ndarray) -> np.ndarray:
+    return np.unique(labels, return_inverse=True)[1].astype(np.float64)
+
+
 #: how a raw set becomes a matrix and labels
 _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.ndarray]]] = {
     "a9a": lambda matrix, labels: (matrix, _classes(labels > 0)),
@@ -165,3 +173,8 @@ _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.nda
 for _name in ("abalone", "cpusmall", "cadata"):
     _PREPARATIONS[_name] = lambda matrix, targets: (_standardized(matrix.toarray()), _standardized(targets))
     _PREPARATIONS[_name + _UNIT] = lambda matrix, targets: (_unit_columns(matrix), _standardized(targets))
+for _name in ("letter.scale", "dna.scale", "satimage.scale", "sector.scale"):
+    _PREPARATIONS[_name] = lambda matrix, labels: (matrix, _numbered(labels))
+for _name in ("20news", "banking77"):
+    _PREPARATIONS[_name] = lambda matrix, labels: (_tf_idf(matrix), _numbered(labels))
+_PREPARATIONS["mnist" + _ALL_CLASSES] = lambda matrix, labels: (matrix / 255.0, _numbered(labels))

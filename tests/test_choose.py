@@ -18,6 +18,7 @@ table = importlib.import_module("fenchel.solvers.choose")
 TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "joint": False, "curvature": 5.0}
 #: the row that is meant, and what has to be so for it
 ROWS = {
+    "one smooth risk for several classes": {"joint": True, "smooth": True},
     "one risk for several classes": {"joint": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "many features, or fewer rows than features": {"features": 5000},

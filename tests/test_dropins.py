@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 import sklearn.linear_model
 import sklearn.svm
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from sklearn.exceptions import DataConversionWarning
@@ -205,10 +206,13 @@ def test_defaults_may_be_spelled_out(estimator):
     np.testing.assert_array_equal(estimator(**defaults).fit(X, y).coef_, estimator(random_state=0).fit(X, y).coef_)
 
 
-def test_logistic_regression_takes_two_classes():
+def test_logistic_regression_is_multinomial_above_two_classes():
     X, y = three_classes()
-    with pytest.raises(FenchelError, match=r"Only binary.*3 classes.*LinearClassifier\(loss='logistic'\).*one-vs-rest"):
-        LogisticRegression().fit(X, y)
+    with pytest.raises(FenchelError, match=r"l1_ratio must be 0 for more than two classes.*one-vs-rest"):
+        LogisticRegression(l1_ratio=0.5).fit(X, y)
+    three = LogisticRegression(random_state=0).fit(X, y)
+    assert three.coef_.shape == (3, X.shape[1])
+    np.testing.assert_allclose(three.predict_proba(X), softmax(three.decision_function(X), axis=1), rtol=1e-13)
     two = LogisticRegression(random_state=0).fit(X, y, sample_weight=(y != 2).astype(float))
     assert list(two.classes_) == [0, 1]
 

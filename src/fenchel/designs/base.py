@@ -10,6 +10,7 @@ copied as a whole: a float32 X times a float64 w in NumPy or SciPy would cast al
 from __future__ import annotations
 
 import abc
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +61,13 @@ class Design(abc.ABC):
 
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
+        return None
+
+    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
+        """The selected rows in float64, so many at a time, with their positions; None where a compiled loop is faster.
+
+        ``selected`` rises.
+        """
         return None
 
     @property

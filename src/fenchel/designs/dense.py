@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -75,6 +76,12 @@ class DenseDesign(Design):
 
     def part(self, begin: int, end: int) -> DenseDesign:
         return DenseDesign(self._values[begin:end])
+
+    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        everything = len(selected) == self.shape[0]
+        for start in range(0, len(selected), rows):
+            part = slice(start, min(start + rows, len(selected)))
+            yield part, self._values[part if everything else selected[part]].astype(np.float64, copy=False)
 
     def rows(self) -> DenseRows:
         return DenseRows(self._values)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -84,11 +84,12 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     max_iter : float, default=1000
         Passes over the data at most.
     solver : str or a solver object, default="auto"
-    multi_class : {"ovr", "ovo", "weston_watkins", "crammer_singer"}, default="ovr"
+    multi_class : {"ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="ovr"
         For more than two classes: a problem for each class against the rest, a problem for each pair of classes over
-        their examples alone, or one problem for all of them (loss "hinge"), where an example of class y costs
-        :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer
-        and Singer), and the intercepts add up to zero.  Two classes are the two-class problem in any case.
+        their examples alone, or one problem for all of them, whose intercepts add up to zero.  An example of class y
+        then costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+`
+        (Crammer and Singer), both with loss "hinge", or :math:`\log\sum_j e^{s_j} - s_y` (multinomial, with loss
+        "logistic").  Two classes are the two-class problem in any case.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
         by the sizes of all classes.
@@ -206,10 +207,14 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes (loss="logistic"); one-vs-rest ones are scaled to add up to one."""
+        """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class="multinomial"``;
+        one-vs-rest ones are scaled to add up to one.
+        """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
+        if self._joint() is not None:
+            return softmax(scores, axis=1)
         probabilities = expit(scores)
         total = probabilities.sum(axis=1, keepdims=True)
         uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
@@ -218,6 +223,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of ``predict_proba``."""
+        scores = self.decision_function(X)
+        if scores.ndim == 2 and self._joint() is not None:
+            return log_softmax(scores, axis=1)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -244,11 +252,11 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if not isinstance(self.multi_class, str) or self.multi_class not in MULTICLASS:
             names = ", ".join(repr(name) for name in ("ovr", "ovo", *MULTICLASS))
             raise FenchelError(f"multi_class must be one of {names}, got {self.multi_class!r}")
-        if self._loss().name != "hinge":
-            raise FenchelError(
-                f"multi_class={self.multi_class!r} is a risk of hinges: leave loss='hinge', or use multi_class='ovr'"
-            )
-        return MULTICLASS[self.multi_class]
+        risk = MULTICLASS[self.multi_class]
+        if self._loss().name != ("logistic" if risk.smooth else "hinge"):
+            needed = "is the softmax: use loss='logistic'" if risk.smooth else "is a risk of hinges: leave loss='hinge'"
+            raise FenchelError(f"multi_class={self.multi_class!r} {needed}, or use multi_class='ovr'")
+        return risk
 
     def _by_pairs(self) -> bool:
         """Whether there is a problem for each pair of classes."""

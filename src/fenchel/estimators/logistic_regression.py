@@ -15,17 +15,19 @@ from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
 from fenchel.estimators.fitting import mixed
 from fenchel.losses import Logistic, Loss
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import L2, Regularizer
+from fenchel.risks import MulticlassRisk, Multinomial
 from fenchel.solution import Solution
 
 
 class LogisticRegression(DropIn, LinearClassifier):
-    r"""``sklearn.linear_model.LogisticRegression`` for two classes, with a certificate.
+    r"""``sklearn.linear_model.LogisticRegression`` with a certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
     :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1`, as scikit-learn does; the intercept b is not
-    regularized.  It differs from scikit-learn's in that ``tol`` is the relative duality gap, which the fit proves: see
-    ``certificate_``.  docs/drop-ins.md has the whole list.
+    regularized.  Above two classes it is multinomial: the loss is :math:`\log\sum_j e^{s_j} - s_y` with a score for
+    each class, and :math:`\rho` must be zero.  It differs from scikit-learn's in that ``tol`` is the relative duality
+    gap, which the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         Inverse strength of the regularization; must be finite.
     l1_ratio : float, default=0.0
         The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.  It
-        needs no other ``solver``.
+        needs no other ``solver``, and two classes.
     dual : False
         Accepted at its default only: every fit has a primal and a dual solution.
     tol : float, default=1e-4
@@ -61,8 +63,8 @@ class LogisticRegression(DropIn, LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : (1, d) and (1,); float64
-    classes_ : the two labels
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    classes_ : the labels
     n_iter_ : data passes, an array of shape (1,)
     certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
 
@@ -117,11 +119,6 @@ class LogisticRegression(DropIn, LinearClassifier):
         self.warm_start = warm_start
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _check_parameters(self) -> None:
         if self.penalty is None or (isinstance(self.C, Real) and float(self.C) == math.inf):
             culprit = "penalty=None" if self.penalty is None else "C=inf"
@@ -158,12 +155,15 @@ class LogisticRegression(DropIn, LinearClassifier):
             raise FenchelError("l1_ratio must be a number with penalty='elasticnet', got None")
         return mixed(0.0 if ratio is None else ratio)
 
+    def _joint(self) -> type[MulticlassRisk] | None:
+        return Multinomial
+
     def _check_classes(self, classes: NDArray) -> None:
         super()._check_classes(classes)
-        if len(classes) > 2:
+        if len(classes) > 2 and not isinstance(self._regularizer(), L2):
             raise FenchelError(
-                "Only binary classification is supported. The type of the target is multiclass: y holds "
-                f"{len(classes)} classes. LinearClassifier(loss='logistic') fits several classes one-vs-rest"
+                f"l1_ratio must be 0 for more than two classes, and y holds {len(classes)}. "
+                "LinearClassifier(loss='logistic', l1_ratio=...) fits them one-vs-rest"
             )
 
     def _loss(self) -> Loss:

@@ -10,12 +10,13 @@ from fenchel.risks.error_rate import ErrorRate
 from fenchel.risks.fbeta import F1, FBeta
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.multiclass import CrammerSinger, MulticlassRisk, WestonWatkins
+from fenchel.risks.multinomial import Multinomial
 from fenchel.risks.own_measure import OwnMeasure
 from fenchel.risks.roc_area import RocArea
 from fenchel.risks.top_k import PrecisionAtK, RecallAtK
 
 #: the joint risks of several classes that users can name
-MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
+MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger, Multinomial)}
 
 #: the measures that users can name: called with labels, and beta or k where they have one
 MEASURES: dict[str, Any] = {
@@ -33,6 +34,7 @@ __all__ = [
     "FBeta",
     "MeanRisk",
     "MulticlassRisk",
+    "Multinomial",
     "OwnMeasure",
     "PrecisionAtK",
     "RecallAtK",

@@ -32,6 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.risks.balancing import along_paths, column_sums
 from fenchel.risks.mean import checked_weights, shares_of
 
 #: scores that are worked on at once (16 MB): with many classes a few temporary arrays would be larger than the data
@@ -73,6 +74,8 @@ class MulticlassRisk(abc.ABC):
         return np.ones((1, 1))
 
     largest_label: ClassVar[float] = 1.0
+    #: the margin that is asked for: z_j = margin - s_y + s_j
+    margin: ClassVar[float] = 1.0
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
@@ -108,7 +111,7 @@ class MulticlassRisk(abc.ABC):
                 inside = part.project(theta[rows])
                 if np.any(np.abs(theta[rows] - inside) > 1e-12 * (np.abs(inside) + part.shares[:, None])):
                     return np.inf
-        return -math.fsum(theta[np.arange(self.examples), self.classes])
+        return self._conjugate(theta)
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -148,25 +151,9 @@ class MulticlassRisk(abc.ABC):
                 steps = np.minimum(steps, steps[:, [middle]] + steps[[middle]])
         return np.full(self.outputs, float(np.max(steps)) + 1.0)
 
+    @abc.abstractmethod
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
-        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
-
-        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
-        """
-        from fenchel.losses.intercept import weighted_quantile
-
-        found, best = np.zeros(self.outputs), self.value(scores)
-        for _ in range(3):
-            for k in range(self.outputs):
-                kinks, jumps, mass = self._kinks(scores + found, k)
-                if not len(kinks):
-                    continue
-                tried = found.copy()
-                tried[k] += weighted_quantile(kinks, jumps, mass)
-                value = self.value(scores + tried)
-                if value < best:
-                    found, best = tried, value
-        return found - np.mean(found)
+        """Intercepts that do not make R larger and add up to zero."""
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
@@ -174,16 +161,16 @@ class MulticlassRisk(abc.ABC):
         Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
         little, as far as their pairs go.  ``overwrite`` says that theta may be used for the result.
         """
-        surplus = np.array([math.fsum(column) for column in theta.T])
+        surplus, error = column_sums(theta)
         if not np.any(surplus):
-            return theta, np.zeros(self.outputs)
+            return theta, error
         theta = theta if overwrite else theta.copy()
         absent = np.bincount(self.classes, self.shares, self.outputs) == 0
         if np.any(absent):
             # nothing can balance the column of a class without examples but to be empty
             theta[:, absent] = 0.0
             theta = _completed(theta, self.classes)
-            surplus = np.array([math.fsum(column) for column in theta.T])
+            surplus, _ = column_sums(theta)
         mass = np.zeros((self.outputs, self.outputs))
         for rows, part in self.parts():
             np.add.at(mass, part.classes, -theta[rows])
@@ -198,17 +185,18 @@ class MulticlassRisk(abc.ABC):
                 left[giver, takers] -= moved
                 surplus[giver] -= np.sum(moved)
                 surplus[takers] += moved
-        _along_paths(left, surplus)
+        along_paths(left, surplus)
         with np.errstate(divide="ignore", invalid="ignore"):
             keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
         for rows, part in self.parts():
             theta[rows] = _completed(theta[rows] * keep[part.classes], part.classes)
-        return theta, np.array([abs(math.fsum(column)) for column in theta.T])
+        left, error = column_sums(theta)
+        return theta, np.abs(left) + error
 
     def _margins(self, scores: NDArray) -> NDArray[np.float64]:
         """z, with zero at the label."""
         rows = np.arange(self.examples)
-        margins = 1.0 + scores - scores[rows, self.classes][:, None]
+        margins = self.margin + scores - scores[rows, self.classes][:, None]
         margins[rows, self.classes] = 0.0
         return margins
 
@@ -242,44 +230,8 @@ class MulticlassRisk(abc.ABC):
         """The largest sum of beta of an example."""
 
     @abc.abstractmethod
-    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
-        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
-        -infinity.
-        """
-
-
-def _along_paths(left: NDArray, surplus: NDArray) -> None:
-    """Move what classes have too much through others, along the shortest paths of pairs that have something left."""
-    small = 1e-16 * float(np.sum(left))
-    for _ in range(4 * len(surplus)):
-        givers = np.flatnonzero(surplus > small)
-        if not len(givers):
-            return
-        giver = int(givers[0])
-        before = np.full(len(surplus), -1)
-        before[giver] = giver
-        front = [giver]
-        while front and not np.any((before >= 0) & (surplus < 0)):
-            following: list[int] = []
-            for k in front:
-                new = np.flatnonzero((left[k] > small) & (before < 0))
-                before[new] = k
-                following.extend(new.tolist())
-            front = following
-        ends = np.flatnonzero((before >= 0) & (surplus < 0))
-        if not len(ends):
-            return
-        k = int(ends[0])
-        path = []
-        while k != giver:
-            path.append((before[k], k))
-            k = int(before[k])
-        end = path[0][1]
-        amount = min(surplus[giver], -surplus[end], *(left[pair] for pair in path))
-        for pair in path:
-            left[pair] -= amount
-        surplus[giver] -= amount
-        surplus[end] += amount
+    def _conjugate(self, theta: NDArray) -> float:
+        """R*(-theta) for theta in the domain."""
 
 
 def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
@@ -290,7 +242,48 @@ def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
     return theta
 
 
-class WestonWatkins(MulticlassRisk):
+def into_simplex(mass: NDArray, shares: NDArray) -> NDArray[np.float64]:
+    """Rows that add up to no more than their share."""
+    total = np.sum(mass, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(total > shares, shares / total, 1.0)
+    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+
+
+class _HingeRisk(MulticlassRisk):
+    """What the risks of hinges share."""
+
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
+
+        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
+        """
+        from fenchel.losses.intercept import weighted_quantile
+
+        found, best = np.zeros(self.outputs), self.value(scores)
+        for _ in range(3):
+            for k in range(self.outputs):
+                kinks, jumps, mass = self._kinks(scores + found, k)
+                if not len(kinks):
+                    continue
+                tried = found.copy()
+                tried[k] += weighted_quantile(kinks, jumps, mass)
+                value = self.value(scores + tried)
+                if value < best:
+                    found, best = tried, value
+        return found - np.mean(found)
+
+    def _conjugate(self, theta: NDArray) -> float:
+        return -math.fsum(theta[np.arange(self.examples), self.classes])
+
+    @abc.abstractmethod
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
+        -infinity.
+        """
+
+
+class WestonWatkins(_HingeRisk):
     """The sum over all wrong classes of the hinge of their margin.
 
     ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
@@ -350,7 +343,7 @@ class WestonWatkins(MulticlassRisk):
         return kinks, jumps, float(np.sum(weights[:, keep]))
 
 
-class CrammerSinger(MulticlassRisk):
+class CrammerSinger(_HingeRisk):
     """The hinge of the worst margin."""
 
     name: ClassVar[str] = "crammer_singer"
@@ -365,10 +358,7 @@ class CrammerSinger(MulticlassRisk):
         return beta
 
     def _into(self, mass: NDArray) -> NDArray[np.float64]:
-        total = np.sum(mass, axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(total > self.shares, self.shares / total, 1.0)
-        return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+        return into_simplex(mass, self.shares)
 
     def _pair_costs(self, k: int) -> NDArray[np.float64]:
         return np.ones(self.outputs)

@@ -5,5 +5,6 @@ from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton_cg import NewtonCG
 
-__all__ = ["SOLVERS", "STALLED", "BlockCoordinate", "DualCoordinate", "Hint", "Newton", "Solver", "choose"]
+__all__ = ["SOLVERS", "STALLED", "BlockCoordinate", "DualCoordinate", "Hint", "Newton", "NewtonCG", "Solver", "choose"]

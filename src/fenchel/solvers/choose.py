@@ -30,11 +30,12 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
+from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[DualCoordinate] | type[Newton] | type[BlockCoordinate]] = {
-    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate)
+SOLVERS: dict[str, type[DualCoordinate] | type[Newton] | type[BlockCoordinate] | type[NewtonCG]] = {
+    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG)
 }
 
 
@@ -76,6 +77,11 @@ _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row(
+        "one smooth risk for several classes",
+        lambda facts: facts.joint and facts.smooth,
+        ((NewtonCG.name, np.inf),),
+    ),
     Row("one risk for several classes", lambda facts: facts.joint, ((BlockCoordinate.name, np.inf),)),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
@@ -148,7 +154,7 @@ def _available() -> int:
 
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
-    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate)):
+    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate, NewtonCG)):
         return solver
     # a copy, not dataclasses.replace: a subclass may have another constructor
     completed = copy.copy(solver)

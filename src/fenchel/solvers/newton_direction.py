@@ -89,7 +89,7 @@ class Quadratic:
     def solve(self, right: NDArray) -> NDArray[np.float64]:
         """H^-1 right, exactly or by preconditioned conjugate gradients."""
         if self.matrix is not None:
-            apply = _factorized(self.matrix)
+            apply = factorized(self.matrix)
             return apply(right) if self.whole else self._conjugate_gradients(right, apply)
         squares = np.full(self.size, self.square)
         # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
@@ -151,7 +151,7 @@ class Quadratic:
         free = np.flatnonzero((point != 0.0) | (limits == 0.0))
         if free.size == 0:
             return True
-        move = _factorized(matrix[np.ix_(free, free)])(-(slope[free] + limits[free] * np.sign(point[free])))
+        move = factorized(matrix[np.ix_(free, free)])(-(slope[free] + limits[free] * np.sign(point[free])))
         crossing = (np.sign(point[free] + move) != np.sign(point[free])) & (limits[free] > 0.0)
         step = 1.0
         if np.any(crossing):
@@ -171,7 +171,7 @@ def _violation(limits: NDArray, point: NDArray, slope: NDArray) -> float:
     return float(np.max(np.where(point == 0.0, at_zero, np.abs(slope + limits * np.sign(point)))))
 
 
-def _factorized(matrix: NDArray) -> Callable[[NDArray], NDArray]:
+def factorized(matrix: NDArray) -> Callable[[NDArray], NDArray]:
     """The inverse of a symmetric positive matrix, with as much ridge as it takes, after scaling its diagonal to one."""
     scale = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
     scaled = matrix / scale[:, None] / scale[None, :]
