@@ -7,8 +7,6 @@ Figure 1 has runs of its own, kept in results/traces.json; Figure 2 is drawn fro
 of the solver alone, as in the paper.  Figure 1 is at C = 1; the paper takes its C from another paper's supplement.
 """
 
-# ruff: noqa: RUF001 (typographic signs in figures for people)
-
 from __future__ import annotations
 
 import argparse
@@ -68,7 +66,9 @@ def _keep_trace(ledger: Ledger, figure: str, data: str, exponent: int, inner: st
     solution = solve(problem_of(split, C), solver_of(split, C, inner, 0), **options)
     # the paper's objective is ours times C n
     scale = C * len(split.classes)
-    trace = [[point.seconds_solving, point.passes, scale * point.primal, scale * point.dual] for point in solution.trace]
+    trace = [
+        [point.seconds_solving, point.passes, scale * point.primal, scale * point.dual] for point in solution.trace
+    ]
     ledger.add([{**identity, "trace": [[float(f"{value:.12g}") for value in point] for point in trace]}])
     print(f"{data} C = 2^{exponent} {inner}: {solution}", flush=True)
 

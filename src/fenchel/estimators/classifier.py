@@ -19,9 +19,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
+from fenchel.estimators.forms import joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
 from fenchel.losses import Loss, as_loss
-from fenchel.risks import MULTICLASS, MulticlassRisk
+from fenchel.risks import MulticlassRisk
 from fenchel.solvers import Solver
 
 
@@ -87,9 +88,10 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     multi_class : {"ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="ovr"
         For more than two classes: a problem for each class against the rest, a problem for each pair of classes over
         their examples alone, or one problem for all of them, whose intercepts add up to zero.  An example of class y
-        then costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+`
-        (Crammer and Singer), both with loss "hinge", or :math:`\log\sum_j e^{s_j} - s_y` (multinomial, with loss
-        "logistic").  Two classes are the two-class problem in any case.
+        then costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or
+        :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer), both with loss "hinge", or
+        :math:`\log\sum_j e^{s_j} - s_y` (multinomial, with loss "logistic").  Two classes are the two-class problem in
+        any case.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
         by the sizes of all classes.
@@ -247,16 +249,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def _joint(self) -> type[MulticlassRisk] | None:
         """The joint risk of more than two classes, if that was asked for."""
-        if isinstance(self.multi_class, str) and self.multi_class in ("ovr", "ovo"):
-            return None
-        if not isinstance(self.multi_class, str) or self.multi_class not in MULTICLASS:
-            names = ", ".join(repr(name) for name in ("ovr", "ovo", *MULTICLASS))
-            raise FenchelError(f"multi_class must be one of {names}, got {self.multi_class!r}")
-        risk = MULTICLASS[self.multi_class]
-        if self._loss().name != ("logistic" if risk.smooth else "hinge"):
-            needed = "is the softmax: use loss='logistic'" if risk.smooth else "is a risk of hinges: leave loss='hinge'"
-            raise FenchelError(f"multi_class={self.multi_class!r} {needed}, or use multi_class='ovr'")
-        return risk
+        return joint_risk(self.multi_class, self._loss())
 
     def _by_pairs(self) -> bool:
         """Whether there is a problem for each pair of classes."""

@@ -18,10 +18,11 @@ from fenchel.certificate import Certificate, Span
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.fitting import input_of, mixed
+from fenchel.estimators.forms import joint_risk
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, lam_of, walk
 from fenchel.problem import Problem
-from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
+from fenchel.risks import MULTICLASS, MeanRisk
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
 
@@ -107,7 +108,8 @@ def regularization_path(
         every C, so each point certifies its neighbourhood, and the next one is put where that ends.  None takes the
         interval on which C times the mean squared length of a row goes from 0.001 to 1000.
     loss, l1_ratio, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
-    multi_class : the form for more than two classes, "weston_watkins" or "crammer_singer": one problem, so one path.
+    multi_class : the form for more than two classes, "weston_watkins", "crammer_singer" or "multinomial" (with
+        loss="logistic"): one problem, so one path.
         "ovr" and "ovo" are many problems, each with points of its own: follow one at a time, with two classes
     sample_weight : (n,) or None
     tol : the relative gap of each point, for values of your own
@@ -193,7 +195,7 @@ def _checked(
     X: Any, y: Any, sample_weight: Any, loss: Loss, multi_class: str
 ) -> tuple[Design, Any, NDArray[np.float64] | None, NDArray | None]:
     """The design, the risk, the weights, and the classes of a classification."""
-    joint = _joint(multi_class, loss)
+    joint = joint_risk(multi_class, loss)
     X, y = check_X_y(X, y, y_numeric=loss.task == "regression", **input_of(X))
     weights = None
     if sample_weight is not None:
@@ -214,16 +216,6 @@ def _checked(
     # examples of a class without weight have no number; any will do
     encoded = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
     return as_design(X), joint(encoded, len(classes), weights), weights, classes
-
-
-def _joint(multi_class: str, loss: Loss) -> type[MulticlassRisk] | None:
-    """The joint risk of that name; None for forms of several problems."""
-    forms = ("ovr", "ovo", *MULTICLASS)
-    if not isinstance(multi_class, str) or multi_class not in forms:
-        raise FenchelError(f"multi_class must be one of {', '.join(map(repr, forms))}, got {multi_class!r}")
-    if multi_class in MULTICLASS and loss.name != "hinge":
-        raise FenchelError(f"multi_class={multi_class!r} is a risk of hinges: leave loss='hinge'")
-    return MULTICLASS.get(multi_class)
 
 
 def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, float] | None]:

@@ -8,8 +8,9 @@ from fenchel.risks.break_even import BreakEven
 from fenchel.risks.contingency import ContingencyRisk
 from fenchel.risks.error_rate import ErrorRate
 from fenchel.risks.fbeta import F1, FBeta
+from fenchel.risks.joint import MulticlassRisk
 from fenchel.risks.mean import MeanRisk
-from fenchel.risks.multiclass import CrammerSinger, MulticlassRisk, WestonWatkins
+from fenchel.risks.multiclass import CrammerSinger, WestonWatkins
 from fenchel.risks.multinomial import Multinomial
 from fenchel.risks.own_measure import OwnMeasure
 from fenchel.risks.roc_area import RocArea

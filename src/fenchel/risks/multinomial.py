@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlog1py, xlogy
 
-from fenchel.risks.multiclass import MulticlassRisk, into_simplex
+from fenchel.risks.joint import MulticlassRisk, into_simplex
 
 _EPS = float(np.finfo(np.float64).eps)
 #: steps for the best intercepts at most; Newton's method needs a handful

@@ -228,6 +228,17 @@ class BlockCoordinate:
     def expected_gap(self, state: State) -> float:
         return state.descent.expected_gap
 
+    def expected_objective(self, state: State) -> float:
+        """The dual objective at the running sums."""
+        problem, shares = state.problem, state.problem.risk.shares
+        linear = float(shares @ state.alpha[np.arange(len(shares)), state.classes])
+        if isinstance(problem.design, GramDesign):
+            square = float(np.einsum("i,ij,ij->", shares, state.alpha, state.weights))
+        else:
+            weights = state.weights - np.multiply.outer(state.mean, state.free[SUM])
+            square = problem.lam * float(np.vdot(weights, weights))
+        return linear - 0.5 * square
+
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
         # what single precision holds needs no more room here; the certificate goes on in double precision

@@ -151,6 +151,9 @@ class NewtonCG:
     def expected_gap(self, state: State) -> float:
         return state.gap if state.whole else np.inf
 
+    def expected_objective(self, state: State) -> float:
+        return state.objective
+
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, theta = state.problem, np.zeros(state.problem.theta_shape)
         if state.whole:

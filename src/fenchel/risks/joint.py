@@ -1,0 +1,240 @@
+r"""What the risks of several classes at once share.
+
+With a score for each class, label y and margins :math:`z_j = m - s_y + s_j`, every loss here is
+
+.. math:: f(s) = \max_\beta\; \sum_{j\ne y}\beta_j z_j - h(\beta)
+
+over some :math:`\beta \ge 0`: its slope is :math:`\beta_j` in :math:`s_j` and :math:`-\sum\beta` in :math:`s_y`.
+:math:`R(s) = \sum c_i f(s_i)` and :math:`\theta_i = c_i\alpha_i` with :math:`\alpha_j = -\beta_j` and
+:math:`\alpha_y = \sum\beta`; the rows of theta add up to zero, and with free intercepts its columns do as well.
+"""
+
+from __future__ import annotations
+
+import abc
+import copy
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.balancing import along_paths, column_sums
+from fenchel.risks.mean import checked_weights, shares_of
+
+#: scores that are worked on at once (16 MB): with many classes a few temporary arrays would be larger than the data
+_AT_ONCE = 1 << 21
+
+
+class MulticlassRisk(abc.ABC):
+    """What the risks of several classes share."""
+
+    name: ClassVar[str]
+    smooth: ClassVar[bool] = False
+
+    def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
+        found = np.asarray(classes)
+        if found.ndim != 1 or not found.size or found.dtype.kind not in "iu" or np.any(found < 0):
+            raise FenchelError("classes must be one number from 0 to k - 1 for each example; encode the labels first")
+        self.classes = np.ascontiguousarray(found, dtype=np.int64)
+        largest = int(self.classes.max()) + 1
+        whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
+        self.outputs: int = largest if count is None or not whole else int(count)
+        if not whole or self.outputs < max(2, largest):
+            raise FenchelError(
+                f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
+            )
+        self._weights = None if weights is None else checked_weights(weights, len(self.classes))
+
+    @property
+    def examples(self) -> int:
+        return len(self.classes)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @property
+    def labels(self) -> NDArray[np.float64]:
+        """The size of the constant in a margin, for the rounding of a certificate."""
+        return np.ones((1, 1))
+
+    largest_label: ClassVar[float] = 1.0
+    #: the margin that is asked for: z_j = margin - s_y + s_j
+    margin: ClassVar[float] = 1.0
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return math.fsum(float(part.shares @ part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
+
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """This risk in blocks of rows: which, and the risk of them, with the shares that they have here.
+
+        One block unless there are many scores.
+        """
+        step = max(1, _AT_ONCE // self.outputs)
+        if self.examples <= step:
+            yield slice(0, self.examples), self
+            return
+        for begin in range(0, self.examples, step):
+            rows = slice(begin, min(self.examples, begin + step))
+            part = copy.copy(self)
+            part.classes = self.classes[rows]
+            part.__dict__["shares"] = self.shares[rows]
+            yield rows, part
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s."""
+        found = np.empty(scores.shape)
+        for rows, part in self.parts():
+            found[rows] = -part._theta(part._steepest(part._margins(scores[rows])))
+        return found
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        if not feasible:
+            for rows, part in self.parts():
+                inside = part.project(theta[rows])
+                if np.any(np.abs(theta[rows] - inside) > 1e-12 * (np.abs(inside) + part.shares[:, None])):
+                    return np.inf
+        return self._conjugate(theta)
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
+
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta; inside it keeps every bit but the label's."""
+        found = np.empty(np.shape(theta))
+        for rows, part in self.parts():
+            beta = -np.asarray(theta[rows], dtype=np.float64)
+            beta[np.arange(part.examples), part.classes] = 0.0
+            found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
+        return found
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0 * self._largest_mass
+
+    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
+        """A bound on the spread of the intercepts, for each, wherever R <= level and |x_i . w_j| <= reach_i."""
+        # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
+        present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
+        steps = np.full((len(present), len(present)), np.inf)
+        for row, k in enumerate(present.tolist()):
+            own = (self.classes == k) & (self.shares > 0)
+            for cost in np.unique(self._pair_costs(k)[present]):
+                if cost > 0.0:
+                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * reach[own]))
+                    steps[row, self._pair_costs(k)[present] == cost] = bound
+        np.fill_diagonal(steps, 0.0)
+        if not np.all(np.isfinite(steps)):
+            for middle in range(len(present)):
+                steps = np.minimum(steps, steps[:, [middle]] + steps[[middle]])
+        return np.full(self.outputs, float(np.max(steps)) + 1.0)
+
+    @abc.abstractmethod
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """Intercepts that do not make R larger and add up to zero."""
+
+    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
+
+        Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
+        little, as far as their pairs go.  ``overwrite`` says that theta may be used for the result.
+        """
+        surplus, error = column_sums(theta)
+        if not np.any(surplus):
+            return theta, error
+        theta = theta if overwrite else theta.copy()
+        absent = np.bincount(self.classes, self.shares, self.outputs) == 0
+        if np.any(absent):
+            # nothing can balance the column of a class without examples but to be empty
+            theta[:, absent] = 0.0
+            theta = _completed(theta, self.classes)
+            surplus, _ = column_sums(theta)
+        mass = np.zeros((self.outputs, self.outputs))
+        for rows, part in self.parts():
+            np.add.at(mass, part.classes, -theta[rows])
+        np.fill_diagonal(mass, 0.0)
+        left = np.maximum(mass, 0.0)
+        for giver in np.flatnonzero(surplus > 0):
+            takers = np.flatnonzero(surplus < 0)
+            room = np.minimum(left[giver, takers], -surplus[takers])
+            total = float(np.sum(room))
+            if total > 0.0:
+                moved = room * min(1.0, surplus[giver] / total)
+                left[giver, takers] -= moved
+                surplus[giver] -= np.sum(moved)
+                surplus[takers] += moved
+        along_paths(left, surplus)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
+        for rows, part in self.parts():
+            theta[rows] = _completed(theta[rows] * keep[part.classes], part.classes)
+        left, error = column_sums(theta)
+        return theta, np.abs(left) + error
+
+    def _margins(self, scores: NDArray) -> NDArray[np.float64]:
+        """z, with zero at the label."""
+        rows = np.arange(self.examples)
+        margins = self.margin + scores - scores[rows, self.classes][:, None]
+        margins[rows, self.classes] = 0.0
+        return margins
+
+    def _theta(self, beta: NDArray) -> NDArray[np.float64]:
+        """theta of a beta that is zero at the label."""
+        return _completed(-self.shares[:, None] * beta, self.classes)
+
+    @abc.abstractmethod
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        """f of each example, from z."""
+
+    @abc.abstractmethod
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        """A maximizing beta for each example."""
+
+    @abc.abstractmethod
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        """Non-negative c beta made feasible."""
+
+    @abc.abstractmethod
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        """The slope of an example's loss of label k in each margin, if that is the only one."""
+
+    @abc.abstractmethod
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+
+    @property
+    @abc.abstractmethod
+    def _largest_mass(self) -> float:
+        """The largest sum of beta of an example."""
+
+    @abc.abstractmethod
+    def _conjugate(self, theta: NDArray) -> float:
+        """R*(-theta) for theta in the domain."""
+
+
+def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
+    """Theta with the entry at the label such that each row adds up to zero."""
+    rows = np.arange(len(classes))
+    theta[rows, classes] = 0.0
+    theta[rows, classes] = -np.sum(theta, axis=1)
+    return theta
+
+
+def into_simplex(mass: NDArray, shares: NDArray) -> NDArray[np.float64]:
+    """Rows that add up to no more than their share."""
+    total = np.sum(mass, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = np.where(total > shares, shares / total, 1.0)
+    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
