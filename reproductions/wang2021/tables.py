@@ -1,9 +1,9 @@
 """Tables 4 to 7: test accuracy of the Weston-Watkins SVM when the duality gap has decayed to 0.09, 0.009 and 0.0009.
 
-    python reproductions/wang2021/tables.py                       all six sets, three seeds; can be interrupted
-    python reproductions/wang2021/tables.py --sets dna --seeds 0  these runs
-    python reproductions/wang2021/tables.py --report-only         results/tables.md from results/runs.json
-    python reproductions/wang2021/tables.py --quick               made-up data and three values of C, nothing is kept
+python reproductions/wang2021/tables.py                       all six sets, three seeds; can be interrupted
+python reproductions/wang2021/tables.py --sets dna --seeds 0  these runs
+python reproductions/wang2021/tables.py --report-only         results/tables.md from results/runs.json
+python reproductions/wang2021/tables.py --quick               made-up data and three values of C, nothing is kept
 """
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)
@@ -56,7 +56,9 @@ def markdown(cells: list[Cell]) -> str:
     """Accuracies and seconds at each decay, ours over the paper's."""
     sets = [name for name in (*paper.SETS, "clouds") if any(cell["data"] == name for cell in cells)]
     parts = ["# Tables 4 to 7", _LEGEND]
-    parts += [f"## Table {_NUMBERS[decay]}: δ = {decay:g}\n\n{_accuracies(cells, sets, decay)}" for decay in paper.DECAYS]
+    parts += [
+        f"## Table {_NUMBERS[decay]}: δ = {decay:g}\n\n{_accuracies(cells, sets, decay)}" for decay in paper.DECAYS
+    ]
     parts.append(f"## How far from the paper\n\n{_distances(cells, sets)}")
     parts += [f"## Seconds and passes, δ = {decay:g}\n\n{_costs(cells, sets, decay)}" for decay in paper.DECAYS]
     return "\n\n".join(parts)
@@ -64,8 +66,8 @@ def markdown(cells: list[Cell]) -> str:
 
 _LEGEND = (
     "Percent right on the test part: our mean over the seeds [least–most if they differ], and the paper's value below. "
-    "Table 7 of the paper is Tables 4 to 6 in one. The seconds were measured on a machine that was busy with other work, "
-    "so they are rough; accuracies and passes do not depend on that."
+    "Table 7 of the paper is Tables 4 to 6 in one. The seconds were measured on a machine that was busy with other "
+    "work, so they are rough; accuracies and passes do not depend on that."
 )
 
 
@@ -127,7 +129,9 @@ def _distances(cells: list[Cell], sets: list[str]) -> str:
                 mean = f"{statistics.mean(found.values()):+.2f}"
                 worst = f"{max(found.values(), key=abs):+.2f}"
                 note = _NOTES.get(data, "")
-                rows.append([data, f"{decay:g}", str(len(found)), mean, worst, f"{GOALS[decay]:g}", ", ".join(off), note])
+                rows.append(
+                    [data, f"{decay:g}", str(len(found)), mean, worst, f"{GOALS[decay]:g}", ", ".join(off), note]
+                )
     head = ["set", "δ", "values of C", "mean difference", "largest", "goal", "C beyond the goal", "note"]
     return markdown_table(head, rows)
 

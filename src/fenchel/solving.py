@@ -83,8 +83,8 @@ def solve(
     stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
     decay : stop as well once the gap is less than this share of the gap after the first pass over the data, the rule
         DG^t < delta DG^1 of Wang and Scott (2021), Sec. 5; ``tol=0`` leaves it alone to decide
-    certify_every : certify after the first pass and then after every so many instead of on a schedule that grows; 1 sees
-        what the paper sees, but a solver that sets examples aside takes all of them back after each certificate
+    certify_every : certify after the first pass and then after every so many instead of on a schedule that grows; 1
+        sees what the paper sees, but a solver that sets examples aside takes all of them back after each certificate
     seed : for the solver's random choices
     n_jobs : threads within the solve where the solver has use for them (newton); the result does not depend on it
 
