@@ -57,6 +57,7 @@ class Crossings:
     found: list[dict[str, float]] = field(default_factory=list)
 
     def __call__(self, progress: Progress) -> bool:
+        """Whether the last decay has been passed."""
         present = progress.present
         gap = present.primal - present.dual
         if self.first_gap is None:

@@ -66,8 +66,8 @@ def markdown(cells: list[Cell]) -> str:
 
 _LEGEND = (
     "Percent right on the test part: our mean over the seeds [least–most if they differ], and the paper's value below. "
-    "Table 7 of the paper is Tables 4 to 6 in one. The seconds were measured on a machine that was busy with other work, "
-    "so they are rough; accuracies and passes do not depend on that."
+    "Table 7 of the paper is Tables 4 to 6 in one. The seconds were measured on a machine that was busy with other "
+    "work, so they are rough; accuracies and passes do not depend on that."
 )
 
 

@@ -56,7 +56,7 @@ def _first_guess(v: Any, bounds: Any, b: Any, most: float) -> float:
         total += v[j] if inside else b[j]
         between += 1.0 if inside else 0.0
         mass += b[j]
-    if mass < most:
+    if mass < most * (1.0 - 1e-12):
         return total / (between + 1.0)
     return (total - most) / between if between > 0.0 else mass
 

@@ -144,7 +144,8 @@ class BlockCoordinate:
             inner=inner,
             most=most,
             classes=risk.classes,
-            bounds=risk.costs if isinstance(risk, WestonWatkins) else 1.0 - np.eye(risk.outputs),
+            # the bound on a sum needs no bounds on what is summed
+            bounds=risk.costs if isinstance(risk, WestonWatkins) else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
             book=book,
             alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single else np.float64),
             weights=np.zeros((problem.design.shape[1], risk.outputs)),
