@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Absolute": "fenchel.losses",
     "BlockCoordinate": "fenchel.solvers",
+    "Bundle": "fenchel.solvers",
     "Certificate": "fenchel.certificate",
     "CrammerSinger": "fenchel.risks",
     "DualCoordinate": "fenchel.solvers",
@@ -33,6 +34,7 @@ _HOMES = {
     "MeanRisk": "fenchel.risks",
     "Model": "fenchel.problem",
     "Newton": "fenchel.solvers",
+    "Pegasos": "fenchel.solvers",
     "Problem": "fenchel.problem",
     "Quantile": "fenchel.losses",
     "RegularizationPath": "fenchel.estimators",

@@ -13,9 +13,10 @@ A step costs one product with X and one with its transpose.  What is done betwee
 
 - ``"none"``: the plane is taken at :math:`w_k`, as in the papers; J there goes up and down.
 - ``"segment"``: J is minimized between the best point and :math:`w_k` first, by their scores alone, and the plane is
-  taken a tenth of the rest of the way to :math:`w_k`, so that it cuts off :math:`w_k` (Franc and Sonnenburg, 2009, OCAS).
-- ``"level"``: :math:`w_k` is replaced by the point nearest to the best one where :math:`J_k` is a given share of the gap
-  above its minimum (Lemarechal, Nemirovskii and Nesterov, 1995), then as ``"segment"``.
+  taken a tenth of the rest of the way to :math:`w_k`, so that it cuts off :math:`w_k` (Franc and Sonnenburg, 2009).
+- ``"level"``, the default, which measured best: :math:`w_k` is replaced by the point nearest to the best one where
+  :math:`J_k` is a given share of the gap above its minimum (Lemarechal, Nemirovskii and Nesterov, 1995), then as
+  ``"segment"``.
 
 A free intercept is minimized away in every plane (``plane_oracle``), so each of them is feasible in the dual by itself.
 
@@ -39,7 +40,7 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.inner_problem import Optimum, Penalty, best_mixture
 from fenchel.solvers.plane_oracle import PlaneOracle, Touch
 from fenchel.solvers.planes import Planes
-from fenchel.solvers.segment import Point, between, lowest_between
+from fenchel.solvers.segment import Point, between, lowest_between, point_at
 
 _INNER = ("qp", "line_search")
 _STABILISATIONS = ("none", "segment", "level")
@@ -52,11 +53,13 @@ _MOST_NUMBERS = 1 << 27
 #: the plane of a segment search lies so far on the way from its minimum to the minimum of the model
 _BEYOND = 0.1
 #: the level, and the levels that are near enough, as shares of the gap above the bound
-_LEVEL, _NEAR_LEVEL = 0.4, (0.2, 0.6)
+_LEVEL, _NEAR_LEVEL = 0.6, (0.4, 0.8)
 #: proximal problems in one step at most
 _LEVEL_TRIALS = 4
 #: steps in a row without any progress that mean that there will be none
 _IDLE_STEPS = 8
+#: and those after which a level is left alone
+_PLAIN_AFTER = 3
 
 
 @dataclass
@@ -90,7 +93,7 @@ class Bundle:
     #: "qp" or "line_search"
     inner: str = "qp"
     #: "none", "segment" or "level"
-    stabilisation: str = "segment"
+    stabilisation: str = "level"
     #: at most so many planes; None sets a limit of memory
     most_planes: int | None = None
     name: ClassVar[str] = "bundle"
@@ -123,7 +126,7 @@ class Bundle:
             weights = np.array(warm.model.weights, dtype=np.float64)
         scores = problem.design.scores(weights)
         plane = oracle.plane(scores)
-        best = _point(problem, weights, scores, plane)
+        best = point_at(problem, weights, scores, plane)
         _add(problem, planes, plane.slope, plane.offset)
         if warm is not None and fits:
             _add_witness(problem, planes, warm)
@@ -142,7 +145,7 @@ class Bundle:
         target = self._target(state).reshape(problem.weights_shape)
         scores = problem.design.scores(target)
         plane = state.oracle.plane(scores)
-        end = _point(problem, target, scores, plane)
+        end = point_at(problem, target, scores, plane)
         if self.stabilisation != "none":
             plane, end = self._stabilised(state, plane, end, _INNER_SHARE * hint.target_gap)
         if end.value < state.best.value:
@@ -178,12 +181,13 @@ class Bundle:
     def _target(self, state: State) -> NDArray[np.float64]:
         """The minimizer of the model, or the nearest point to the best one on the level."""
         model, gap = state.model, state.gap
-        if self.stabilisation != "level":
+        # a plane at the level need not cut off the minimizer, so after some rest the minimizer itself has its turn
+        if self.stabilisation != "level" or state.idle >= _PLAIN_AFTER:
             return model.weights
         problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
         plain = _penalty(problem)
         low, high = 0.0, np.inf
-        proximity, mixture, weights = state.proximity or plain.curvature, model.mixture, model.weights
+        proximity, mixture, weights = state.proximity or plain.curvature, planes.weights, model.weights
         for _ in range(_LEVEL_TRIALS):
             penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
             found = best_mixture(planes, penalty, mixture, 0.05 * gap)
@@ -203,14 +207,14 @@ class Bundle:
     def _stabilised(self, state: State, plane: Touch, end: Point, enough: float) -> tuple[Touch, Point]:
         """The lowest point on the way to ``end``, and a plane a little beyond it."""
         problem, start = state.problem, state.best
-        t, value = lowest_between(problem, start, end, enough)
+        t, lowest = lowest_between(problem, start, end, enough)
         if t == 1.0:
             return plane, end
-        if t > 0.0 and value < start.value:
-            state.best = Point(*between(start, end, t), value)
+        if lowest.value < start.value:
+            state.best = lowest
         weights, scores, _ = between(start, end, t + _BEYOND * (1.0 - t))
         plane = state.oracle.plane(scores)
-        return plane, _point(problem, weights, scores, plane)
+        return plane, point_at(problem, weights, scores, plane)
 
     def _thin_out(self, state: State) -> None:
         """Drop planes that are idle for long; merge the lightest if there are too many."""
@@ -231,11 +235,6 @@ def _penalty(problem: Problem) -> Penalty:
     """lam Omega as the inner problem reads it."""
     ratio = getattr(problem.regularizer, "l1_ratio", 0.0)
     return Penalty(problem.lam * (1.0 - ratio), problem.lam * ratio)
-
-
-def _point(problem: Problem, weights: NDArray, scores: NDArray, plane: Touch) -> Point:
-    value = problem.lam * problem.regularizer.value(weights) + plane.value
-    return Point(weights, scores, plane.intercept, value)
 
 
 def _add(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> None:

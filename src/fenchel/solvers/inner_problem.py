@@ -76,12 +76,14 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
             break
         mixture = best.mixture.copy()
         dual = penalty.pull - mixture @ vectors
+        # changes add up to zero, so a constant does not matter
         slopes = vectors @ best.weights + offsets
+        slopes -= np.max(slopes)
         _climb(planes, penalty, dual, slopes, mixture, best.gap, damping)
         # the weights of planes that nearly depend on each other lose digits: their sum first
         mixture /= np.sum(mixture)
         change = mixture - best.mixture
-        size = _step(penalty, dual, change @ vectors, float(offsets @ change))
+        size = _step(penalty, dual, best.weights, change @ vectors, float(slopes @ change))
         if size < 1.0:
             mixture = best.mixture + size * change
         found = _judged(planes, penalty, np.maximum(mixture, 0.0))
@@ -117,29 +119,29 @@ def _climb(
     scale = penalty.curvature
     ridge = _RIDGE * np.diagonal(gram)[:count] + _SLACK_RIDGE * scale * gap + np.finfo(np.float64).tiny
     most = _PIVOTS + _PIVOTS_PER_PLANE * count
-    climb(gram, scale * (slopes - np.max(slopes)), ridge, mixture, 1e-3 * scale * gap * _WHOLE, most)
+    climb(gram, scale * slopes, ridge, mixture, 1e-3 * scale * gap * _WHOLE, most)
 
 
-def _step(penalty: Penalty, dual: NDArray, change: NDArray, offset: float) -> float:
-    """How far to go: where the slope of the dual along the change vanishes, at most 1."""
+def _step(penalty: Penalty, dual: NDArray, weights: NDArray, change: NDArray, start: float) -> float:
+    """How far to go along a change of sum alpha g: where the slope, ``start`` at first, vanishes; at most 1."""
 
     def slope(size: float) -> float:
-        return offset + float(penalty.weights(dual - size * change) @ change)
+        return start + float((penalty.weights(dual - size * change) - weights) @ change)
 
-    start, end = slope(0.0), slope(1.0)
     if start <= 0.0:
         return 0.0
+    end = slope(1.0)
     if end >= -_WHOLE * start:
         return 1.0
-    low, high = 0.0, 1.0
+    low, high, rising, falling = 0.0, 1.0, start, end
     for _ in range(_HALVINGS):
-        middle = low + (high - low) * start / (start - end)
+        middle = low + (high - low) * rising / (rising - falling)
         value = slope(middle)
-        if abs(value) <= _WHOLE * (start + abs(end)) or not low < middle < high:
+        if abs(value) <= _WHOLE * start or not low < middle < high:
             return middle
+        # the end that stays counts half (Illinois), so that both ends move
         if value > 0.0:
-            # the end that stays counts half (Illinois), so that both ends move
-            low, start, end = middle, value, 0.5 * end
+            low, rising, falling = middle, value, 0.5 * falling
         else:
-            high, end, start = middle, value, 0.5 * start
+            high, falling, rising = middle, value, 0.5 * rising
     return low

@@ -15,72 +15,79 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
-from fenchel.solvers.plane_oracle import touch
+from fenchel.solvers.plane_oracle import Touch, touch
 
 #: evaluations of the risk at most
 _LOOKS = 12
 #: enough if no more than this share of what was won can still be won
-_ENOUGH = 0.1
+_ENOUGH = 0.3
 #: a new point keeps this share of the interval from its ends
 _MARGIN = 0.02
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights, their scores without the intercept, the intercept, and the objective."""
+    """Weights, their scores without the intercept, the intercept, the slopes of the risk, and the objective."""
 
     weights: NDArray[np.float64]
     scores: NDArray[np.float64]
     intercept: Any
+    slope: NDArray[np.float64]
     value: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Look:
-    """The objective and its slope at t."""
+    """A point at t, and the slope of the objective there."""
 
     at: float
-    value: float
+    point: Point
     slope: float
+
+    @property
+    def value(self) -> float:
+        return self.point.value
 
 
 def between(start: Point, end: Point, t: float) -> tuple[NDArray[np.float64], NDArray[np.float64], Any]:
     """Weights, scores and intercept at t."""
-    if t == 1.0:
-        return end.weights, end.scores, end.intercept
     parts = ((start.weights, end.weights), (start.scores, end.scores), (start.intercept, end.intercept))
     weights, scores, intercept = ((1.0 - t) * one + t * other for one, other in parts)
     return weights, scores, intercept
 
 
-def lowest_between(problem: Problem, start: Point, end: Point, enough: float) -> tuple[float, float]:
-    """The t in [0, 1] of the lowest objective and its value, up to ``enough`` or a tenth of what is won."""
+def lowest_between(problem: Problem, start: Point, end: Point, enough: float) -> tuple[float, Point]:
+    """The t in [0, 1] of the lowest objective and the point there, up to ``enough`` or a share of what is won."""
     change, moved = end.weights - start.weights, (end.scores + end.intercept) - (start.scores + start.intercept)
     bend = problem.lam * problem.regularizer.strong_convexity * float(np.vdot(change, change))
 
-    def look(t: float) -> _Look:
-        weights, scores, intercept = between(start, end, t)
-        plane = touch(problem.risk, scores, intercept)
-        slope = problem.lam * float(np.vdot(problem.regularizer.gradient(weights), change))
-        value = problem.lam * problem.regularizer.value(weights) + plane.value
-        return _Look(t, value, slope + float(np.vdot(plane.slope, moved)))
+    def look(t: float, point: Point) -> _Look:
+        slope = problem.lam * float(np.vdot(problem.regularizer.gradient(point.weights), change))
+        return _Look(t, point, slope + float(np.vdot(point.slope, moved)))
 
-    high = look(1.0)
+    low, high = look(0.0, start), look(1.0, end)
     if high.slope <= 0.0:
-        return 1.0, high.value
-    low = look(0.0)
+        return 1.0, end
     if low.slope >= 0.0:
-        return 0.0, low.value
+        return 0.0, start
     best = min(low, high, key=lambda found: found.value)
     for _ in range(_LOOKS):
         at, floor = _promising(low, high, bend)
         if best.value - floor <= max(enough, _ENOUGH * (start.value - best.value)):
             break
         margin = _MARGIN * (high.at - low.at)
-        found = look(min(max(at, low.at + margin), high.at - margin))
+        at = min(max(at, low.at + margin), high.at - margin)
+        weights, scores, intercept = between(start, end, at)
+        found = look(at, point_at(problem, weights, scores, touch(problem.risk, scores, intercept)))
         best = min(best, found, key=lambda found: found.value)
         low, high = (found, high) if found.slope < 0.0 else (low, found)
-    return best.at, best.value
+    return best.at, best.point
+
+
+def point_at(problem: Problem, weights: NDArray, scores: NDArray, plane: Touch) -> Point:
+    """The point where a plane touches."""
+    value = problem.lam * problem.regularizer.value(weights) + plane.value
+    return Point(weights, scores, plane.intercept, plane.slope, value)
 
 
 def _promising(low: _Look, high: _Look, bend: float) -> tuple[float, float]:
