@@ -26,7 +26,7 @@ lowers the bound: the mixture stays what it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -56,6 +56,8 @@ _BEYOND = 0.1
 _LEVEL, _NEAR_LEVEL = 0.6, (0.4, 0.8)
 #: proximal problems in one step at most
 _LEVEL_TRIALS = 4
+#: relative rounding of the objective, and the gap, in units of it, below which points can't be told apart
+_ROUNDING, _AT_REST = 4.0 * float(np.finfo(np.float64).eps), 100.0
 #: steps in a row without any progress that mean that there will be none
 _IDLE_STEPS = 8
 #: and those after which a level is left alone
@@ -74,11 +76,8 @@ class State:
     model: Optimum
     #: of the proximal term of a level
     proximity: float = 0.0
-    #: of the proximal problem, for its next start
-    steps: int = 0
+    #: steps in a row without progress
     idle: int = 0
-    #: (J_k(w_k), J of the best point) after each step
-    history: list[tuple[float, float]] = field(default_factory=list)
 
     @property
     def gap(self) -> float:
@@ -146,17 +145,18 @@ class Bundle:
         scores = problem.design.scores(target)
         plane = state.oracle.plane(scores)
         end = point_at(problem, target, scores, plane)
-        if self.stabilisation != "none":
+        # up to rounding the later point counts as better: the minimizer of the model has seen more planes
+        rounding = _ROUNDING * abs(state.best.value)
+        at_rest = state.gap <= _AT_REST * rounding and end.value <= state.best.value + rounding
+        if self.stabilisation != "none" and not at_rest:
             plane, end = self._stabilised(state, plane, end, _INNER_SHARE * hint.target_gap)
-        if end.value < state.best.value:
+        if at_rest or end.value < state.best.value:
             state.best = end
         # lines 3, 4: the plane in the weights
         _add(problem, state.planes, plane.slope, plane.offset)
         self._solve_inner(state, _INNER_SHARE * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._thin_out(state)
-        state.steps += 1
         state.idle = 0 if (state.model.value, state.best.value) != before else state.idle + 1
-        state.history.append((state.model.value, state.best.value))
         return 1.0
 
     def expected_gap(self, state: State) -> float:
@@ -182,7 +182,8 @@ class Bundle:
         """The minimizer of the model, or the nearest point to the best one on the level."""
         model, gap = state.model, state.gap
         # a plane at the level need not cut off the minimizer, so after some rest the minimizer itself has its turn
-        if self.stabilisation != "level" or state.idle >= _PLAIN_AFTER:
+        at_rest = gap <= _AT_REST * _ROUNDING * abs(state.best.value)
+        if self.stabilisation != "level" or state.idle >= _PLAIN_AFTER or at_rest:
             return model.weights
         problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
         plain = _penalty(problem)
