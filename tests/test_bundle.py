@@ -57,7 +57,8 @@ def test_what_it_believes_is_what_a_judge_says(solver):
     problem = Case("hinge", intercept=True, l1_ratio=0.3, lam=0.01).problem()
     for bound, best, state in steps(solver, problem, 12):
         certificate = judge(problem, *solver.propose(state)).certificate
-        assert certificate.primal == pytest.approx(best, rel=1e-12)
+        # a judge finds the best intercept, and knows the conjugate of a mixture
+        assert certificate.primal <= best + 1e-12
         assert certificate.dual >= bound - 1e-12
         assert certificate.recomputed
 
@@ -138,7 +139,8 @@ def test_auto_takes_it_where_planes_are_all_there_is():
     y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
     problem = Problem(np.random.default_rng(0).normal(size=(5, 2)), listed_hinge(y), 0.1)
     assert solve(problem).solver == "bundle"
-    joint = Problem(np.random.default_rng(1).normal(size=(12, 3)), WestonWatkins(np.arange(12) % 3), 0.05, "elastic_net")
+    X = np.random.default_rng(1).normal(size=(12, 3))
+    joint = Problem(X, WestonWatkins(np.arange(12) % 3), 0.05, "elastic_net")
     solution = solve(joint, tol=1e-7)
     assert (solution.solver, solution.converged) == ("bundle", True)
     assert solution.certificate.recomputed

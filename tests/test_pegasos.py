@@ -62,7 +62,8 @@ def test_it_approaches_the_optimum_and_its_bounds_hold(batch):
     assert solution.status is Status.CONVERGED
     assert solution.certificate.dual <= optimum <= solution.certificate.primal
     assert solution.certificate.recomputed
-    np.testing.assert_array_equal(solution.model.weights, solve(problem, Pegasos(batch), max_iter=5000, tol=1e-2).model.weights)
+    again = solve(problem, Pegasos(batch), tol=1e-2, max_iter=5000)
+    np.testing.assert_array_equal(solution.model.weights, again.model.weights)
 
 
 @every_batch

@@ -54,6 +54,8 @@ _MOST_NUMBERS = 1 << 27
 _BEYOND = 0.1
 #: the level, and the levels that are near enough, as shares of the gap above the bound
 _LEVEL, _NEAR_LEVEL = 0.6, (0.4, 0.8)
+#: the least proximal curvature, relative to the regularizer's; the inverse is the most
+_LEAST = 1e-9
 #: proximal problems in one step at most
 _LEVEL_TRIALS = 4
 #: relative rounding of the objective, and the gap, in units of it, below which points can't be told apart
@@ -186,6 +188,15 @@ class Bundle:
         if self.stabilisation != "level" or state.idle >= _PLAIN_AFTER or at_rest:
             return model.weights
         problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
+
+        def share(weights: NDArray) -> float:
+            """How far J_k is above the bound, as a share of the gap."""
+            value = problem.lam * problem.regularizer.value(weights)
+            return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
+
+        if share(centre) <= _LEVEL:
+            # the planes there are forgotten
+            return model.weights
         plain = _penalty(problem)
         low, high = 0.0, np.inf
         proximity, mixture, weights = state.proximity or plain.curvature, planes.weights, model.weights
@@ -193,16 +204,12 @@ class Bundle:
             penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
             found = best_mixture(planes, penalty, mixture, 0.05 * gap)
             mixture, weights = found.mixture, found.weights
-            value = problem.lam * problem.regularizer.value(weights)
-            share = (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
-            if _NEAR_LEVEL[0] <= share <= _NEAR_LEVEL[1]:
+            reached = share(weights)
+            if _NEAR_LEVEL[0] <= reached <= _NEAR_LEVEL[1]:
                 break
-            low, high = (proximity, high) if share < _LEVEL else (low, proximity)
+            low, high = (proximity, high) if reached < _LEVEL else (low, proximity)
             proximity = 8.0 * low if np.isinf(high) else 0.125 * high if low == 0.0 else float(np.sqrt(low * high))
-            if proximity < 1e-6 * plain.curvature:
-                proximity, weights = 0.0, model.weights
-                break
-        state.proximity = proximity
+        state.proximity = float(np.clip(proximity, _LEAST * plain.curvature, plain.curvature / _LEAST))
         return weights
 
     def _stabilised(self, state: State, plane: Touch, end: Point, enough: float) -> tuple[Touch, Point]:

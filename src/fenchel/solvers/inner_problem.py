@@ -76,13 +76,17 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
             break
         mixture = best.mixture.copy()
         dual = penalty.pull - mixture @ vectors
-        # changes add up to zero, so a constant does not matter
+        # changes add up to zero, so a constant does not matter; the heaviest plane takes the rest of a change, which
+        # may be too small for its weight to show
+        heaviest = int(np.argmax(mixture))
         slopes = vectors @ best.weights + offsets
-        slopes -= np.max(slopes)
+        slopes -= slopes[heaviest]
         _climb(planes, penalty, dual, slopes, mixture, best.gap, damping)
         # the weights of planes that nearly depend on each other lose digits: their sum first
         mixture /= np.sum(mixture)
         change = mixture - best.mixture
+        change[heaviest] = 0.0
+        change[heaviest] = -np.sum(change)
         size = _step(penalty, dual, best.weights, change @ vectors, float(slopes @ change))
         if size < 1.0:
             mixture = best.mixture + size * change

@@ -9,7 +9,8 @@ mixed so that their sums cancel; their mixture has the value that their lines in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ _NARROWINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """A plane a, c, and the value R(s + b) with the intercept b where it touches."""
+    """A plane a, c, and the value R(s + b) with the intercept b where it touches; c is NaN if nobody needs it."""
 
     slope: NDArray[np.float64]
     offset: float
@@ -55,10 +56,11 @@ class PlaneOracle:
     def plane(self, scores: NDArray) -> Touch:
         """The plane at X w, or at X w + b for the best b."""
         if not self._free:
-            return touch(self.risk, scores, self._plain)
+            return _completed(self.risk, scores, touch(self.risk, scores, self._plain))
         if not self._columns:
-            return self._balanced(self.risk, scores)
-        found = [self._balanced(risk, column) for risk, column in zip(self._columns, scores.T, strict=True)]
+            return _completed(self.risk, scores, self._balanced(self.risk, scores))
+        pairs = zip(self._columns, scores.T, strict=True)
+        found = [_completed(risk, column, self._balanced(risk, column)) for risk, column in pairs]
         return Touch(
             np.stack([part.slope for part in found], axis=1),
             sum(part.offset for part in found),
@@ -94,11 +96,10 @@ class PlaneOracle:
             share = right / (left + right)
             offset = share * low.offset + (1.0 - share) * high.offset
             slope = share * low.slope + (1.0 - share) * high.slope
-            below = best.value - (float(np.vdot(slope, scores)) + offset)
-            width = high.intercept - low.intercept
-            # where the two lines in b cross
-            at = low.intercept + (low.value - high.value + right * width) / (left + right)
-            noise = 8.0 * _EPS * (abs(best.value) + float(np.vdot(np.abs(slope), np.abs(scores))) + abs(offset))
+            # where the two lines in b cross, and how far below the best value
+            run = (low.value - high.value + right * (high.intercept - low.intercept)) / (left + right)
+            below, at = best.value - (low.value - left * run), low.intercept + run
+            noise = 8.0 * _EPS * (abs(best.value) + left * abs(low.intercept) + right * abs(high.intercept))
             if below <= max(self.accuracy, noise) or not low.intercept < at < high.intercept:
                 break
             middle = touch(risk, scores, at)
@@ -109,14 +110,24 @@ class PlaneOracle:
 
 
 def touch(risk: Any, scores: NDArray, intercept: Any) -> Touch:
-    """The plane at s + b."""
+    """The slope and the value at s + b, and the offset if the risk tells it."""
     scores = scores + intercept if np.any(intercept) else scores
     if hasattr(risk, "plane"):
         slope, offset, value = risk.plane(scores)
-    else:
-        slope, value = risk.subgradient(scores), risk.value(scores)
-        offset = value - float(np.vdot(slope, scores))
-    return Touch(slope, float(offset), float(value), intercept)
+        return Touch(slope, float(offset), float(value), intercept)
+    return Touch(risk.subgradient(scores), math.nan, risk.value(scores), intercept)
+
+
+def _completed(risk: Any, scores: NDArray, plane: Touch) -> Touch:
+    """The plane with its offset.
+
+    -R*(a) where R* is known: R(s) - a . s loses all digits at large scores, and the plane would not be below R.
+    """
+    if not math.isnan(plane.offset):
+        return plane
+    if hasattr(risk, "conjugate"):
+        return replace(plane, offset=-risk.conjugate(-plane.slope, feasible=True))
+    return replace(plane, offset=plane.value - float(np.vdot(plane.slope, scores + plane.intercept)))
 
 
 def _is_balanced(plane: Touch) -> bool:
