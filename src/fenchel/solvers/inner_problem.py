@@ -29,8 +29,9 @@ from fenchel.solvers.planes import Planes
 
 #: rounds at most; a handful is enough, the rest is for degenerate planes
 _ROUNDS = 60
-#: the ridge that makes a quadratic strictly concave: relative to the curvature of each plane, and to the inner gap
-_RIDGE, _SLACK_RIDGE = 1e-12, 1e-8
+#: the ridge that makes a quadratic strictly concave: relative to the curvature of each plane, and to the inner gap (the
+#: latter is raised where rounding is in the way)
+_RIDGE, _SLACK_RIDGE, _MOST_SLACK = 1e-12, 1e-6, 1e-2
 #: pivots in one round: so many, and so many more for each plane
 _PIVOTS, _PIVOTS_PER_PLANE = 100, 4
 #: a step of Newton's method is taken whole if the slope has fallen to this share at its end
@@ -69,7 +70,7 @@ class Optimum:
 def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: float) -> Optimum:
     """The best mixture of planes, from ``start``, with an inner gap of at most ``tolerance`` (or rounding)."""
     vectors, offsets = planes.vectors, planes.offsets
-    best, damping = _judged(planes, penalty, start), _DAMPING
+    best, damping, slack = _judged(planes, penalty, start), _DAMPING, _SLACK_RIDGE
     rounding = 4.0 * float(np.finfo(np.float64).eps) * float(np.max(np.abs(offsets)))
     for _ in range(_ROUNDS):
         if best.gap <= tolerance:
@@ -81,7 +82,7 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
         heaviest = int(np.argmax(mixture))
         slopes = vectors @ best.weights + offsets
         slopes -= slopes[heaviest]
-        _climb(planes, penalty, dual, slopes, mixture, best.gap, damping)
+        _climb(planes, penalty, dual, slopes, mixture, best.gap, damping, slack)
         # the weights of planes that nearly depend on each other lose digits: their sum first
         mixture /= np.sum(mixture)
         change = mixture - best.mixture
@@ -92,10 +93,11 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
             mixture = best.mixture + size * change
         found = _judged(planes, penalty, np.maximum(mixture, 0.0))
         if not found.value > best.value and not (found.gap < 0.5 * best.gap and found.value >= best.value - rounding):
-            if penalty.threshold == 0.0 or damping >= 1.0:
+            if slack >= _MOST_SLACK:
                 # nothing can be won beyond rounding
                 break
-            damping = 1.0
+            # shorter steps, which lose fewer digits
+            damping, slack = 1.0, 100.0 * slack
             continue
         damping = min(10.0 * damping, 1.0) if size < 0.3 else max(0.1 * damping, _LEAST_DAMPING)
         best = found
@@ -112,7 +114,14 @@ def _judged(planes: Planes, penalty: Penalty, mixture: NDArray) -> Optimum:
 
 
 def _climb(
-    planes: Planes, penalty: Penalty, dual: NDArray, slopes: NDArray, mixture: NDArray, gap: float, damping: float
+    planes: Planes,
+    penalty: Penalty,
+    dual: NDArray,
+    slopes: NDArray,
+    mixture: NDArray,
+    gap: float,
+    damping: float,
+    slack: float,
 ) -> None:
     """Move the mixture to the maximizer of the quadratic at hand; all is multiplied by kappa."""
     count = planes.count
@@ -121,7 +130,7 @@ def _climb(
         moving = planes.vectors[:, np.abs(dual) > penalty.threshold]
         gram = moving @ moving.T + damping * gram[:count, :count]
     scale = penalty.curvature
-    ridge = _RIDGE * np.diagonal(gram)[:count] + _SLACK_RIDGE * scale * gap + np.finfo(np.float64).tiny
+    ridge = _RIDGE * np.diagonal(gram)[:count] + slack * scale * gap + np.finfo(np.float64).tiny
     most = _PIVOTS + _PIVOTS_PER_PLANE * count
     climb(gram, scale * slopes, ridge, mixture, 1e-3 * scale * gap * _WHOLE, most)
 

@@ -76,7 +76,7 @@ class PlaneOracle:
             return near
         # walk to where the slope has the other sign, with longer and longer steps
         sign = -np.sign(np.sum(near.slope))
-        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores)))) + np.finfo(np.float64).tiny
+        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores))) + getattr(risk, "largest_label", 1.0))
         for _ in range(_WIDENINGS):
             far = touch(risk, scores, near.intercept + sign * step)
             if _is_balanced(far):
