@@ -96,8 +96,9 @@ def test_the_lower_bound_of_an_orthonormal_design_is_met_exactly(lam):
     d = 16
     problem = Problem(np.eye(d), ListedPlanes(hadamard(d) / np.sqrt(d), np.zeros(d)), lam)
     bounds = [bound for bound, _, _ in steps(Bundle("qp", "none"), problem, 40)]
-    np.testing.assert_allclose(bounds[:d], [-1 / (2 * lam * t) for t in range(1, d + 1)], rtol=1e-12)
-    assert bounds[-1] == pytest.approx(-1 / (2 * lam * d), rel=1e-12)
+    # the inner problem is solved to a thousandth of the gap at worst
+    np.testing.assert_allclose(bounds[:d], [-1 / (2 * lam * t) for t in range(1, d + 1)], rtol=1e-8)
+    assert bounds[-1] == pytest.approx(-1 / (2 * lam * d), rel=1e-8)
 
 
 @every_variant

@@ -157,6 +157,7 @@ class Bundle:
         # lines 3, 4: the plane in the weights
         _add(problem, state.planes, plane.slope, plane.offset)
         self._solve_inner(state, _INNER_SHARE * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
+        self._clear(state, hint.target_gap)
         self._thin_out(state)
         state.idle = 0 if (state.model.value, state.best.value) != before else state.idle + 1
         return 1.0
@@ -223,6 +224,21 @@ class Bundle:
         weights, scores, _ = between(start, end, t + _BEYOND * (1.0 - t))
         plane = state.oracle.plane(scores)
         return plane, point_at(problem, weights, scores, plane)
+
+    def _clear(self, state: State, target_gap: float) -> None:
+        """Near the end the zeros of the minimizer become those of the best point, which a mixture of points may lack.
+
+        It may cost half of what is left of the target.
+        """
+        problem, best = state.problem, state.best
+        zeros = state.model.weights.reshape(problem.weights_shape) == 0.0
+        if state.gap > target_gap or not np.any(best.weights[zeros]):
+            return
+        weights = np.where(zeros, 0.0, best.weights)
+        scores = problem.design.scores(weights)
+        cleared = point_at(problem, weights, scores, state.oracle.plane(scores))
+        if cleared.value <= best.value + 0.5 * (target_gap - state.gap):
+            state.best = cleared
 
     def _thin_out(self, state: State) -> None:
         """Drop planes that are idle for long; merge the lightest if there are too many."""

@@ -92,7 +92,9 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
         if size < 1.0:
             mixture = best.mixture + size * change
         found = _judged(planes, penalty, np.maximum(mixture, 0.0))
-        if not found.value > best.value and not (found.gap < 0.5 * best.gap and found.value >= best.value - rounding):
+        closer = found.gap < 0.5 * best.gap and found.value >= best.value - rounding
+        if not closer and not found.value > best.value + rounding:
+            best = found if found.value > best.value else best
             if slack >= _MOST_SLACK:
                 # nothing can be won beyond rounding
                 break
