@@ -62,8 +62,8 @@ _LEVEL_TRIALS = 4
 _ROUNDING, _AT_REST = 4.0 * float(np.finfo(np.float64).eps), 100.0
 #: steps in a row without any progress that mean that there will be none
 _IDLE_STEPS = 8
-#: and those after which a level is left alone
-_PLAIN_AFTER = 3
+#: steps in a row in which the bound rose by less than a share of the gap, after which a level is left alone
+_PLAIN_AFTER, _MUCH = 3, 0.01
 
 
 @dataclass
@@ -78,8 +78,9 @@ class State:
     model: Optimum
     #: of the proximal term of a level
     proximity: float = 0.0
-    #: steps in a row without progress
+    #: steps in a row without progress, and without much of it in the bound
     idle: int = 0
+    still: int = 0
 
     @property
     def gap(self) -> float:
@@ -159,6 +160,7 @@ class Bundle:
         self._solve_inner(state, _INNER_SHARE * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._clear(state, hint.target_gap)
         self._thin_out(state)
+        state.still = 0 if state.model.value - before[0] > _MUCH * state.gap else state.still + 1
         state.idle = 0 if (state.model.value, state.best.value) != before else state.idle + 1
         return 1.0
 
@@ -186,7 +188,7 @@ class Bundle:
         model, gap = state.model, state.gap
         # a plane at the level need not cut off the minimizer, so after some rest the minimizer itself has its turn
         at_rest = gap <= _AT_REST * _ROUNDING * abs(state.best.value)
-        if self.stabilisation != "level" or state.idle >= _PLAIN_AFTER or at_rest:
+        if self.stabilisation != "level" or state.still >= _PLAIN_AFTER or at_rest:
             return model.weights
         problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
 

@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from fenchel.loops.simplex import climb
 from fenchel.solvers.planes import Planes
 
-#: rounds at most; a handful is enough, the rest is for degenerate planes
-_ROUNDS = 60
+#: rounds at most, without and with a threshold; a handful is enough, the rest is for degenerate planes
+_ROUNDS, _THRESHOLD_ROUNDS = 20, 100
 #: the ridge that makes a quadratic strictly concave: relative to the curvature of each plane, and to the inner gap (the
 #: latter is raised where rounding is in the way)
 _RIDGE, _SLACK_RIDGE, _MOST_SLACK = 1e-12, 1e-6, 1e-2
@@ -72,7 +72,7 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
     vectors, offsets = planes.vectors, planes.offsets
     best, damping, slack = _judged(planes, penalty, start), _DAMPING, _SLACK_RIDGE
     rounding = 4.0 * float(np.finfo(np.float64).eps) * float(np.max(np.abs(offsets)))
-    for _ in range(_ROUNDS):
+    for _ in range(_THRESHOLD_ROUNDS if penalty.threshold > 0.0 else _ROUNDS):
         if best.gap <= tolerance:
             break
         mixture = best.mixture.copy()
