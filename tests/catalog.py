@@ -20,12 +20,15 @@ LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
 REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
-#: those that take a loss of single scores, and those that take a joint risk of several classes
-_ONE_SCORE = Problem(np.eye(2), MeanRisk("hinge", np.array([1.0, -1.0])), 1.0)
-_SEVERAL = Problem(np.eye(2), WestonWatkins([0, 1]), 1.0)
+#: those that take losses of single scores, and those that take a joint risk of several classes
+_ONE_SCORE = [
+    Problem(np.eye(2), MeanRisk(loss, np.array([1.0, -1.0])), 1.0, regularizer, intercept=intercept)
+    for loss, regularizer, intercept in (("hinge", L2(), False), ("squared", ElasticNet(), True))
+]
+_SEVERAL = [Problem(np.eye(2), WestonWatkins([0, 1]), 1.0, intercept=intercept) for intercept in (False, True)]
 SOLVER_NAMES, JOINT_SOLVER_NAMES = (
-    [name for name, solver in SOLVERS.items() if solver().supports(problem) is None]
-    for problem in (_ONE_SCORE, _SEVERAL)
+    [name for name, solver in SOLVERS.items() if all(solver().supports(problem) is None for problem in problems)]
+    for problems in (_ONE_SCORE, _SEVERAL)
 )
 STORAGES = ("dense", "sparse")
 

@@ -22,7 +22,7 @@ from slow_conic import conic_optimum
 from strategies import problem_data
 
 #: the solvers that take everything
-EVERY = [name for name in ("dual_coordinate", "newton") if name in SOLVERS]
+EVERY = [name for name in ("dual_coordinate", "newton", "bundle") if name in SOLVERS]
 OTHER_RATIOS = [replace(case, l1_ratio=ratio) for case in PLAIN_CASES for ratio in (0.1, 0.9)]
 every_solver = pytest.mark.parametrize("solver", EVERY)
 every_pair = pytest.mark.parametrize(("solver", "other"), list(itertools.combinations(EVERY, 2)))

@@ -104,8 +104,10 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
         for risk in risks
     )
     assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-11)
-    np.testing.assert_allclose(one.model.weights, other.model.weights, atol=1e-8)
-    assert one.model.intercept == pytest.approx(other.model.intercept, abs=1e-8)
+    # a bundle method sees the objective alone, which tells weights apart to half of its digits
+    apart = 3e-7 if solver == "bundle" else 1e-8
+    np.testing.assert_allclose(one.model.weights, other.model.weights, atol=apart)
+    assert one.model.intercept == pytest.approx(other.model.intercept, abs=apart)
     assert np.all(one.witness.theta[weights == 0] == 0)
 
 

@@ -122,11 +122,15 @@ class MarginLoss(Loss):
 
     def value(self, score: Array, label: Array) -> Array:
         z = np.maximum(0.0, 1.0 - label * score)
+        if self.shape.bend == 0.0:
+            return self.shape.high * z
         beta = self._beta(z)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(z > 0.0, beta * (z - 0.5 * self.shape.bend * beta), 0.0)
 
     def derivative(self, score: Array, label: Array) -> Array:
+        if self.shape.bend == 0.0:
+            return np.where(label * score < 1.0, -self.shape.high * label, 0.0)
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
 
     def conjugate(self, slope: Array, label: Array) -> Array:

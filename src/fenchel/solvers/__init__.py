@@ -2,9 +2,23 @@
 
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
+from fenchel.solvers.pegasos import Pegasos
 
-__all__ = ["SOLVERS", "STALLED", "BlockCoordinate", "DualCoordinate", "Hint", "Newton", "NewtonCG", "Solver", "choose"]
+__all__ = [
+    "SOLVERS",
+    "STALLED",
+    "BlockCoordinate",
+    "Bundle",
+    "DualCoordinate",
+    "Hint",
+    "Newton",
+    "NewtonCG",
+    "Pegasos",
+    "Solver",
+    "choose",
+]

@@ -66,12 +66,10 @@ class Solver(Protocol):
     def expected_gap(self, state: Any) -> float:
         """What the solver guesses its gap to be, NaN if it can't: it decides when to certify, never when to stop.
 
-        Optional: a solver without this method is certified on schedule.
+        Optional: a solver without this method is certified on schedule.  A solver may also have
+        ``expected_objective(state)``, about what the objective is: the scale of a relative gap before the first
+        certificate.
         """
-        ...
-
-    def expected_objective(self, state: Any) -> float:
-        """About what the objective is, the scale of a relative gap before the first certificate; optional."""
         ...
 
     def propose(self, state: Any) -> tuple[Model, Witness]:

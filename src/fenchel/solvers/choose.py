@@ -25,17 +25,19 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.risks import MulticlassRisk
+from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
+from fenchel.solvers.pegasos import Pegasos
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[DualCoordinate] | type[Newton] | type[BlockCoordinate] | type[NewtonCG]] = {
-    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG)
+SOLVERS: dict[str, type[DualCoordinate | Newton | BlockCoordinate | NewtonCG | Bundle | Pegasos]] = {
+    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Bundle, Pegasos)
 }
 
 
@@ -49,6 +51,8 @@ class Facts:
     tol: float
     #: whether the classes have one risk together
     joint: bool
+    #: whether the risk is no sum over examples, so that only planes below it are known
+    planes: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
 
@@ -75,14 +79,17 @@ class Row(NamedTuple):
 
 _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
+#: what the first can not take, such as the elastic net, is left to bundle
+_BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("planes below the risk are all there is", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
     Row(
         "one smooth risk for several classes",
         lambda facts: facts.joint and facts.smooth,
-        ((NewtonCG.name, np.inf),),
+        ((NewtonCG.name, np.inf), (Bundle.name, np.inf)),
     ),
-    Row("one risk for several classes", lambda facts: facts.joint, ((BlockCoordinate.name, np.inf),)),
+    Row("one risk for several classes", lambda facts: facts.joint, _BLOCKS_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
@@ -134,6 +141,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smooth=bool(getattr(problem.risk, "smooth", False)),
         tol=tol,
         joint=isinstance(problem.risk, MulticlassRisk),
+        planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
         curvature=problem.design.mean_square / (problem.lam * examples),
     )
 
@@ -154,11 +162,11 @@ def _available() -> int:
 
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
-    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate, NewtonCG)):
+    if not isinstance(solver, tuple(SOLVERS.values())):
         return solver
     # a copy, not dataclasses.replace: a subclass may have another constructor
-    completed = copy.copy(solver)
-    for field in fields(solver):
+    completed: Any = copy.copy(solver)
+    for field in fields(completed):
         if getattr(solver, field.name) is None and field.name in settings:
             object.__setattr__(completed, field.name, settings[field.name])
     return completed
