@@ -104,7 +104,10 @@ def test_a_class_that_the_first_samples_miss(loss, tol):
     assert np.all(state.outputs[0].sample.labels < 0)
     solution = solve(problem, "newton", tol=tol)
     assert solution.converged
-    assert_same_optimum(problem, solution, solve(problem, Newton(sampling=False), tol=1e-8))
+    exact = solve(problem, Newton(sampling=False), tol=1e-8)
+    assert solution.certificate.primal <= (1.0 + tol + 1e-8) * exact.certificate.primal
+    if tol == 0.0:
+        assert_same_optimum(problem, solution, exact)
 
 
 THREADED = [

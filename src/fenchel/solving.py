@@ -281,7 +281,8 @@ class _Run:
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero
         if hasattr(self.solver, "expected_objective") and self._expected_gap(state) <= self.tol * scale:
-            scale = min(scale, abs(self.solver.expected_objective(state)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = min(scale, abs(self.solver.expected_objective(state)))
         return Hint(None, max(self.tol * scale, decayed), self.stop_requested)
 
     def _out_of(self, used: float) -> Status | None:

@@ -13,6 +13,10 @@ w                          ``weights``             :math:`X^T\theta/\lambda`; sc
 S, b                       ``free``                :math:`\sum\theta/\lambda` and the present intercepts
 B squared                  ``constant``            square of the constant feature; zero without intercepts
 =========================  ======================  ==========================================================
+
+With many classes most variables of a block are zero and stay so.  A wide visit looks at all classes and notes those
+that are not at rest there (``lists`` and their ``sizes``); a narrow one looks at these only, in a block of their own
+that is solved as exactly.
 """
 
 from __future__ import annotations
@@ -40,6 +44,15 @@ def _scores(rows: Any, i: Any, weights: Any, scores: Any) -> None:
         value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
         for j in range(np.uint64(len(scores))):
             scores[j] += value * line[j]
+
+
+@helper
+def _some_scores(rows: Any, i: Any, weights: Any, places: Any, count: int, scores: Any) -> None:
+    """The scores of some classes, in their order."""
+    for k in range(row_begin(rows, i), row_end(rows, i)):
+        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
+        for place in range(np.uint64(count)):
+            scores[place] += value * line[places[place]]
 
 
 @helper
@@ -100,6 +113,101 @@ def _without_features(scores: Any, bounds: Any, b: Any, label: int, most: float)
         b[worst] = most
 
 
+@helper
+def _improve(
+    inner: Any,
+    most: float,
+    numbers: tuple[float, float],
+    label: int,
+    line: Any,
+    scores: Any,
+    bound: Any,
+    v: Any,
+    b: Any,
+    change: Any,
+    moves: Any,
+) -> int:
+    """Lines 5 to 7 for one block: the new ``line`` and its ``change``; how many classes besides the label moved.
+
+    ``numbers`` are the scale and the curvature of the example, ``moves`` the classes that moved.
+    """
+    (scale, curve), total = numbers, 0.0
+    for j in range(np.uint64(len(line))):
+        b[j] = -np.float64(line[j]) if j != label else 0.0
+        total += b[j]
+    if curve > 0.0:
+        for j in range(np.uint64(len(line))):
+            v[j] = (1.0 - scores[label] + scores[j]) / curve + b[j] + total
+        v[label] = 0.0
+        block(inner, v, bound, b, label)
+    else:
+        _without_features(scores, bound, b, label, most)
+    # what is stored is what is added, also in single precision
+    moved, total = 0, 0.0
+    for j in range(np.uint64(len(line))):
+        if j != label:
+            before = np.float64(line[j])
+            line[j] = -b[j]
+            after = np.float64(line[j])
+            change[j] = scale * (after - before)
+            total += after
+            moves[moved] = j
+            moved += 1 if after != before else 0
+    if moved:
+        before = np.float64(line[label])
+        line[label] = -total
+        change[label] = scale * (np.float64(line[label]) - before)
+    return moved
+
+
+@helper
+def _gather(alpha: Any, bounds: Any, free: Any, ahead: float, own: Any, line: Any, bound: Any, scores: Any) -> None:
+    """The block of the classes in ``own``."""
+    for p in range(np.uint64(len(line))):
+        j = own[p]
+        line[p], bound[p] = alpha[j], bounds[j]
+        scores[p] = free[INTERCEPT, j] - free[OFFSET, j] + ahead * free[SUM, j]
+
+
+@helper
+def _scatter(own: Any, size: int, line: Any, change: Any, alpha: Any, moves: Any, wide: Any) -> int:
+    """A block of some classes back into its place; the changes go into ``wide`` at ``moves``."""
+    for p in range(np.uint64(size)):
+        j = np.uint64(own[p])
+        alpha[j], wide[j], moves[p] = line[p], change[p], j
+    return size
+
+
+@helper
+def _shift(free: Any, constant: float, offset: float, change: Any, places: Any, count: int) -> None:
+    """What the changes of some classes do to the free intercepts."""
+    for place in range(np.uint64(count)):
+        j = places[place]
+        free[SUM, j] += change[j]
+        free[INTERCEPT, j] += constant * change[j]
+        free[OFFSET, j] += offset * change[j]
+
+
+@helper
+def _note(line: Any, scores: Any, bound: Any, label: int, most: float, threshold: float, found: Any) -> int:
+    """The label and the classes that do not rest at zero by more than ``threshold``; 0 if they are too many."""
+    price = 0.0
+    if not np.isinf(most):
+        for j in range(len(scores)):
+            if bound[j] > 0.0:
+                price = max(price, 1.0 - scores[label] + scores[j])
+    found[0] = label
+    size = 1
+    for j in range(len(scores)):
+        margin = 1.0 - scores[label] + scores[j] - price
+        if bound[j] > 0.0 and (line[j] < 0.0 or margin > -threshold):
+            if size == len(found):
+                return 0
+            found[size] = j
+            size += 1
+    return size
+
+
 @kernel
 def visit_blocks(
     rows: Any,
@@ -112,6 +220,8 @@ def visit_blocks(
     book: Any,
     bounds: Any,
     free: Any,
+    lists: Any,
+    sizes: Any,
     constant: float,
     square: float,
     order: Any,
@@ -119,68 +229,62 @@ def visit_blocks(
     end: int,
     kept: int,
     threshold: float,
+    narrow: bool,
 ) -> tuple[int, float, int, float]:
     """Visit the examples ``order[begin:end]`` once; see ``loops.dual_coordinate.visit`` for what is returned.
 
     ``rows`` read the scores of an example and ``images`` are what its steps add: both X, but for kernels.
     """
     front, worst, changed, gap = np.uint64(kept), 0.0, 0, 0.0
-    count = weights.shape[1]
+    count, room = weights.shape[1], lists.shape[1]
     scores, v, b, change = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
-    places = np.zeros(count, dtype=np.uint64)
+    moves, limits = np.zeros(count, dtype=np.uint64), np.zeros(room)
+    part = np.zeros(room, dtype=alpha.dtype)
     for t in range(np.uint64(begin), np.uint64(end)):
         i = np.uint64(order[t])
-        label, line, bound = classes[i], alpha[i], bounds[classes[i]]
-        # line 5: v
-        for j in range(np.uint64(count)):
-            # (x_i - m).(u - m S) + b = x_i.u - m.u + (|m|^2 - x_i.m) S + b
-            scores[j] = free[INTERCEPT, j] - free[OFFSET, j] + book[i, AHEAD] * free[SUM, j]
-        _scores(rows, i, weights, scores)
-        rest, excess = _look(line, scores, bound, label, most)
+        label, line, bound, size = classes[i], alpha[i], bounds[classes[i]], count
+        few = narrow and sizes[i] > 0
+        if few:
+            own, label, size = lists[i], 0, np.int64(sizes[i])
+            line, bound = part[:size], limits[:size]
+            _gather(alpha[i], bounds[classes[i]], free, book[i, AHEAD], own, line, bound, scores)
+            _some_scores(rows, i, weights, own, size, scores)
+        else:
+            for j in range(np.uint64(count)):
+                # (x_i - m).(u - m S) + b = x_i.u - m.u + (|m|^2 - x_i.m) S + b
+                scores[j] = free[INTERCEPT, j] - free[OFFSET, j] + book[i, AHEAD] * free[SUM, j]
+            _scores(rows, i, weights, scores)
+        rest, excess = _look(line, scores[:size], bound, label, most)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
         gap += book[i, SCALE] * excess
+        if room and not few:
+            sizes[i] = _note(line, scores, bound, label, most, threshold, lists[i])
         if rest > 0.0:
             continue
         worst = max(worst, -rest)
-        curve, total = book[i, CURVE], 0.0
-        for j in range(np.uint64(count)):
-            b[j] = -np.float64(line[j]) if j != label else 0.0
-            total += b[j]
-        if curve > 0.0:
-            for j in range(np.uint64(count)):
-                v[j] = (1.0 - scores[label] + scores[j]) / curve + b[j] + total
-            v[label] = 0.0
-            # line 6
-            block(inner, v, bound, b, label)
+        # lines 5 to 7
+        numbers = (book[i, SCALE], book[i, CURVE])
+        moved = _improve(inner, most, numbers, label, line, scores[:size], bound, v[:size], b[:size], change, moves)
+        if moved == 0:
+            continue
+        changed += 1
+        # line 8
+        if few:
+            moved = _scatter(lists[i], size, line, change, alpha[i], moves, v)
+            _add_some(images, i, v, moves, moved, weights)
+            _shift(free, constant, square - book[i, AHEAD], v, moves, moved)
+        elif _FEW * (moved + 1) <= count:
+            moves[moved] = label
+            _add_some(images, i, change, moves, moved + 1, weights)
+            _shift(free, constant, square - book[i, AHEAD], change, moves, moved + 1)
         else:
-            _without_features(scores, bound, b, label, most)
-        # lines 7 and 8; what is stored is what is added, also in single precision
-        moved, total = 0, 0.0
-        for j in range(np.uint64(count)):
-            if j != label:
-                before = np.float64(line[j])
-                line[j] = -b[j]
-                after = np.float64(line[j])
-                change[j] = book[i, SCALE] * (after - before)
-                total += after
-                places[moved] = j
-                moved += 1 if after != before else 0
-        if moved:
-            before = np.float64(line[label])
-            line[label] = -total
-            change[label] = book[i, SCALE] * (np.float64(line[label]) - before)
-            if _FEW * (moved + 1) <= count:
-                places[moved] = label
-                _add_some(images, i, change, places, moved + 1, weights)
-            else:
-                _add(images, i, change, weights)
+            _add(images, i, change, weights)
             for j in range(np.uint64(count)):
                 free[SUM, j] += change[j]
                 free[INTERCEPT, j] += constant * change[j]
                 free[OFFSET, j] += (square - book[i, AHEAD]) * change[j]
-            changed += 1
     return int(front), worst, changed, gap

@@ -12,7 +12,8 @@ Kernels.  With a ``GramDesign`` the k scores of all examples are kept in place o
 step moves all of them along a row of the Gram matrix, so that visits without a step cost k.
 
 Examples whose block rests on its bounds by more than a tenth of the worst violation of the last pass are set aside, and
-come back as in ``dual_coordinate``.
+come back as in ``dual_coordinate``.  From eight classes on, so are the classes of an example that rest at zero in the
+same sense: passes between two over everything look at the rest of each block only.
 
 The paper's C is :math:`c_i/\lambda`; its :math:`\beta` is :math:`-\alpha_j c_i/\lambda`.
 """
@@ -46,6 +47,8 @@ _STEEPEST = 1e100
 #: the greedy inner solver ends after so many steps per class
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
+#: from so many classes on those at rest are set aside, if no more than this are not
+_MANY_CLASSES, _MOST_LISTED = 8, 32
 #: dual variables beyond so many are kept in single precision unless told otherwise (512 MB in double precision)
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
@@ -74,6 +77,9 @@ class State:
     #: of the rows, with a free intercept
     mean: NDArray[np.float64]
     random: NDArray[np.uint64]
+    #: the classes of each example that did not rest when all were looked at, and how many (0: too many)
+    lists: NDArray[np.uint32]
+    sizes: NDArray[np.uint32]
     descent: Descent
     seen: Any = None
 
@@ -137,6 +143,8 @@ class BlockCoordinate:
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
+        listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES
+        room = min(_MOST_LISTED, risk.outputs // 2) if listed else 0
         state = State(
             problem=problem,
             rows=problem.design.reading() if isinstance(problem.design, GramDesign) else problem.design.rows(),
@@ -153,7 +161,9 @@ class BlockCoordinate:
             constant=constant,
             mean=mean,
             random=random_state(self.seed or 0),
-            descent=Descent(np.flatnonzero(shares > 0), risk.examples),
+            lists=np.zeros((risk.examples, room), dtype=np.uint32),
+            sizes=np.zeros(risk.examples, dtype=np.uint32),
+            descent=Descent(np.flatnonzero(shares > 0), risk.examples, narrows=room > 0),
         )
         if warm is not None and problem.fits(warm.model):
             self._warm(state, warm)
@@ -189,8 +199,9 @@ class BlockCoordinate:
         found = visit_blocks(
             *(state.rows, state.images, state.inner, state.most),
             *blocks,
+            *(state.lists, state.sizes),
             *centre,
-            *(descent.order, begin, end, descent.kept, threshold),
+            *(descent.order, begin, end, descent.kept, threshold, descent.narrow),
         )
         if descent.add(found, end, state.problem.lam):
             self._finish_pass(state)

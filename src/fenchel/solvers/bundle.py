@@ -167,6 +167,9 @@ class Bundle:
     def expected_gap(self, state: State) -> float:
         return state.gap
 
+    def expected_objective(self, state: State) -> float:
+        return state.best.value
+
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, best = state.problem, state.best
         slope, offset, _ = state.planes.mixture()

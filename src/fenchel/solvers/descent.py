@@ -26,8 +26,10 @@ _ASIDE = 20
 class Descent:
     """Where a descent is within its passes."""
 
-    def __init__(self, counted: NDArray, examples: int) -> None:
+    def __init__(self, counted: NDArray, examples: int, *, narrows: bool = False) -> None:
         self.order: NDArray = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
+        #: whether passes after a full one look at part of each example only, and whether this one does
+        self.narrows, self.narrow = narrows, False
         #: how many examples at the front of ``order`` take part
         self.active = 0
         #: position within the pass, examples kept so far in it, and what it met so far
@@ -51,6 +53,7 @@ class Descent:
     def begin(self, most: int, random: NDArray, shrinking: bool) -> tuple[int, int]:
         """Where the next visits begin and end: at most so many; a new pass is shuffled first."""
         if self.position == 0:
+            self.narrow = self.narrows and shrinking and not self.restore
             if self.restore or not shrinking:
                 self.active, self.restore = len(self.order), False
             shuffle(self.order, self.active, random)
@@ -67,8 +70,8 @@ class Descent:
 
     @property
     def full(self) -> bool:
-        """Whether everyone took part in this pass."""
-        return self.active == len(self.order)
+        """Whether everyone took part in this pass, with all there is."""
+        return self.active == len(self.order) and not self.narrow
 
     @property
     def at_rest(self) -> bool:
