@@ -480,10 +480,16 @@ def test_inner_solvers_say_what_they_take(inner):
             solve(JointCase(risk).problem(), BlockCoordinate(inner=inner))
 
 
-@pytest.mark.parametrize("solver", ["auto", "block_coordinate", "dual_coordinate", "newton"])
-def test_no_solver_takes_a_joint_risk_with_absolute_values(solver):
+@pytest.mark.parametrize("solver", ["block_coordinate", "dual_coordinate", "newton"])
+def test_descent_takes_no_joint_risk_with_absolute_values(solver):
     with pytest.raises(FenchelError, match="no solver supports this problem"):
         solve(JointCase("weston_watkins").problem(regularizer=ElasticNet(0.5)), solver)
+
+
+def test_absolute_values_are_left_to_planes():
+    solution = solve(JointCase("weston_watkins").problem(regularizer=ElasticNet(0.5)), tol=1e-4)
+    assert solution.converged
+    assert solution.solver == "bundle"
 
 
 @pytest.mark.parametrize("solver", ["dual_coordinate", "newton"])

@@ -28,7 +28,7 @@ from fenchel import (
 )
 from fenchel.certificate import judge
 from fenchel.designs import GramDesign
-from fenchel.regularizers import GramNorm
+from fenchel.regularizers import L2, GramNorm
 
 FORMS = ["weston_watkins", "crammer_singer"]
 every_form = pytest.mark.parametrize("multi_class", FORMS)
@@ -295,8 +295,8 @@ def test_a_gram_matrix_needs_its_norm_and_takes_no_intercepts():
     X, y = some_classes()
     design, other = GramDesign(rbf_kernel(X)), GramDesign(rbf_kernel(X))
     risk = joint_risk("weston_watkins", y, 3)
-    for problem in (Problem(design, risk, 0.1), Problem(design, risk, 0.1, GramNorm(other))):
-        with pytest.raises(FenchelError, match="GramDesign together with its GramNorm"):
-            solve(problem)
+    for X, norm in ((design, L2()), (design, GramNorm(other)), (rbf_kernel(X), GramNorm(other))):
+        with pytest.raises(FenchelError, match="GramDesign comes together with its GramNorm"):
+            Problem(X, risk, 0.1, norm)
     with pytest.raises(FenchelError, match="no intercepts with a Gram matrix"):
         solve(Problem(design, risk, 0.1, GramNorm(design), intercept=True))

@@ -8,7 +8,7 @@ import pytest
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, joint_risk
 from fenchel import BlockCoordinate, Model, Problem, WestonWatkins, Witness, solve
 from fenchel.certificate import judge, judging
-from fenchel.risks import joint
+from fenchel.risks import balancing, joint
 from fenchel.solvers import Hint
 from fenchel.solvers import block_coordinate as module
 
@@ -117,6 +117,7 @@ def test_a_certificate_needs_room_for_one_array_of_the_size_of_theta(intercept, 
     theta = np.where(rng.random((n, k)) < 0.01, -0.01 / n, 0.0)
     witness = Witness(theta.astype(np.float32))
     monkeypatch.setattr(joint, "_AT_ONCE", 20 * k)
+    monkeypatch.setattr(balancing, "_AT_ONCE", 20 * k)
     monkeypatch.setattr(judging, "_MANY", 20 * k)
     judge(problem, model, witness)
     tracemalloc.start()

@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import Design, as_design
+from fenchel.designs import Design, GramDesign, as_design
 from fenchel.errors import FenchelError
-from fenchel.regularizers import L2, REGULARIZERS, Regularizer
+from fenchel.regularizers import L2, REGULARIZERS, GramNorm, Regularizer
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,10 @@ class Problem:
             object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
         if not isinstance(self.regularizer, Regularizer):
             raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
+        if isinstance(self.design, GramDesign) or isinstance(self.regularizer, GramNorm):
+            # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
+            if getattr(self.regularizer, "gram", None) is not self.design:
+                raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
         if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):

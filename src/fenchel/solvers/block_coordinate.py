@@ -107,9 +107,7 @@ class BlockCoordinate:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, (WestonWatkins, CrammerSinger)):
             return "block_coordinate needs the Weston-Watkins or the Crammer-Singer risk"
-        if isinstance(problem.design, GramDesign) or isinstance(problem.regularizer, GramNorm):
-            if getattr(problem.regularizer, "gram", None) is not problem.design:
-                return "block_coordinate takes a GramDesign together with its GramNorm"
+        if isinstance(problem.regularizer, GramNorm):
             if problem.intercept:
                 return "block_coordinate has no intercepts with a Gram matrix"
         elif not isinstance(problem.regularizer, L2):
