@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-multiclass bench-blocks bench-oracle bench-memory bench-start clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -37,6 +37,12 @@ bench-threads: $(VENV)/bench
 
 bench-oracle: $(VENV)/bench
 	$(BIN)/python benchmarks/oracle.py --update-readme
+
+bench-forms: $(VENV)/bench
+	$(BIN)/python benchmarks/forms.py --update-readme
+
+bench-multinomial: $(VENV)/bench
+	$(BIN)/python benchmarks/multinomial.py --update-readme
 
 bench-multiclass: $(VENV)/bench
 	$(BIN)/python benchmarks/multiclass.py --update-readme

@@ -146,7 +146,9 @@ def test_degenerate_inputs_have_sound_certificates(kind, loss, intercept, l1_rat
     optimum = conic_optimum(loss, X, y, c, lam, intercept, l1_ratio)[2]
     for design in (X, sp.csr_array(X)):
         problem = Problem(design, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
-        solution = solve(problem, solver, tol=1e-7, max_iter=1000)
+        # where nobody has to converge, a thousand planes would only make the inner problem large
+        most = 50 if solver == "bundle" and kind in HARD else 1000
+        solution = solve(problem, solver, tol=1e-7, max_iter=most)
         assert_sound(solution, (X, y, weights), loss, lam, l1_ratio, optimum if np.isfinite(optimum) else np.inf)
         assert np.all(np.isfinite(solution.model.weights))
         assert np.all(solution.model.weights[~X.any(axis=0)] == 0.0)

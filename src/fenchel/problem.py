@@ -77,10 +77,10 @@ class Problem:
             object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
         if not isinstance(self.regularizer, Regularizer):
             raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
-        if isinstance(self.design, GramDesign) or isinstance(self.regularizer, GramNorm):
+        of_kernels = isinstance(self.design, GramDesign) or isinstance(self.regularizer, GramNorm)
+        if of_kernels and getattr(self.regularizer, "gram", None) is not self.design:
             # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
-            if getattr(self.regularizer, "gram", None) is not self.design:
-                raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
+            raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
         if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):
