@@ -75,19 +75,18 @@ def test_few_planes_lower_no_bound_and_are_enough(most, stabilisation):
 
 
 @pytest.mark.parametrize("inner", ["qp", "line_search"])
-@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-3])
+@pytest.mark.parametrize("lam", [1.0, 0.3, 0.1])
 def test_the_upper_bound_on_the_number_of_steps_holds(inner, lam):
     """Paper 001, Theorem 3: at most log2(lam J(0)/G^2) + 8 G^2/(lam eps) - 1 steps for eps < 4 G^2/lam."""
     for seed, loss in itertools.product(range(3), ("hinge", "absolute")):
-        problem = Case(loss, n=100, d=30, lam=lam, seed=seed).problem()
+        problem = Case(loss, n=100, d=3, lam=lam, seed=seed).problem()
         # |X^T a| for slopes of size 1/n
         G = float(np.mean(np.sqrt(problem.design.squared_row_norms)))
         for eps in (1.0, 0.3, 0.1, 0.03):
             assert eps < 4 * G**2 / lam
             most = math.log2(lam * problem.risk.value_at_zero / G**2) + 8 * G**2 / (lam * eps) - 1
-            track = steps(Bundle(inner, "none"), problem, math.ceil(min(most, 2000)))
-            needed = next((k for k, (bound, best, _) in enumerate(track) if best - bound <= eps), math.inf)
-            assert needed <= most or most > 2000
+            track = steps(Bundle(inner, "none"), problem, min(math.ceil(most), 500))
+            assert any(best - bound <= eps for bound, best, _ in track)
 
 
 @pytest.mark.parametrize("lam", [0.1, 1.0])

@@ -70,10 +70,12 @@ def assert_not_below_the_exact_gap(certificate, model, witness, data, loss, l1_r
 @every_ratio
 @pytest.mark.parametrize("solver", SOLVER_NAMES)
 def test_a_solvers_certificate_is_not_below_the_exact_gap(solver, loss, intercept, offset, storage, l1_ratio):
-    for seed in range(2 if solver == "newton" else 8):
+    # the exact gap does not ask how far a solver gets, and planes get dear
+    seeds, most = {"newton": (2, 300), "bundle": (2, 20)}.get(solver, (8, 300))
+    for seed in range(seeds):
         data = random_data(seed, offset, storage)
         problem = Problem(data[0], MeanRisk(loss, data[2]), data[3], regularizer_of(l1_ratio), intercept=intercept)
-        solution = solve(problem, solver, tol=[1e-13, 1e-3][seed % 2], max_iter=300)
+        solution = solve(problem, solver, tol=[1e-13, 1e-3][seed % 2], max_iter=most)
         for certificate, model, witness in (
             (solution.certificate, solution.model, solution.witness),
             judge(problem, solution.model, solution.witness)[:3],

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import MeanRisk, Problem
+from fenchel import FenchelError, MeanRisk, Problem
 from fenchel.losses import LOSSES
 from fenchel.solvers.plane_oracle import PlaneOracle, touch
 from fenchel.solvers.segment import lowest_between, point_at
@@ -54,11 +54,12 @@ def test_planes_alone_are_enough_to_find_the_intercept():
         assert_supports(plane, problem.risk, lambda s: mean.value(s + mean.best_intercept(s)), scores, rng, best)  # noqa: B023
 
 
-def test_a_risk_that_does_not_see_the_intercept_is_left_alone():
+def test_a_risk_that_does_not_see_the_intercept_has_none():
     risk = ListedPlanes([[1.0, -1.0], [-1.0, 1.0]], [0.5, 0.0])
     risk.sees_intercept = False
-    problem = Problem(np.eye(2), risk, 1.0, intercept=True)
-    plane = PlaneOracle(problem).plane(np.array([0.3, 0.1]))
+    with pytest.raises(FenchelError, match="does not see an intercept"):
+        Problem(np.eye(2), risk, 1.0, intercept=True)
+    plane = PlaneOracle(Problem(np.eye(2), risk, 1.0)).plane(np.array([0.3, 0.1]))
     assert (plane.intercept, plane.offset, plane.value) == (0.0, 0.5, pytest.approx(0.7))
 
 

@@ -88,7 +88,7 @@ class Problem:
         object.__setattr__(self, "lam", float(self.lam))
         if self.intercept and not getattr(self.risk, "sees_intercept", True):
             raise FenchelError(
-                f"the measure {self.risk.name!r} does not see an intercept: any one is as good; use intercept=False "
+                f"the risk {getattr(self.risk, 'name', type(self.risk).__name__)!r} does not see an intercept: any one is as good; use intercept=False "
                 "and choose the threshold afterwards"
             )
         if self.design.shape[0] != self.risk.examples:

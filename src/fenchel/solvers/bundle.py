@@ -114,8 +114,7 @@ class Bundle:
             return "bundle needs a risk with planes below it"
         if not isinstance(problem.regularizer, (L2, ElasticNet)):
             return f"bundle has no inner problem for the regularizer {problem.regularizer.name!r}"
-        sees = problem.intercept and getattr(problem.risk, "sees_intercept", True)
-        if sees and problem.risk.outputs is not None and not isinstance(problem.risk, MeanRisk):
+        if problem.intercept and problem.risk.outputs is not None and not isinstance(problem.risk, MeanRisk):
             return "bundle can't balance the intercepts of several classes with one risk together"
         return None
 

@@ -133,8 +133,10 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
 
 def facts_of(problem: Problem, tol: float) -> Facts:
     """What the table needs to know of a problem; cheap beside one pass over the data."""
-    # an example of weight zero is as if removed
-    examples, features = int(np.count_nonzero(problem.risk.shares)), problem.design.shape[1]
+    examples, features = problem.design.shape
+    if hasattr(problem.risk, "shares"):
+        # an example of weight zero is as if removed
+        examples = int(np.count_nonzero(problem.risk.shares))
     return Facts(
         examples=examples,
         features=features,

@@ -43,7 +43,7 @@ class PlaneOracle:
 
     def __init__(self, problem: Problem) -> None:
         self.risk = problem.risk
-        self._free = problem.intercept and getattr(problem.risk, "sees_intercept", True)
+        self._free = problem.intercept
         self._plain = problem.no_intercept()
         #: how far below the risk a plane with a free intercept may lie at its point
         self.accuracy = 0.0
