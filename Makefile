@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-multiclass bench-blocks bench-oracle bench-memory bench-start clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-multiclass bench-blocks bench-oracle bench-bundle bench-memory bench-start clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -37,6 +37,9 @@ bench-threads: $(VENV)/bench
 
 bench-oracle: $(VENV)/bench
 	$(BIN)/python benchmarks/oracle.py --update-readme
+
+bench-bundle: $(VENV)/bench
+	$(BIN)/python benchmarks/bundle.py --update-readme
 
 bench-multiclass: $(VENV)/bench
 	$(BIN)/python benchmarks/multiclass.py --update-readme

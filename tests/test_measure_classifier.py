@@ -9,12 +9,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score, fbeta_score
-from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
     ElasticNet,
-    ErrorRate,
     FenchelError,
     GapWarning,
     LinearClassifier,
@@ -25,9 +24,8 @@ from fenchel import (
     certify,
     solve,
 )
-from fenchel.estimators.thresholds import best_threshold
-from fenchel.risks import F1, MEASURES, RocArea, micro
-from measure_cases import every_risk, labels_of
+from fenchel.risks import F1, MEASURES, micro
+from slow_thresholds import slow_cut, slow_loss
 
 #: what class weights cancel in, and counts of examples, which know no weights: refused with the reason
 CANCELS = {"check_class_weight_classifiers": "weights of classes cancel in the ROC area"}
@@ -91,77 +89,6 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
     assert again.recomputed == model.certificate_.recomputed == hasattr(risk, "conjugate")
     np.testing.assert_array_equal(model.intercept_, -model.thresholds_)
     assert model.solver_ == plain.solver
-
-
-def slow_cut(scores, risk):
-    """The least loss of any threshold, by trying all."""
-    found = []
-    for predicted in (*(scores > t for t in scores), np.ones(len(scores), dtype=bool)):
-        found.append(slow_loss(risk, np.sum(~predicted & (risk.labels > 0)), np.sum(predicted & (risk.labels < 0))))
-    return min(found)
-
-
-def slow_loss(risk, fn, fp):
-    n_pos, n_neg = np.sum(risk.labels > 0), np.sum(risk.labels < 0)
-    if risk.name == "accuracy":
-        return (fn + fp) / (n_pos + n_neg)
-    if risk.name == "roc_auc":
-        return fn / n_pos + fp / n_neg
-    value = float(risk.delta(np.array(fn), np.array(fp)))
-    return np.inf if value == -np.inf else value
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_thresholds_are_the_best_of_all_cuts(seed):
-    rng = np.random.default_rng(seed)
-    n = int(rng.integers(3, 12))
-    y = rng.permutation(labels_of(np.arange(n) < int(rng.integers(1, n))))
-    for scores in (
-        rng.normal(size=n),
-        np.round(rng.normal(size=n)),
-        np.zeros(n),
-        y * 1e-300,
-        1e17 + rng.normal(size=n),
-    ):
-        for name, parameter, risk in every_risk(y):
-            t = best_threshold(scores, risk)
-            fn, fp = np.sum((scores <= t) & (y > 0)), np.sum((scores > t) & (y < 0))
-            best = slow_cut(scores, risk)
-            if np.isfinite(best):
-                assert slow_loss(risk, fn, fp) == pytest.approx(best, abs=1e-12), (name, parameter, scores)
-            else:
-                # no cut is allowed: most nearly as many predicted positives as positives
-                tried = [len(y), *(np.sum(scores > u) for u in scores)]
-                nearest = min(abs(predicted - np.sum(y > 0)) for predicted in tried)
-                assert abs(np.sum(scores > t) - np.sum(y > 0)) == nearest
-
-
-def test_delta_is_that_of_the_definitions():
-    import slow_measures as slow
-
-    y = labels_of([1, 1, 1, 0, 0, 0, 0])
-    fn, fp = np.meshgrid(np.arange(4), np.arange(5), indexing="ij")
-    for name, parameter, risk in every_risk(y):
-        if hasattr(risk, "delta"):
-            np.testing.assert_allclose(risk.delta(fn, fp), slow.table(name, 3, 4, parameter), atol=1e-15)
-
-
-def test_ties_go_to_the_fewest_errors_then_to_the_widest_gap():
-    # F1 is the same for no positive predicted at all; errors decide
-    y = labels_of([1, 0, 0, 0])
-    assert best_threshold(np.array([0.0, 1.0, 5.0, 6.0]), F1(y)) < 0.0
-    # accuracy: cuts at 1.5 and at 5 are both without an error more
-    y = labels_of([1, 0, 1, 0])
-    assert best_threshold(np.array([10.0, 9.0, 2.0, 1.0]), ErrorRate(y)) in (1.5, 9.5)
-    assert best_threshold(np.array([20.0, 9.0, 2.0, 1.0]), ErrorRate(y)) == 14.5
-
-
-def test_a_threshold_sees_weights_and_leaves_out_zeros():
-    y, scores = labels_of([1, 0, 1, 0]), np.array([4.0, 3.0, 2.0, 1.0])
-    assert best_threshold(scores, ErrorRate(y, [1, 5, 1, 1])) == 3.5
-    assert best_threshold(scores, ErrorRate(y, [1, 1, 5, 1])) == 1.5
-    assert best_threshold(scores, ErrorRate(y, [1, 0, 5, 1])) == 1.5
-    assert best_threshold(scores, RocArea(y, [1, 0, 5, 1])) == 1.5
 
 
 @pytest.mark.parametrize(("measure", "beta"), [("f1", 1.0), ("fbeta", 0.5), ("fbeta", 3.0)])
@@ -233,42 +160,6 @@ def test_micro_is_one_table_of_all_scores(measure):
     assert slow_loss(risk, fn, fp) == pytest.approx(slow_cut((X @ model.coef_.T).ravel(), risk), abs=1e-12)
 
 
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("measure", [*MEASURES, own])
-def test_thresholds_by_cross_validation(measure, classes):
-    X, y = rare(classes=classes)
-    settings = {"random_state": 0, "tol": 1e-3, **parameters(measure)}
-    if classes == 3 and measure == "recall_at_k":
-        settings["k"] = 90
-    folds = StratifiedKFold(4)
-    model = MeasureClassifier(measure, threshold="cv", cv=folds, **settings).fit(X, y)
-    plain = MeasureClassifier(measure, **settings).fit(X, y)
-    np.testing.assert_array_equal(model.coef_, plain.coef_)
-    assert model.certificate_ == plain.certificate_
-    # left-out scores, by hand; k is scaled to the fold and kept in its range there
-    scores = np.zeros((len(y), len(model.coef_)))
-    for train, test in folds.split(X, y):
-        sizes = np.bincount(y[train])[-1:] if classes == 2 else np.bincount(y[train])
-        if "k" in settings:
-            scaled = round(0.75 * settings["k"])
-            k = {"k": int(min(scaled, min(sizes)) if "precision" in measure else max(scaled, max(sizes)))}
-        else:
-            k = {}
-        scores[test] = X[test] @ MeasureClassifier(measure, **{**settings, **k}).fit(X[train], y[train]).coef_.T
-    for k, row in enumerate(scores.T):
-        labels = np.where(y == (1 if classes == 2 else k), 1.0, -1.0)
-        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._risk(labels, None)), abs=1e-9)
-
-
-def test_folds_that_leave_examples_out_twice_or_never_are_refused():
-    X, y = rare()
-    for cv in (ShuffleSplit(2, random_state=0), [(np.arange(100), np.arange(100, 200))]):
-        with pytest.raises(FenchelError, match="cv must leave every example out exactly once"):
-            MeasureClassifier(threshold="cv", cv=cv).fit(X, y)
-    with pytest.raises(FenchelError, match="cv: a fold lacks one of the classes"):
-        MeasureClassifier("roc_auc", threshold="cv", cv=KFold(3)).fit(X[:60], np.repeat([0, 1, 2], 20))
-
-
 def test_weights_count_where_they_mean_something():
     X, y = rare()
     weight = np.random.default_rng(0).integers(0, 4, len(y))
@@ -326,6 +217,25 @@ def test_warm_starts_and_limits():
     folds = pytest.warns(GapWarning, match="5 of 5 fits to the folds of threshold='cv' did not prove")
     with folds, pytest.warns(GapWarning, match="max_iter data passes were used up"):
         MeasureClassifier("f1", tol=1e-9, max_iter=2, threshold="cv").fit(X, y)
+
+
+def test_an_interrupted_fit_has_a_threshold(monkeypatch):
+    X, y = rare()
+    calls, plane = [], F1.plane
+
+    def interrupted(self, scores):
+        calls.append(1)
+        if len(calls) == 6:
+            raise KeyboardInterrupt
+        return plane(self, scores)
+
+    monkeypatch.setattr(F1, "plane", interrupted)
+    model = MeasureClassifier("f1", tol=1e-9, threshold="cv", random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert not model.converged_
+    np.testing.assert_array_equal(model.intercept_, -model.thresholds_)
+    assert set(model.predict(X)) == {0, 1}
 
 
 def test_in_a_grid_search():

@@ -212,12 +212,13 @@ default="f1"
         design = as_design(X)
         try:
             super()._fit_columns(X, columns, weights, given)
+            scores = self._held_out(X, given) if self.threshold == "cv" else design.scores(self._weights())
         except KeyboardInterrupt:
+            # what was stored has a threshold too
             if hasattr(self, "risk_intercept_"):
                 self._cut(design.scores(self._weights()), columns, weights)
             raise
-        held_out = self.threshold == "cv"
-        self._cut(self._held_out(X, given) if held_out else design.scores(self._weights()), columns, weights)
+        self._cut(scores, columns, weights)
 
     def _store(self, solutions: list[Solution]) -> None:
         super()._store(solutions)
