@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start bench-bundle clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -43,6 +43,9 @@ bench-forms: $(VENV)/bench
 
 bench-multinomial: $(VENV)/bench
 	$(BIN)/python benchmarks/multinomial.py --update-readme
+
+bench-bundle: $(VENV)/bench
+	$(BIN)/python benchmarks/bundle.py --update-readme
 
 bench-multiclass: $(VENV)/bench
 	$(BIN)/python benchmarks/multiclass.py --update-readme

@@ -8,7 +8,10 @@ name                  what it is (classes are always -1 and +1 in float64, value
 a9a, w8a              as published
 20news.binary         term counts turned into tf-idf with rows of unit length
 imdb                  term counts turned into tf-idf with rows of unit length; +1 is a rating above 5
+reuters-moneyfx       as published: tf-idf with rows of unit length; +1 is the category
 covtype               each column mapped to [0, 1]; +1 is class 2
+kddcup99              the 10% file: a column for each value of protocol, service and flag, the other columns mapped to
+                      [0, 1]; +1 is normal traffic, -1 any attack
 mnist                 divided by 255; +1 is the digit 0
 abalone, cpusmall,    regression: columns and targets have mean 0 and standard deviation 1
 cadata
@@ -31,6 +34,7 @@ from __future__ import annotations
 
 import lzma
 import os
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,6 +129,8 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set read from the shared folder."""
     from sklearn.datasets import load_svmlight_file
 
+    if name == "kddcup99":
+        return _connections(shared_folder() / "kddcup99-10percent.csv.xz")
     file = shared_folder() / f"{name.removesuffix(_UNIT).removesuffix(_ALL_CLASSES)}.svm.xz"
     if not file.exists():
         raise FileNotFoundError(f"{file} is missing: set FENCHEL_DATA to the folder with the shared data sets")
@@ -134,15 +140,31 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     return synthetic.tidy(matrix), labels
 
 
+def _connections(file: Path) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The records of KDD Cup 1999."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    numbers, names = array("d"), []
+    with lzma.open(file, "rt") as text:
+        for line in text:
+            first, protocol, service, flag, *others, label = line.rstrip().split(",")
+            numbers.extend(map(float, (first, *others)))
+            names.append((protocol, service, flag, label))
+    columns = np.array(names)
+    scaled = _unit_columns(np.array(numbers).reshape(len(names), -1))
+    matrix = sp.hstack([sp.csr_matrix(scaled), OneHotEncoder().fit_transform(columns[:, :3])])
+    return synthetic.tidy(matrix), _classes(columns[:, 3] == "normal.")
+
+
 def _tf_idf(counts: sp.csr_matrix) -> Any:
     from sklearn.feature_extraction.text import TfidfTransformer
 
     return TfidfTransformer(norm="l2").fit_transform(counts)
 
 
-def _unit_columns(matrix: sp.csr_matrix) -> Any:
+def _unit_columns(matrix: Any) -> Any:
     """Each column mapped linearly to [0, 1]."""
-    dense = matrix.toarray()
+    dense = matrix.toarray() if sp.issparse(matrix) else matrix
     low, high = dense.min(axis=0), dense.max(axis=0)
     return (dense - low) / np.where(high > low, high - low, 1.0)
 
@@ -165,6 +187,8 @@ def _numbered(labels: np.ndarray) -> np.ndarray:
 _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.ndarray]]] = {
     "a9a": lambda matrix, labels: (matrix, _classes(labels > 0)),
     "w8a": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "reuters-moneyfx": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "kddcup99": lambda matrix, labels: (matrix, labels),
     "20news.binary": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 0)),
     "imdb": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 5)),
     "covtype": lambda matrix, labels: (_unit_columns(matrix), _classes(labels == 2)),

@@ -1,4 +1,4 @@
-"""Writes docs/support.md: which solver takes which loss and regularizer.  A test keeps it current."""
+"""Writes docs/support.md: which solver takes which risk and regularizer.  A test keeps it current."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS
-from fenchel.risks import MULTICLASS, MeanRisk
+from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, OwnMeasure
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -24,11 +24,18 @@ _JOINT = """
 Joint risks of several classes (`multi_class`):
 
 """
+_MEASURES = """
+Measures (`MeasureClassifier(measure=...)`; `own` is a Delta(fn, fp) of one's own). Where the conjugate has no closed
+form, the planes' bound on it is taken on trust and the certificate says so. Some measures do not see an intercept:
+`Problem` refuses a free one, and the estimator chooses the threshold afterwards.
+
+"""
 
 
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
-    return _HEAD + "\n".join(_losses()) + "\n" + _JOINT + "\n".join(_joint_risks()) + "\n"
+    parts = [_HEAD, *_losses(), _JOINT, *_joint_risks(), _MEASURES, *_measures()]
+    return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
 
 
 def _losses() -> list[str]:
@@ -51,6 +58,22 @@ def _joint_risks() -> list[str]:
             for intercept in (False, True):
                 problem = Problem(np.eye(3), kind(np.arange(3)), 1.0, regularizer(), intercept)
                 lines.append(f"| `{name}` | `{regularizer.name}` | {_cells(problem)}")
+    return lines
+
+
+def _measures() -> list[str]:
+    head = "| measure | conjugate | regularizer | intercept | "
+    lines = [head + " | ".join(f"`{name}`" for name in SOLVERS) + " |", "|---" * (4 + len(SOLVERS)) + "|"]
+    labels = np.array([1.0, -1.0, -1.0])
+    more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
+    for name, kind in {**MEASURES, "own": OwnMeasure}.items():
+        risk = kind(labels, *more.get(name, ()))
+        conjugate = "closed form" if hasattr(risk, "conjugate") else "planes"
+        for regularizer in REGULARIZERS.values():
+            for intercept in (False, True) if risk.sees_intercept else (False,):
+                problem = Problem(np.eye(3), risk, 1.0, regularizer(), intercept)
+                cells = _cells(problem) if risk.sees_intercept else _cells(problem).replace("none", "not seen", 1)
+                lines.append(f"| `{name}` | {conjugate} | `{regularizer.name}` | {cells}")
     return lines
 
 

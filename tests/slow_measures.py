@@ -97,8 +97,8 @@ def conjugate(name, theta, y, parameter=None, weights=None):
     return found.fun if found.status == 0 else np.inf
 
 
-def optimum(name, X, y, lam, intercept=False, parameter=None, weights=None):
-    """(w, b, P(w, b)) of lam/2 |w|^2 + R(Xw + b) from Clarabel."""
+def optimum(name, X, y, lam, intercept=False, parameter=None, weights=None, l1_ratio=0.0):
+    """(w, b, P(w, b)) of lam ((1 - rho)/2 |w|^2 + rho |w|_1) + R(Xw + b) from Clarabel."""
     n, d = X.shape
     Z = np.hstack([X, np.full((n, 1), 1.0 if intercept else 0.0)])
     if name == "roc_auc":
@@ -112,14 +112,19 @@ def optimum(name, X, y, lam, intercept=False, parameter=None, weights=None):
         A = sp.csc_matrix(np.hstack([slopes @ Z, -np.ones((len(offsets), 1))]))
         rhs, cost = -offsets, np.append(np.zeros(d + 1), 1.0)
     size = A.shape[1]
-    quadratic = sp.diags(np.concatenate([np.full(d, lam), np.zeros(size - d)])).tocsc()
+    # u >= |w|, priced at lam rho
+    above = sp.csc_matrix(np.hstack([np.vstack([np.eye(d), -np.eye(d)]), np.zeros((2 * d, size - d))]))
+    A = sp.bmat([[A, None], [above, -sp.csc_matrix(np.vstack([np.eye(d), np.eye(d)]))]])
+    rhs, cost = np.concatenate([rhs, np.zeros(2 * d)]), np.concatenate([cost, np.full(d, lam * l1_ratio)])
+    quadratic = sp.diags(np.concatenate([np.full(d, lam * (1 - l1_ratio)), np.zeros(size)])).tocsc()
     cones = [clarabel.NonnegativeConeT(A.shape[0])]
     if not intercept:
-        fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, size))
+        fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, size + d))
         A, rhs, cones = sp.vstack([fixed, A]), np.append(0.0, rhs), [clarabel.ZeroConeT(1), *cones]
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     x = np.array(clarabel.DefaultSolver(quadratic, cost, sp.csc_matrix(A), rhs, cones, settings).solve().x)
     w, b = x[:d], float(x[d]) * intercept
-    return w, b, 0.5 * lam * float(w @ w) + value(name, X @ w + b, y, parameter, weights)
+    penalty = lam * (0.5 * (1 - l1_ratio) * float(w @ w) + l1_ratio * float(np.sum(np.abs(w))))
+    return w, b, penalty + value(name, X @ w + b, y, parameter, weights)

@@ -14,7 +14,7 @@ import pytest
 import fenchel
 
 ROOT = Path(__file__).resolve().parents[1]
-SECTIONS = ("machine", "speed", "growth", "path", "memory", "start")
+SECTIONS = ("machine", "speed", "growth", "path", "bundle", "memory", "start")
 
 
 def _run(*arguments: str) -> str:
@@ -125,6 +125,32 @@ def test_oracle(tmp_path: Path) -> None:
     printed = _run("benchmarks.oracle", "--quick", "--output", str(tmp_path))
     assert {cell["job"] for cell in _cells(tmp_path, "oracle")} >= {"np.argsort", "f1", "roc_auc"}
     assert "times np.argsort" in printed
+
+
+def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ["--data", "simulated", "--lam", "0.01", "--cap", "30", "--output", str(tmp_path)]
+    printed = _run("benchmarks.bundle", *options)
+    cells = _cells(tmp_path, "bundle")
+    found = {(cell["risk"], cell["variant"]) for cell in cells}
+    assert len(found) == len(cells) == 17
+    assert {variant for risk, variant in found if risk == "f1"} == {"level", "plain", "segment", "line search"}
+    assert all(cell["reached"] and cell["relative_gap"] <= 1e-2 for cell in cells)
+    assert all(cell["on_trust"] == (cell["risk"] == "f1") for cell in cells)
+    assert "level: 4 of 4 problems to 0.01, 0 stalled." in printed
+    # a second run finds everything measured
+    assert "level simulated hinge" in printed
+    assert "level simulated hinge" not in _run("benchmarks.bundle", *options)
+    # an unreached cell is measured again with a larger cap only
+    monkeypatch.syspath_prepend(str(ROOT))
+    from benchmarks.bundle import KEY, is_known
+    from benchmarks.ledger import Ledger
+
+    ledger = Ledger(tmp_path / "bundle.json", KEY)
+    place = {"data": "a9a", "risk": "f1", "lam": 0.1, "variant": "level"}
+    assert not is_known(ledger, place, 1.0)
+    ledger.add([{**place, "reached": False, "status": "TIME_LIMIT", "cap": 30.0}])
+    assert is_known(ledger, place, 30.0)
+    assert not is_known(ledger, place, 60.0)
 
 
 def test_benchopt_benchmark(tmp_path: Path) -> None:

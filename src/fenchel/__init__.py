@@ -37,6 +37,7 @@ _HOMES = {
     "Logistic": "fenchel.losses",
     "LogisticRegression": "fenchel.estimators",
     "MeanRisk": "fenchel.risks",
+    "MeasureClassifier": "fenchel.estimators",
     "Model": "fenchel.problem",
     "Multinomial": "fenchel.risks",
     "Newton": "fenchel.solvers",

@@ -3,6 +3,7 @@
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.kernel import KernelClassifier
 from fenchel.estimators.logistic_regression import LogisticRegression
+from fenchel.estimators.measures import MeasureClassifier
 from fenchel.estimators.path import RegularizationPath, regularization_path
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.selection import LinearClassifierCV, LinearRegressorCV
@@ -17,6 +18,7 @@ __all__ = [
     "LinearSVC",
     "LinearSVR",
     "LogisticRegression",
+    "MeasureClassifier",
     "RegularizationPath",
     "regularization_path",
 ]

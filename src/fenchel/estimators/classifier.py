@@ -60,7 +60,8 @@ def class_weights(
     return found if weights is None else found * weights
 
 
-def _one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
+def one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
+    """1 for the class k, -1 for the others."""
     return np.where(encoded == k, 1.0, -1.0)
 
 
@@ -182,14 +183,14 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
         if len(classes) == 2:
-            columns: list[Callable[[], NDArray]] = [partial(_one_against_rest, encoded, 1)]
+            columns: list[Callable[[], NDArray]] = [partial(one_against_rest, encoded, 1)]
         elif self._joint() is not None:
             # classes without weight have no number; any will do
             columns = [partial(np.maximum, encoded, 0)]
         elif self._by_pairs():
             columns = pair_columns(encoded, len(classes))
         else:
-            columns = [partial(_one_against_rest, encoded, k) for k in range(len(classes))]
+            columns = [partial(one_against_rest, encoded, k) for k in range(len(classes))]
         self._fit_columns(X, columns, weights, Given(y, sample_weight))
         return self
 

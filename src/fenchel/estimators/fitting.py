@@ -143,7 +143,8 @@ class LinearEstimator(BaseEstimator):
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}")
         risk = self._risk(found, weights)
-        return Problem(design, risk, lam, self._regularizer(), bool(self.fit_intercept))
+        intercept = bool(self.fit_intercept) and getattr(risk, "sees_intercept", True)
+        return Problem(design, risk, lam, self._regularizer(), intercept)
 
     def _solve_all(
         self, problems: Sequence[Callable[[], Problem]], warm: Sequence[Warm | None]
@@ -215,7 +216,7 @@ class LinearEstimator(BaseEstimator):
         cold: list[Warm | None] = [None] * count
         if not self.warm_start or not hasattr(self, "theta_"):
             return cold
-        coef, intercept = np.atleast_2d(self._weights()), np.atleast_1d(self.intercept_)
+        coef, intercept = np.atleast_2d(self._weights()), np.atleast_1d(self._solved_intercept())
         if coef.shape[1] != features:
             return cold
         if count == 1 and len(coef) == 1:
@@ -227,6 +228,10 @@ class LinearEstimator(BaseEstimator):
         theta: Any = self.theta_
         thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
         return [Start(Model(coef[k], float(intercept[k])), Witness(thetas[k])) for k in range(count)]
+
+    def _solved_intercept(self) -> Any:
+        """The intercept of the problems that were solved."""
+        return self.intercept_
 
     def _warn_unless_converged(self, solutions: list[Solution]) -> None:
         if self.converged_:

@@ -10,6 +10,7 @@ from fenchel.risks.error_rate import ErrorRate
 from fenchel.risks.fbeta import F1, FBeta
 from fenchel.risks.joint import MulticlassRisk
 from fenchel.risks.mean import MeanRisk
+from fenchel.risks.micro import MicroRisk, micro
 from fenchel.risks.multiclass import CrammerSinger, WestonWatkins
 from fenchel.risks.multinomial import Multinomial
 from fenchel.risks.own_measure import OwnMeasure
@@ -34,6 +35,7 @@ __all__ = [
     "ErrorRate",
     "FBeta",
     "MeanRisk",
+    "MicroRisk",
     "MulticlassRisk",
     "Multinomial",
     "OwnMeasure",
@@ -41,4 +43,5 @@ __all__ = [
     "RecallAtK",
     "RocArea",
     "WestonWatkins",
+    "micro",
 ]

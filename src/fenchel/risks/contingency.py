@@ -150,6 +150,10 @@ class ContingencyRisk(abc.ABC):
         return [(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
 
     @abc.abstractmethod
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        """What labellings with so many errors lose; minus infinity for those that are not allowed."""
+
+    @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
         """The best labelling for every surplus."""
 
@@ -163,8 +167,19 @@ class DiagonalRisk(ContingencyRisk):
     #: base + slope fn for each surplus; set by the constructors of the measures
     diagonals: Diagonals
 
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        return on_diagonals(self.diagonals, fn, fp)
+
     def _cells(self, order: Ranked) -> Cells:
         return best_cells(order, self.diagonals)
+
+
+def on_diagonals(diagonals: Diagonals, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    """Delta(fn, fp) of a measure that is linear in fn for each surplus."""
+    place = np.asarray(fp) - np.asarray(fn) - diagonals.first
+    inside = (place >= 0) & (place < len(diagonals.base))
+    place = np.where(inside, place, 0)
+    return np.where(inside, diagonals.base[place] + diagonals.slope[place] * fn, -np.inf)
 
 
 def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.contingency import ContingencyRisk
+from fenchel.risks.contingency import ContingencyRisk, on_diagonals
 from fenchel.risks.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
 
 #: cells of the largest table that is made from a function
@@ -59,6 +59,12 @@ class OwnMeasure(ContingencyRisk):
     def linear(self) -> bool:
         """Whether the fast search is used."""
         return self.diagonals is not None
+
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        if self.diagonals is not None:
+            return on_diagonals(self.diagonals, fn, fp)
+        assert self._table is not None
+        return self._table[fn, fp]
 
     def _cells(self, order: Ranked) -> Cells:
         if self.diagonals is not None:

@@ -1,0 +1,74 @@
+"""The threshold for a measure: the best of all cuts of the scores.
+
+A cut predicts the scores above it to be positive, so equal scores stay together.  Its loss is the measure's
+Delta(fn, fp); for the ROC area, which has no threshold of its own, it is the share of positives below it and of
+negatives above it (1 minus Youden's index).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.risks import ContingencyRisk, RocArea
+
+#: losses that differ by no more are the same up to rounding
+_ROUNDING = 1e-12
+
+
+def best_threshold(scores: NDArray, risk: Any) -> float:
+    """The middle of the best cut: ``score > threshold`` is the prediction.
+
+    Of equally good cuts the one with the fewest errors, then the one between the scores furthest apart.  Where the
+    measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
+    positives as there are.
+    """
+    counted = risk.shares > 0.0
+    scores, labels, shares = scores[counted], risk.labels[counted], risk.shares[counted]
+    order = np.argsort(-scores, kind="stable")
+    scores, positive = scores[order], labels[order] > 0.0
+    # cut m predicts the first m; only between different scores
+    cuts = np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
+    counts = isinstance(risk, ContingencyRisk)
+    amounts = np.ones(len(scores), dtype=np.int64) if counts else shares[order]
+    tp, fp = (_before(np.where(kind, amounts, 0))[cuts] for kind in (positive, ~positive))
+    fn = np.sum(amounts[positive]) - tp
+    losses = _losses(risk, fn, fp, amounts, positive)
+    if not np.any(np.isfinite(losses)):
+        losses = np.abs(fp - fn).astype(np.float64)
+    good = cuts[_least(losses, fn + fp)]
+    gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
+    return _middle(scores, int(good[np.argmax(gaps)]))
+
+
+def _losses(risk: Any, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:
+    if isinstance(risk, ContingencyRisk):
+        losses = risk.delta(fn, fp)
+        return np.where(np.isfinite(losses), losses, np.inf)
+    if isinstance(risk, RocArea):
+        return fn / np.sum(amounts[positive]) + fp / np.sum(amounts[~positive])
+    return fn + fp
+
+
+def _least(losses: NDArray, errors: NDArray) -> NDArray[np.int64]:
+    """Where the loss is least, and there the errors."""
+    good = np.flatnonzero(losses <= np.min(losses) + _ROUNDING)
+    return good[errors[good] <= np.min(errors[good]) + _ROUNDING]
+
+
+def _before(amounts: NDArray) -> NDArray:
+    return np.concatenate([[0], np.cumsum(amounts)])
+
+
+def _middle(scores: NDArray, cut: int) -> float:
+    """A number below the first ``cut`` scores and not below the others."""
+    if cut == 0:
+        return float(scores[0])
+    high = float(scores[cut - 1])
+    if cut == len(scores):
+        return float(min(high - 1.0, np.nextafter(high, -np.inf)))
+    low = float(scores[cut])
+    middle = low + 0.5 * (high - low)
+    return middle if low <= middle < high else low

@@ -1,0 +1,109 @@
+"""Thresholds for measures: the best of all cuts, ties, weights, and thresholds by cross-validation."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
+
+import slow_measures as slow
+from fenchel import ErrorRate, FenchelError, MeasureClassifier
+from fenchel.estimators.thresholds import best_threshold
+from fenchel.risks import F1, MEASURES, RocArea
+from measure_cases import every_risk, labels_of
+from slow_thresholds import slow_cut, slow_loss
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_thresholds_are_the_best_of_all_cuts(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 12))
+    y = rng.permutation(labels_of(np.arange(n) < int(rng.integers(1, n))))
+    for scores in (
+        rng.normal(size=n),
+        np.round(rng.normal(size=n)),
+        np.zeros(n),
+        y * 1e-300,
+        1e17 + rng.normal(size=n),
+    ):
+        for name, parameter, risk in every_risk(y):
+            t = best_threshold(scores, risk)
+            fn, fp = np.sum((scores <= t) & (y > 0)), np.sum((scores > t) & (y < 0))
+            best = slow_cut(scores, risk)
+            if np.isfinite(best):
+                assert slow_loss(risk, fn, fp) == pytest.approx(best, abs=1e-12), (name, parameter, scores)
+            else:
+                # no cut is allowed: most nearly as many predicted positives as positives
+                tried = [len(y), *(np.sum(scores > u) for u in scores)]
+                nearest = min(abs(predicted - np.sum(y > 0)) for predicted in tried)
+                assert abs(np.sum(scores > t) - np.sum(y > 0)) == nearest
+
+
+def test_delta_is_that_of_the_definitions():
+    y = labels_of([1, 1, 1, 0, 0, 0, 0])
+    fn, fp = np.meshgrid(np.arange(4), np.arange(5), indexing="ij")
+    for name, parameter, risk in every_risk(y):
+        if hasattr(risk, "delta"):
+            np.testing.assert_allclose(risk.delta(fn, fp), slow.table(name, 3, 4, parameter), atol=1e-15)
+
+
+def test_ties_go_to_the_fewest_errors_then_to_the_widest_gap():
+    # F1 is the same for no positive predicted at all; errors decide
+    y = labels_of([1, 0, 0, 0])
+    assert best_threshold(np.array([0.0, 1.0, 5.0, 6.0]), F1(y)) < 0.0
+    # accuracy: cuts at 1.5 and at 5 are both without an error more
+    y = labels_of([1, 0, 1, 0])
+    assert best_threshold(np.array([10.0, 9.0, 2.0, 1.0]), ErrorRate(y)) in (1.5, 9.5)
+    assert best_threshold(np.array([20.0, 9.0, 2.0, 1.0]), ErrorRate(y)) == 14.5
+
+
+def test_a_threshold_sees_weights_and_leaves_out_zeros():
+    y, scores = labels_of([1, 0, 1, 0]), np.array([4.0, 3.0, 2.0, 1.0])
+    assert best_threshold(scores, ErrorRate(y, [1, 5, 1, 1])) == 3.5
+    assert best_threshold(scores, ErrorRate(y, [1, 1, 5, 1])) == 1.5
+    assert best_threshold(scores, ErrorRate(y, [1, 0, 5, 1])) == 1.5
+    assert best_threshold(scores, RocArea(y, [1, 0, 5, 1])) == 1.5
+
+
+PARAMETERS = {"fbeta": {"beta": 2.0}, "precision_at_k": {"k": 6}, "recall_at_k": {"k": 70}}
+
+
+def own(fn, fp):
+    return (fn + 2.0 * fp) / 100.0
+
+
+def data(classes=2):
+    return make_classification(120, 6, n_informative=4, n_classes=classes, flip_y=0.05, random_state=0)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("measure", [*MEASURES, own])
+def test_thresholds_by_cross_validation(measure, classes):
+    X, y = data(classes)
+    settings = {"random_state": 0, "tol": 1e-3, **PARAMETERS.get(measure, {})}
+    folds = StratifiedKFold(4)
+    model = MeasureClassifier(measure, threshold="cv", cv=folds, **settings).fit(X, y)
+    plain = MeasureClassifier(measure, **settings).fit(X, y)
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.certificate_ == plain.certificate_
+    # left-out scores, by hand; k is scaled to the fold and kept in its range there
+    scores = np.zeros((len(y), len(model.coef_)))
+    for train, test in folds.split(X, y):
+        sizes = np.bincount(y[train])[-1:] if classes == 2 else np.bincount(y[train])
+        if "k" in settings:
+            scaled = round(0.75 * settings["k"])
+            k = {"k": int(min(scaled, min(sizes)) if "precision" in measure else max(scaled, max(sizes)))}
+        else:
+            k = {}
+        scores[test] = X[test] @ MeasureClassifier(measure, **{**settings, **k}).fit(X[train], y[train]).coef_.T
+    for k, row in enumerate(scores.T):
+        labels = np.where(y == (1 if classes == 2 else k), 1.0, -1.0)
+        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._risk(labels, None)), abs=1e-9)
+
+
+def test_folds_that_leave_examples_out_twice_or_never_are_refused():
+    X, y = data()
+    for cv in (ShuffleSplit(2, random_state=0), [(np.arange(60), np.arange(60, 120))]):
+        with pytest.raises(FenchelError, match="cv must leave every example out exactly once"):
+            MeasureClassifier(threshold="cv", cv=cv).fit(X, y)
+    with pytest.raises(FenchelError, match="cv: a fold lacks one of the classes"):
+        MeasureClassifier("roc_auc", threshold="cv", cv=KFold(3)).fit(X[:60], np.repeat([0, 1, 2], 20))
