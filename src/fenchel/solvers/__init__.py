@@ -1,10 +1,24 @@
 """Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
 
+from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
+from fenchel.solvers.smoothing import Smoothing
 
-__all__ = ["SOLVERS", "STALLED", "BlockCoordinate", "DualCoordinate", "Hint", "Newton", "NewtonCG", "Solver", "choose"]
+__all__ = [
+    "AGM",
+    "SOLVERS",
+    "STALLED",
+    "BlockCoordinate",
+    "DualCoordinate",
+    "Hint",
+    "Newton",
+    "NewtonCG",
+    "Smoothing",
+    "Solver",
+    "choose",
+]

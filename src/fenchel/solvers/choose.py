@@ -25,17 +25,19 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.risks import MulticlassRisk
+from fenchel.risks import MeanRisk, MulticlassRisk
+from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
+from fenchel.solvers.smoothing import Smoothing
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[DualCoordinate] | type[Newton] | type[BlockCoordinate] | type[NewtonCG]] = {
-    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG)
+SOLVERS: dict[str, Any] = {
+    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM)
 }
 
 
@@ -49,6 +51,8 @@ class Facts:
     tol: float
     #: whether the classes have one risk together
     joint: bool
+    #: whether the risk is a measure of all scores that can be smoothed, and no mean of losses
+    measure: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
 
@@ -77,6 +81,7 @@ _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("a measure that can be smoothed", lambda facts: facts.measure, ((Smoothing.name, np.inf),)),
     Row(
         "one smooth risk for several classes",
         lambda facts: facts.joint and facts.smooth,
@@ -134,6 +139,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smooth=bool(getattr(problem.risk, "smooth", False)),
         tol=tol,
         joint=isinstance(problem.risk, MulticlassRisk),
+        measure=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
     )
 
@@ -154,7 +160,7 @@ def _available() -> int:
 
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
-    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate, NewtonCG)):
+    if not isinstance(solver, (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM)):
         return solver
     # a copy, not dataclasses.replace: a subclass may have another constructor
     completed = copy.copy(solver)
