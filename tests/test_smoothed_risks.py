@@ -137,7 +137,8 @@ def test_roc_area_keeps_its_digits_with_many_examples_and_a_small_mu():
             found = risk.smoothed(scores, mu)
             np.testing.assert_allclose(found.theta[y > 0], a * (beta @ b), rtol=0, atol=1e-10 * a.max())
             np.testing.assert_allclose(found.theta[y < 0], -b * (a @ beta), rtol=0, atol=1e-10 * b.max())
-            assert found.value == pytest.approx(a @ (beta * z - mu / 2 * beta**2) @ b, rel=1e-11)
+            # far below what smoothing leaves
+            assert found.value == pytest.approx(a @ (beta * z - mu / 2 * beta**2) @ b, rel=1e-13, abs=1e-9 * mu)
             assert found.excess == pytest.approx(a @ (np.maximum(z, 0) - beta * z) @ b, rel=1e-6, abs=1e-14)
 
 

@@ -37,20 +37,26 @@ from fenchel.errors import FenchelError
 _MEDIAN = 3
 #: a Newton step shorter than this share of the one before is made twice as long
 _SHORT = 0.01
+#: entries are left out when fewer than this share of them remain
+_WORTH = 0.7
 #: how far beyond what the box allows a sum may be asked for through rounding alone
 _ROUNDING = 1e-12
 
 
 def onto_box_and_sum(
-    target: NDArray, low: NDArray, high: NDArray, total: float, scale: float = 1.0
+    target: NDArray, low: NDArray, high: NDArray, total: float, scale: float = 1.0, guess: float = math.nan
 ) -> NDArray[np.float64]:
-    """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``target / scale``."""
+    """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``target / scale``.
+
+    A good ``guess`` of the shift saves looks at all entries.
+    """
     lowest, highest = float(np.sum(low)), float(np.sum(high))
     slack = _ROUNDING * float(np.sum(np.abs(low)) + np.sum(np.abs(high)) + abs(total))
     if not lowest - slack <= total <= highest + slack:
         raise FenchelError(f"no point of the box has the sum {total}: it is between {lowest} and {highest}")
-    begin, end = _bracket(target, low, high, total, scale)
-    first, last, ulp = target - scale * high, target - scale * low, float(np.spacing(max(abs(begin), abs(end))))
+    first, last = target - scale * high, target - scale * low
+    begin, end = _bracket(target, low, high, total, scale, first, last, guess)
+    ulp = float(np.spacing(max(abs(begin), abs(end))))
     while True:
         # bounds are met exactly; ends that are equal up to rounding leave everything between the bounds open
         reach_high, reach_low = first >= end, last <= begin
@@ -82,11 +88,20 @@ def _clipped(target: NDArray, low: NDArray, high: NDArray, shift: float, scale: 
         return np.clip((target - shift) / scale, low, high)
 
 
-def _bracket(target: NDArray, low: NDArray, high: NDArray, total: float, scale: float) -> tuple[float, float]:
+def _bracket(
+    target: NDArray,
+    low: NDArray,
+    high: NDArray,
+    total: float,
+    scale: float,
+    first: NDArray,
+    last: NDArray,
+    guess: float,
+) -> tuple[float, float]:
     """Two shifts without a kink strictly between them, the sum of x at the first >= total >= that at the second."""
-    first, last = target - scale * high, target - scale * low
-    begin, end = float(np.min(first)), float(np.max(last))
-    shift, step, rounds = 0.5 * (float(np.mean(first)) + float(np.mean(last))), math.inf, 0
+    begin, end, shift, step, rounds = float(np.min(first)), float(np.max(last)), guess, math.inf, 0
+    if not begin < shift < end:
+        shift = 0.5 * (float(np.mean(first)) + float(np.mean(last)))
     if not begin < shift < end:
         return begin, end
     while True:
@@ -95,18 +110,19 @@ def _bracket(target: NDArray, low: NDArray, high: NDArray, total: float, scale: 
         if excess == 0.0:
             return shift, shift
         begin, end = (shift, end) if excess > 0.0 else (begin, shift)
+        moving = int(np.count_nonzero((first < shift) & (last > shift)))
         # 3. what rests on a bound between begin and end
         at_high, at_low = first >= end, last <= begin
-        free = ~(at_high | at_low)
-        total -= float(np.sum(high[at_high]) + np.sum(low[at_low]))
-        target, low, high, first, last = (part[free] for part in (target, low, high, first, last))
-        kinks = np.concatenate([first[first > begin], last[last < end]])
+        free = np.flatnonzero(~(at_high | at_low))
+        if len(free) < _WORTH * len(target):
+            total -= float(np.sum(high[at_high]) + np.sum(low[at_low]))
+            target, low, high, first, last = (part[free] for part in (target, low, high, first, last))
+        kinks = np.concatenate([first[(first > begin) & (first < end)], last[(last > begin) & (last < end)]])
         if not kinks.size:
             return begin, end
         # 1. and 2.
         rounds += 1
         candidate = math.nan
-        moving = int(np.count_nonzero((first < shift) & (last > shift)))
         if moving and rounds % _MEDIAN:
             length = scale * excess / moving
             candidate = shift + (2.0 if abs(length) < _SHORT * abs(step) else 1.0) * length

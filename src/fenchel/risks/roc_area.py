@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,8 @@ from fenchel.risks.smoothing import Smoothed
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
 _ROUNDING = 1e-12
 _EPS = float(np.finfo(np.float64).eps)
+#: a range of scores of so many mu is summed up in float64, a wider one in extended precision
+_NARROW = 1e3
 
 
 class _Pairs(NamedTuple):
@@ -139,27 +141,28 @@ class RocArea:
         negatives up to :math:`s_i - 1` are right, those beyond :math:`s_i - 1 + \mu` wrong, the others in between.
         (Line 7 of the algorithm counts one wrong pair too few.)
         """
-        # differences of squares lose fewer digits near zero
-        scores = scores - 0.5 * (float(np.max(scores)) + float(np.min(scores)))
+        top, bottom = float(np.max(scores)), float(np.min(scores))
+        # differences of squares lose fewer digits near zero, and few where mu is no small share of all scores
+        scores = scores - 0.5 * (top + bottom)
+        precision = np.float64 if top - bottom + 1.0 < _NARROW * mu else np.longdouble
         low, high = scores[self._positives] - 1.0, scores[self._negatives]
         order_low, order_high = np.argsort(low), np.argsort(high)
         low, high = low[order_low], high[order_high]
         a, b = self._in_class[self._positives[order_low]], self._in_class[self._negatives[order_high]]
         # 1. the positives: right up to first, wrong from last on, and sums of z and z^2 between
-        weight, linear, square = _moments(b, high, 2)
+        weight, linear, square = _moments(b, high, 2, precision)
         first, last = np.searchsorted(high, low), np.searchsorted(high, low + mu, side="right")
-        inside, wrong = weight[last] - weight[first], weight[-1] - weight[last]
-        sums = np.clip(linear[last] - linear[first] - low * inside, 0.0, mu * inside)
-        squares = square[last] - square[first] - 2.0 * low * (linear[last] - linear[first]) + low * low * inside
-        squares = np.clip(squares, 0.0, mu * sums)
+        inside, wrong, between = weight[last] - weight[first], weight[-1] - weight[last], linear[last] - linear[first]
+        sums = np.clip(between - low * inside, 0.0, mu * inside)
+        squares = np.clip(square[last] - square[first] - low * (2.0 * between - low * inside), 0.0, mu * sums)
         losses = linear[-1] - linear[last] - low * wrong
         theta = np.empty(self.examples)
         theta[self._positives[order_low]] = a * (wrong + sums / mu)
         risk, excess = float(a @ (losses + sums)), float(a @ (sums - squares / mu))
         value = float(a @ (losses - 0.5 * mu * wrong + squares / (2.0 * mu)))
-        # 2. the negatives: wrong up to first, right from last on
-        weight, linear = _moments(a, low, 1)
-        first, last = np.searchsorted(low, high - mu), np.searchsorted(low, high, side="right")
+        # 2. the negatives: s_j >= s_i - 1 for as many i as have first <= j, s_j > s_i - 1 + mu where last <= j
+        weight, linear = _moments(a, low, 1, precision)
+        first, last = (np.cumsum(np.bincount(at, minlength=len(high)))[: len(high)] for at in (last, first))
         inside = weight[last] - weight[first]
         sums = np.clip(high * inside - (linear[last] - linear[first]), 0.0, mu * inside)
         theta[self._negatives[order_high]] = -b * (weight[first] + sums / mu)
@@ -228,10 +231,13 @@ def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
     return sums
 
 
-def _moments(weights: NDArray, values: NDArray, highest: int) -> list[NDArray]:
-    """Prefix sums of w v^k for k = 0, ..., highest, in extended precision: differences of them lose digits."""
-    sums, terms = [], weights.astype(np.longdouble)
-    for _ in range(highest + 1):
-        sums.append(np.concatenate([np.zeros(1, dtype=np.longdouble), np.cumsum(terms)]))
-        terms = terms * values
-    return sums
+def _moments(weights: NDArray, values: NDArray, highest: int, precision: Any) -> list[NDArray]:
+    """Prefix sums of w v^k for k = 0, ..., highest."""
+    found, terms = [], weights
+    for power in range(highest + 1):
+        sums = np.zeros(len(values) + 1, dtype=precision)
+        np.cumsum(terms, out=sums[1:])
+        found.append(sums)
+        if power < highest:
+            terms = terms * values.astype(precision, copy=False)
+    return found

@@ -66,12 +66,14 @@ def smoothed_count(
     predicts positive where -g is largest, n+ + surplus times, or as often as it is positive.
     """
     low, high, n = np.minimum(labels, 0.0), np.maximum(labels, 0.0), len(labels)
+    count = int(np.count_nonzero(labels > 0.0)) + surplus
+    by_gain = np.partition(gains, count) if count < n else gains
+    best = -by_gain[:count]
+    risk = float(np.sum(gains[labels > 0.0])) + float(np.sum(best if exact else np.maximum(best, 0.0)))
     with np.errstate(over="ignore"):
         x = np.clip(gains / mu, low, high)
     if exact or float(np.sum(x)) < -surplus:
-        x = onto_box_and_sum(gains, low, high, -float(surplus), mu)
+        # the threshold is near that of the labelling without mu
+        x = onto_box_and_sum(gains, low, high, -float(surplus), mu, float(by_gain[min(count, n - 1)]))
     attained, square = float(gains @ x), float(x @ x)
-    count = int(np.count_nonzero(labels > 0.0)) + surplus
-    best = -gains if count >= n else -np.partition(gains, count)[:count]
-    risk = float(np.sum(gains[labels > 0.0])) + float(np.sum(best if exact else np.maximum(best, 0.0)))
     return Smoothed((attained - 0.5 * mu * square) / n, x / n, risk / n, max(0.0, risk - attained) / n)

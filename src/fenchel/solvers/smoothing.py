@@ -7,7 +7,7 @@ through :math:`J_\mu`, see ``smoothed``.
 2. The direction is :math:`-H\nabla J_\mu`, H from the last pairs of moves and changes of the gradient (Nocedal and
    Wright, Alg. 7.4).
 3. Along it the scores are :math:`s + t\,Xp`, so a line search costs no product with X: it goes on until the
-   derivative has a tenth of its size, by secants within a bracket.  J falls in every step.
+   derivative has lost a tenth of its size, by secants within a bracket.  J falls in every step.
 
 A step is one pair of products, Xp and :math:`X^T\theta`, which counts as one pass over the data.  ``fixed`` is the
 paper's method: :math:`\mu = c_\mu\,\varepsilon/D` throughout, with :math:`c_\mu = 10` in most of its experiments.
@@ -43,7 +43,7 @@ from fenchel.solvers.smoothed import (
 )
 
 #: the line search ends when the derivative is down to this share
-_LINE = 0.1
+_LINE = 0.9
 #: points of a line that are looked at, at most
 _LOOKS = 40
 #: how much of the decrease that the slope promises there has to be
