@@ -9,7 +9,7 @@ import numpy as np
 from fenchel.losses import LOSSES
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS
-from fenchel.risks import MULTICLASS, MeanRisk
+from fenchel.risks import MEASURES, MULTICLASS, MeanRisk
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -26,9 +26,27 @@ Joint risks of several classes (`multi_class`):
 """
 
 
+_MEASURES = """
+Measures:
+
+"""
+#: what their constructors take besides labels
+_PARAMETERS = {"fbeta": (2.0,), "precision_at_k": (1,), "recall_at_k": (2,)}
+
+
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
-    return _HEAD + "\n".join(_losses()) + "\n" + _JOINT + "\n".join(_joint_risks()) + "\n"
+    return (
+        _HEAD
+        + "\n".join(_losses())
+        + "\n"
+        + _JOINT
+        + "\n".join(_joint_risks())
+        + "\n"
+        + _MEASURES
+        + "\n".join(_measures())
+        + "\n"
+    )
 
 
 def _losses() -> list[str]:
@@ -50,6 +68,18 @@ def _joint_risks() -> list[str]:
         for regularizer in REGULARIZERS.values():
             for intercept in (False, True):
                 problem = Problem(np.eye(3), kind(np.arange(3)), 1.0, regularizer(), intercept)
+                lines.append(f"| `{name}` | `{regularizer.name}` | {_cells(problem)}")
+    return lines
+
+
+def _measures() -> list[str]:
+    lines = ["| measure | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
+    lines.append("|---" * (3 + len(SOLVERS)) + "|")
+    for name, kind in MEASURES.items():
+        risk = kind(np.array([1.0, -1.0, -1.0]), *_PARAMETERS.get(name, ()))
+        for regularizer in REGULARIZERS.values():
+            for intercept in (False, True) if risk.sees_intercept else (False,):
+                problem = Problem(np.eye(3), risk, 1.0, regularizer(), intercept)
                 lines.append(f"| `{name}` | `{regularizer.name}` | {_cells(problem)}")
     return lines
 

@@ -20,8 +20,8 @@ LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values()]
 REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
-#: those that take a loss of single scores, and those that take a joint risk of several classes
-_ONE_SCORE = Problem(np.eye(2), MeanRisk("hinge", np.array([1.0, -1.0])), 1.0)
+#: those that take every loss of single scores, whatever the regularizer, and a joint risk of several classes
+_ONE_SCORE = Problem(np.eye(2), MeanRisk("hinge", np.array([1.0, -1.0])), 1.0, ElasticNet(), intercept=True)
 _SEVERAL = Problem(np.eye(2), WestonWatkins([0, 1]), 1.0)
 SOLVER_NAMES, JOINT_SOLVER_NAMES = (
     [name for name, solver in SOLVERS.items() if solver().supports(problem) is None]

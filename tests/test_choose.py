@@ -16,8 +16,10 @@ from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, pr
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")
 TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "joint": False, "curvature": 5.0}
+TALL["measure"] = False
 #: the row that is meant, and what has to be so for it
 ROWS = {
+    "a measure that can be smoothed": {"measure": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True},
     "one risk for several classes": {"joint": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},

@@ -117,9 +117,7 @@ class MeanRisk:
             return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
         values, slopes = self.loss.smoothed(scores, self.labels, mu)
         value = self._total(values)
-        return Smoothed(
-            value, -self._shares * slopes, risk, max(0.0, risk - value - 0.5 * mu * self._total(slopes**2))
-        )
+        return Smoothed(value, -self._shares * slopes, risk, max(0.0, risk - value - 0.5 * mu * self._total(slopes**2)))
 
     @property
     def smoothing_range(self) -> float:

@@ -52,9 +52,7 @@ class Smoothed(NamedTuple):
         return -self.theta
 
 
-def smoothed_count(
-    gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False
-) -> Smoothed:
+def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
     r"""The smoothing of measures that are linear in fn, where ``surplus`` bounds fp - fn, or is it if ``exact``.
 
     With x = n theta and the gains :math:`g_i = n/n_+ - s_i` of positives and :math:`g_j = -s_j` of negatives

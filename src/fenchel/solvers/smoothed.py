@@ -67,9 +67,7 @@ class SmoothedObjective:
         scores += intercept
         return self.from_scores(weights, intercept, scores)
 
-    def from_scores(
-        self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None
-    ) -> Point:
+    def from_scores(self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None) -> Point:
         """The same where the scores are known already, and the risk if it is: one product."""
         at = at or self.problem.risk.smoothed(scores, self.mu)
         return Point(weights, intercept, scores, at, self.problem.design.adjoint(at.theta))
