@@ -36,17 +36,8 @@ _PARAMETERS = {"fbeta": (2.0,), "precision_at_k": (1,), "recall_at_k": (2,)}
 
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
-    return (
-        _HEAD
-        + "\n".join(_losses())
-        + "\n"
-        + _JOINT
-        + "\n".join(_joint_risks())
-        + "\n"
-        + _MEASURES
-        + "\n".join(_measures())
-        + "\n"
-    )
+    parts = ((_HEAD, _losses()), (_JOINT, _joint_risks()), (_MEASURES, _measures()))
+    return "".join(head + "\n".join(lines) + "\n" for head, lines in parts)
 
 
 def _losses() -> list[str]:

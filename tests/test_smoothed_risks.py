@@ -11,9 +11,7 @@ from measure_cases import labels_of
 
 MUS = (1e-9, 1e-4, 0.05, 0.7, 3.0, 1e3, 1e8)
 #: one positive, more positives than negatives, and more negatives
-LABELS = [
-    labels_of(bits) for bits in ([1, 0, 0, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 1, 0], [1, 0], [1, 1, 0, 0, 1])
-]
+LABELS = [labels_of(bits) for bits in ([1, 0, 0, 0, 0], [1, 1, 1, 1, 0], [0, 1, 1, 0, 0, 1, 0], [1, 0])]
 BOUNDED = [kind() for kind in LOSSES.values() if np.isfinite(kind().smoothing_width)]
 
 

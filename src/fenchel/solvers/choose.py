@@ -6,6 +6,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
+- measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -36,7 +37,7 @@ from fenchel.solvers.newton_direction import MOST_FEATURES
 from fenchel.solvers.smoothing import Smoothing
 
 #: the solvers that users can name
-SOLVERS: dict[str, Any] = {
+SOLVERS: dict[str, type[Any]] = {
     solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM)
 }
 
