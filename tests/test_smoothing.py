@@ -27,6 +27,7 @@ from fenchel import (
     solve,
 )
 from fenchel.solvers.base import Hint
+from fenchel.solvers.spaces import Span, space_for
 
 SOLVERS = ("smoothing", "agm")
 both = pytest.mark.parametrize("solver", SOLVERS)
@@ -162,6 +163,25 @@ def test_every_storage_gives_the_same_answer(name, solver):
     for other in others:
         assert other.converged
         assert_same_optimum(problems[0], first, other, tol=1e-5)
+
+
+@both
+@pytest.mark.parametrize("build", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
+def test_many_more_columns_than_rows(build, solver):
+    rng = np.random.default_rng(4)
+    X = np.round(rng.normal(size=(25, 80)), 1) * (rng.random((25, 80)) < 0.3)
+    y = np.where(X[:, :5].sum(axis=1) + 0.5 * rng.normal(size=25) > 0.1, 1.0, -1.0)
+    # the same problem from the side of the rows: distances between them are all that counts
+    left, sizes, _ = np.linalg.svd(X, full_matrices=False)
+    for risk in (*risks(y).values(), MeanRisk("hinge", y)):
+        wide, square = Problem(build(X), risk, 0.05), Problem(left * sizes, risk, 0.05)
+        assert isinstance(space_for(wide), Span)
+        assert not isinstance(space_for(square), Span)
+        one, other = (solve(problem, solver, tol=1e-5, max_iter=20_000) for problem in (wide, square))
+        assert one.converged
+        assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-5)
+        again = solve(replace(wide, lam=0.052), solver, tol=1e-3, warm_start=one, max_iter=20_000)
+        assert again.converged
 
 
 @both

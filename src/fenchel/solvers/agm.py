@@ -30,10 +30,10 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.smoothed import (
     Point,
     SmoothedObjective,
+    beginning,
     checked_epsilon,
     first_mu,
     proposal,
-    starting_point,
     unsupported,
 )
 
@@ -84,11 +84,11 @@ class AGM:
         fixed = self.c_mu * self.epsilon / problem.risk.smoothing_range if self.fixed else None
         mu = first_mu(problem, fixed)
         with np.errstate(over="ignore", invalid="ignore"):
-            point = starting_point(problem, warm, mu)
+            objective, point = beginning(problem, warm, mu)
         # too small is found out by trials; with a mean square per row it is about right for means of rows
         steepness = problem.design.mean_square / max(mu, 1.0) or 1.0
         zero = np.zeros_like(point.weights)
-        return State(SmoothedObjective(problem, mu), point, point.weights, zero, 0.0, steepness, steepness)
+        return State(objective, point, point.weights, zero, 0.0, steepness, steepness)
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled or state.objective.is_done(state.point, self.fixed):
@@ -98,7 +98,7 @@ class AGM:
             mu = state.objective.next_mu(state.point, hint, self.fixed)
             if mu != state.objective.mu:
                 self._restart(state, mu)
-                passes += 0.5
+                passes += state.objective.space.pulling
             for _ in range(_TRIALS):
                 passes += 2.0
                 if self._try(state) or hint.stop_requested():
@@ -113,7 +113,7 @@ class AGM:
         return state.objective.unsmoothed(state.point)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        return proposal(state.objective.problem, state.point)
+        return proposal(state.objective, state.point)
 
     def _restart(self, state: State, mu: float) -> None:
         """From the present point with another mu."""
@@ -137,8 +137,9 @@ class AGM:
         # 3.
         move = y.weights - weights
         slope = L * move + y.pull - found.pull
-        product, square = float(np.vdot(slope, move)), float(np.vdot(slope, slope)) / L
-        if product < square - _ROUNDING * (abs(product) + L * float(np.vdot(move, move))):
+        dot = objective.space.dot
+        product, square = dot(slope, move), dot(slope, slope) / L
+        if product < square - _ROUNDING * (abs(product) + L * dot(move, move)):
             state.steepness *= _UP
             return False
         # 4.

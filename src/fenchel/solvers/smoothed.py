@@ -25,6 +25,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers.spaces import Features, space_for
 
 #: the first mu makes mu D this share of R(0)
 _FIRST = 0.5
@@ -44,7 +45,7 @@ _STEEPEST = 1e100
 
 @dataclass
 class Point:
-    """Weights and intercepts with their scores, the smoothed risk there, and X^T theta."""
+    """Weights and intercepts with their scores, the smoothed risk there, and X^T theta; see ``spaces``."""
 
     weights: NDArray[np.float64]
     #: one for each output, zero if it is not free
@@ -60,17 +61,18 @@ class SmoothedObjective:
 
     problem: Problem
     mu: float
+    space: Features
 
     def point(self, weights: NDArray, intercept: NDArray) -> Point:
         """Everything at some weights: one pair of products with X."""
-        scores = self.problem.design.scores(weights)
+        scores = self.space.scores(weights)
         scores += intercept
         return self.from_scores(weights, intercept, scores)
 
     def from_scores(self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None) -> Point:
         """The same where the scores are known already, and the risk if it is: one product."""
         at = at or self.problem.risk.smoothed(scores, self.mu)
-        return Point(weights, intercept, scores, at, self.problem.design.adjoint(at.theta))
+        return Point(weights, intercept, scores, at, self.space.pulled(at.theta))
 
     def value(self, point: Point) -> float:
         """J_mu."""
@@ -83,7 +85,7 @@ class SmoothedObjective:
     def distance(self, point: Point) -> float:
         """|lam w - X^T theta|^2 / (2 lam)."""
         apart = self.problem.lam * point.weights - point.pull
-        return float(np.vdot(apart, apart)) / (2.0 * self.problem.lam)
+        return max(0.0, self.space.dot(apart, apart)) / (2.0 * self.problem.lam)
 
     def gap(self, point: Point) -> float:
         """What the point and its maximizer are expected to prove, roughly with a free intercept."""
@@ -108,7 +110,7 @@ class SmoothedObjective:
         return self.is_rounding(point) or (fixed and self.distance(point) <= _DONE * point.at.excess)
 
     def _penalty(self, point: Point) -> float:
-        return 0.5 * self.problem.lam * float(np.vdot(point.weights, point.weights))
+        return 0.5 * self.problem.lam * self.space.dot(point.weights, point.weights)
 
 
 def unsupported(problem: Problem, name: str) -> str | None:
@@ -131,28 +133,27 @@ def first_mu(problem: Problem, fixed: float | None) -> float:
     return fixed if fixed is not None else _FIRST * problem.risk.value_at_zero / problem.risk.smoothing_range
 
 
-def starting_point(problem: Problem, warm: Warm | None, mu: float) -> Point:
-    """The weights of a warm start, or zero with the best intercept for it."""
+def beginning(problem: Problem, warm: Warm | None, mu: float) -> tuple[SmoothedObjective, Point]:
+    """The objective and a point on it: that of a warm start, or zero with the best intercept for it."""
     design, lam = problem.design, problem.lam
     if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
         raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
     if not design.mean_square / lam < _STEEPEST:
         raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
-    weights, intercept = np.zeros(problem.weights_shape), np.zeros(problem.theta_shape[1:])
-    known = None
-    if warm is not None and problem.fits(warm.model):
-        weights, known = np.array(warm.model.weights, dtype=np.float64), warm.model.intercept
-    scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
+    objective = SmoothedObjective(problem, mu, space_for(problem))
+    weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
+    scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
     if problem.intercept:
+        known = warm.model.intercept if warm is not None and problem.fits(warm.model) else None
         intercept = np.array(problem.risk.best_intercept(scores) if known is None else known, dtype=np.float64)
     scores += intercept
-    return SmoothedObjective(problem, mu).from_scores(weights, intercept, scores)
+    return objective, objective.from_scores(weights, intercept, scores)
 
 
-def proposal(problem: Problem, point: Point) -> tuple[Model, Witness]:
+def proposal(objective: SmoothedObjective, point: Point) -> tuple[Model, Witness]:
     """Copies of the present weights and of the maximizer."""
-    intercept = None if problem.intercept else problem.no_intercept()
-    return Model(point.weights.copy(), intercept), Witness(point.at.theta.copy())
+    intercept = None if objective.problem.intercept else objective.problem.no_intercept()
+    return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy())
 
 
 def checked_epsilon(epsilon: float, c_mu: float) -> None:

@@ -9,7 +9,8 @@ through :math:`J_\mu`, see ``smoothed``.
 3. Along it the scores are :math:`s + t\,Xp`, so a line search costs no product with X: it goes on until the
    derivative has lost a tenth of its size, by secants within a bracket.  J falls in every step.
 
-A step is one pair of products, Xp and :math:`X^T\theta`, which counts as one pass over the data.  ``fixed`` is the
+A step is one pair of products, Xp and :math:`X^T\theta` (in ``spaces`` the other way round where X is wide), which
+counts as one pass over the data.  ``fixed`` is the
 paper's method: :math:`\mu = c_\mu\,\varepsilon/D` throughout, with :math:`c_\mu = 10` in most of its experiments.
 
 =====================  ==========================================================
@@ -36,12 +37,13 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.smoothed import (
     Point,
     SmoothedObjective,
+    beginning,
     checked_epsilon,
     first_mu,
     proposal,
-    starting_point,
     unsupported,
 )
+from fenchel.solvers.spaces import Features
 
 #: pairs that are remembered: more of them take fewer steps (a9a, w8a), but cost more where X has many columns
 _FEWEST, _MOST = 10, 80
@@ -101,9 +103,9 @@ class Smoothing:
         fixed = self.c_mu * self.epsilon / problem.risk.smoothing_range if self.fixed else None
         mu = first_mu(problem, fixed)
         with np.errstate(over="ignore", invalid="ignore"):
-            state = State(SmoothedObjective(problem, mu), starting_point(problem, warm, mu))
-        per_feature = problem.design.stored_entries // max(1, problem.design.shape[1])
-        state.memory = self.memory or min(max(per_feature, _FEWEST), _MOST)
+            state = State(*beginning(problem, warm, mu))
+        affordable = problem.design.stored_entries // max(1, state.point.weights.size)
+        state.memory = self.memory or min(max(affordable, _FEWEST), _MOST)
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -120,7 +122,7 @@ class Smoothing:
         return state.objective.unsmoothed(state.point)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        return proposal(state.objective.problem, state.point)
+        return proposal(state.objective, state.point)
 
     def _shrink(self, state: State, hint: Hint) -> float:
         """1. a smaller mu at the same scores; the passes used."""
@@ -130,32 +132,32 @@ class Smoothing:
         state.objective, state.idle = replace(state.objective, mu=mu), 0
         state.point = state.objective.from_scores(state.point.weights, state.point.intercept, state.point.scores)
         state.looks += 1
-        return 0.5
+        return state.objective.space.pulling
 
     def _descend(self, state: State) -> float:
         """2. and 3.: one step; the passes used."""
-        point, objective = state.point, state.objective
+        point, objective, space = state.point, state.objective, state.objective.space
         gradient = _gradient(objective, point)
-        direction = -_two_loops(gradient, state.moves, state.changes)
+        direction = -_two_loops(space, gradient, state.moves, state.changes)
         size = point.weights.size
         change, shift = direction[:size].reshape(point.weights.shape), direction[size:]
-        by_score = objective.problem.design.scores(change)
+        by_score = space.scores(change)
         if len(shift):
             by_score += shift.reshape(point.intercept.shape)
-        found = self._search(state, change, by_score, float(gradient @ direction))
+        found = self._search(state, change, by_score, space.dot(gradient, direction))
         if found is None:
             # a direction that is good for nothing: once more along the gradient, and then that is that
             state.stalled = not state.moves
             state.moves.clear()
             state.changes.clear()
-            return 0.5
+            return space.scoring
         length, at = found
         intercept = point.intercept + length * shift.reshape(point.intercept.shape) if len(shift) else point.intercept
         weights, scores = point.weights + length * change, point.scores + length * by_score
         state.steps += 1
         passes = 1.0
         if state.steps % _REFRESH == 0:
-            state.point, passes = objective.point(weights, intercept), 1.5
+            state.point, passes = objective.point(space.refreshed(weights), intercept), 2.0
         else:
             state.point = objective.from_scores(weights, intercept, scores, at)
         self._remember(state, length * direction, _gradient(objective, state.point) - gradient)
@@ -165,7 +167,8 @@ class Smoothing:
         return passes
 
     def _remember(self, state: State, move: NDArray, change: NDArray) -> None:
-        if float(move @ change) > 1e-10 * float(np.linalg.norm(move)) * float(np.linalg.norm(change)):
+        dot = state.objective.space.dot
+        if dot(move, change) > 1e-10 * np.sqrt(max(0.0, dot(move, move) * dot(change, change))):
             state.moves.append(move)
             state.changes.append(change)
         del state.moves[: -state.memory], state.changes[: -state.memory]
@@ -173,8 +176,8 @@ class Smoothing:
     def _search(self, state: State, change: NDArray, by_score: NDArray, slope: float) -> tuple[float, Smoothed] | None:
         """A length where the derivative is small and J smaller, with the risk there; None if there is none."""
         point, problem, mu = state.point, state.objective.problem, state.objective.mu
-        bend = problem.lam * float(np.vdot(change, change))
-        first = problem.lam * float(np.vdot(point.weights, change))
+        bend = problem.lam * state.objective.space.dot(change, change)
+        first = problem.lam * state.objective.space.dot(point.weights, change)
         largest = float(np.max(np.abs(by_score)))
         if not (slope < 0.0 and np.isfinite(largest)):
             return None
@@ -217,17 +220,17 @@ def _gradient(objective: SmoothedObjective, point: Point) -> NDArray[np.float64]
     return gradient
 
 
-def _two_loops(gradient: NDArray, moves: list[NDArray], changes: list[NDArray]) -> NDArray[np.float64]:
+def _two_loops(space: Features, gradient: NDArray, moves: list[NDArray], changes: list[NDArray]) -> NDArray[np.float64]:
     """H times the gradient."""
     if not moves:
         return gradient.copy()
     result, shares = gradient.copy(), []
-    scales = [1.0 / float(move @ change) for move, change in zip(moves, changes, strict=True)]
+    scales = [1.0 / space.dot(move, change) for move, change in zip(moves, changes, strict=True)]
     for move, change, scale in zip(reversed(moves), reversed(changes), reversed(scales), strict=True):
-        share = scale * float(move @ result)
+        share = scale * space.dot(move, result)
         result -= share * change
         shares.append(share)
-    result *= 1.0 / (scales[-1] * float(changes[-1] @ changes[-1]))
+    result *= 1.0 / (scales[-1] * space.dot(changes[-1], changes[-1]))
     for move, change, scale, share in zip(moves, changes, scales, reversed(shares), strict=True):
-        result += (share - scale * float(change @ result)) * move
+        result += (share - scale * space.dot(change, result)) * move
     return result
