@@ -16,9 +16,10 @@ from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, pr
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")
 TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "curvature": 5.0}
-TALL |= {"joint": False, "planes": False}
+TALL |= {"joint": False, "planes": False, "smoothable": False}
 #: the row that is meant, and what has to be so for it
 ROWS = {
+    "a measure that can be smoothed": {"planes": True, "smoothable": True},
     "planes below the risk are all there is": {"planes": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True},
     "one risk for several classes": {"joint": True},

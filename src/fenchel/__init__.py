@@ -9,6 +9,7 @@ __version__ = "0.1.0"
 
 #: where each public name lives; imported on first use, so that ``import fenchel`` costs nothing
 _HOMES = {
+    "AGM": "fenchel.solvers",
     "Absolute": "fenchel.losses",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
@@ -50,6 +51,7 @@ _HOMES = {
     "RecallAtK": "fenchel.risks",
     "RegularizationPath": "fenchel.estimators",
     "RocArea": "fenchel.risks",
+    "Smoothing": "fenchel.solvers",
     "Solution": "fenchel.solution",
     "Squared": "fenchel.losses",
     "SquaredEpsilonInsensitive": "fenchel.losses",

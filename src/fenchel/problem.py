@@ -87,9 +87,10 @@ class Problem:
             raise FenchelError(f"lam must be positive and finite, got {self.lam}")
         object.__setattr__(self, "lam", float(self.lam))
         if self.intercept and not getattr(self.risk, "sees_intercept", True):
+            name = getattr(self.risk, "name", type(self.risk).__name__)
             raise FenchelError(
-                f"the risk {getattr(self.risk, 'name', type(self.risk).__name__)!r} does not see an intercept: any one is as good; use intercept=False "
-                "and choose the threshold afterwards"
+                f"the risk {name!r} does not see an intercept: any one is as good; use intercept=False and choose the "
+                "threshold afterwards"
             )
         if self.design.shape[0] != self.risk.examples:
             raise FenchelError(

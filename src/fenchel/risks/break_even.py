@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.risks.balancing import balanced
 from fenchel.risks.contingency import DiagonalRisk
 from fenchel.risks.separation import Diagonals
+from fenchel.risks.smoothing import Smoothed, smoothed_count
 
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
 _ROUNDING = 1e-12
@@ -56,3 +57,13 @@ class BreakEven(DiagonalRisk):
     def slope_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        """R smoothed with mu > 0: Theorem 7 of the paper, by a projection."""
+        gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
+        return smoothed_count(gains, self.labels, 0, mu, exact=True)
+
+    @property
+    def smoothing_range(self) -> float:
+        """D: beta^2/2 adds up to at most min(n+, n-)."""
+        return min(self.n_pos, self.n_neg) / self.examples

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
+from fenchel.risks.smoothing import Smoothed
 
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
 _ROUNDING = 1e-12
@@ -108,6 +109,20 @@ class MeanRisk:
         # entries inside keep every bit; without weight there is only zero
         lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        """R smoothed with mu; a smooth loss needs none, and mu = 0 leaves it as it is."""
+        risk = self.value(scores)
+        if mu == 0.0:
+            return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
+        values, slopes = self.loss.smoothed(scores, self.labels, mu)
+        value = self._total(values)
+        return Smoothed(value, -self._shares * slopes, risk, max(0.0, risk - value - 0.5 * mu * self._total(slopes**2)))
+
+    @property
+    def smoothing_range(self) -> float:
+        """D: infinite if slopes are not bounded."""
+        return self.loss.smoothing_width * (self.outputs or 1)
 
     def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
         """The b (one for each output) that minimizes R(s + b)."""

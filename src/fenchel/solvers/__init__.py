@@ -1,5 +1,6 @@
 """Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
 
+from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bundle import Bundle
@@ -8,8 +9,10 @@ from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.smoothing import Smoothing
 
 __all__ = [
+    "AGM",
     "SOLVERS",
     "STALLED",
     "BlockCoordinate",
@@ -19,6 +22,7 @@ __all__ = [
     "Newton",
     "NewtonCG",
     "Pegasos",
+    "Smoothing",
     "Solver",
     "choose",
 ]

@@ -6,6 +6,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
+- measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -26,6 +27,7 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, MulticlassRisk
+from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bundle import Bundle
@@ -34,10 +36,12 @@ from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.smoothing import Smoothing
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[DualCoordinate | Newton | BlockCoordinate | NewtonCG | Bundle | Pegasos]] = {
-    solver.name: solver for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Bundle, Pegasos)
+SOLVERS: dict[str, type[Any]] = {
+    solver.name: solver
+    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos)
 }
 
 
@@ -53,6 +57,8 @@ class Facts:
     joint: bool
     #: whether the risk is no sum over examples, so that only planes below it are known
     planes: bool
+    #: whether the risk is a measure of all scores that can be smoothed, and no mean of losses
+    smoothable: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
 
@@ -83,6 +89,11 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row(
+        "a measure that can be smoothed",
+        lambda facts: facts.smoothable,
+        ((Smoothing.name, np.inf), (Bundle.name, np.inf)),
+    ),
     Row("planes below the risk are all there is", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
     Row(
         "one smooth risk for several classes",
@@ -144,6 +155,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         tol=tol,
         joint=isinstance(problem.risk, MulticlassRisk),
         planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
+        smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
     )
 

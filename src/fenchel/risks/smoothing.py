@@ -1,0 +1,77 @@
+r"""Smoothed risks: Nesterov's smoothing of a maximum over dual points.
+
+.. math::
+    R_\mu(s) = \max_\theta\; -\theta\cdot s - R^*(-\theta) - \mu\,d(\theta), \qquad
+    R_\mu \le R \le R_\mu + \mu D, \quad D = \max d
+
+Its maximizer :math:`\hat\theta` is unique and feasible, :math:`\nabla R_\mu = -\hat\theta`, and it certifies the
+*unsmoothed* problem with the gap :math:`[R(s) + R^*(-\hat\theta) + \hat\theta\cdot s] + \|\lambda w -
+X^T\hat\theta\|^2/(2\lambda)` (Zhang, Saha and Vishwanathan 2012, Sec. 3 and 4).
+
+The prox functions d weigh each dual variable with what it counts, so that :math:`\mu` is a length on the scale of
+scores, over which kinks are rounded:
+
+=================  ==========================================================  ================================
+risk               d                                                           D
+=================  ==========================================================  ================================
+mean of a loss     :math:`\sum c_i\,\alpha_i^2/2,\ \theta_i = c_i\alpha_i`      that of the loss, for each output
+ROC area           :math:`\sum a_i b_j\,\beta_{ij}^2/2`                        1/2
+break-even         :math:`\sum\beta_i^2/(2n),\ \beta_i = n y_i\theta_i`        :math:`\min(n_+, n_-)/n`
+recall at k        the same                                                    :math:`(n_+ + \min(n_-, k))/(2n)`
+=================  ==========================================================  ================================
+
+The paper's :math:`d` is :math:`\|\beta\|^2/2`: its :math:`\mu` is the one here over n (break-even) or over
+:math:`n_+n_-` (ROC area), and :math:`\mu D` is the same.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.projections import onto_box_and_sum
+
+
+class Smoothed(NamedTuple):
+    """A risk smoothed with mu, at some scores."""
+
+    #: R_mu(s)
+    value: float
+    #: the maximizer: feasible, and minus the gradient of R_mu
+    theta: NDArray[np.float64]
+    #: R(s) itself
+    risk: float
+    #: R(s) + R*(-theta) + theta . s >= 0: what smoothing leaves of the duality gap
+    excess: float
+
+    @property
+    def gradient(self) -> NDArray[np.float64]:
+        """Of R_mu in the scores."""
+        return -self.theta
+
+
+def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
+    r"""The smoothing of measures that are linear in fn, where ``surplus`` bounds fp - fn, or is it if ``exact``.
+
+    With x = n theta and the gains :math:`g_i = n/n_+ - s_i` of positives and :math:`g_j = -s_j` of negatives
+
+    .. math:: R_\mu(s) = \max_x\; \tfrac1n\,(g\cdot x - \tfrac\mu2\|x\|^2), \qquad
+              0 \le yx \le 1,\ \textstyle\sum x \ge -\text{surplus} \text{ (or equal)}
+
+    which is a projection onto a box with one equality, where Algs. 2 and 3 of the paper sort.  Without mu the best x
+    predicts positive where -g is largest, n+ + surplus times, or as often as it is positive.
+    """
+    low, high, n = np.minimum(labels, 0.0), np.maximum(labels, 0.0), len(labels)
+    count = int(np.count_nonzero(labels > 0.0)) + surplus
+    by_gain = np.partition(gains, count) if count < n else gains
+    best = -by_gain[:count]
+    risk = float(np.sum(gains[labels > 0.0])) + float(np.sum(best if exact else np.maximum(best, 0.0)))
+    with np.errstate(over="ignore"):
+        x = np.clip(gains / mu, low, high)
+    if exact or float(np.sum(x)) < -surplus:
+        # the threshold is near that of the labelling without mu
+        x = onto_box_and_sum(gains, low, high, -float(surplus), mu, float(by_gain[min(count, n - 1)]))
+    attained, square = float(gains @ x), float(x @ x)
+    return Smoothed((attained - 0.5 * mu * square) / n, x / n, risk / n, max(0.0, risk - attained) / n)
