@@ -10,7 +10,7 @@ The maximizer :math:`\hat\theta` behind the smoothed risk certifies the *unsmoot
 
 (and :math:`\sum\hat\theta = 0` when b is free).  Smaller mu makes the first part smaller and the objective harder, so
 mu shrinks only when the first part dominates and is too large for the gap that is asked for.  The paper keeps
-:math:`\mu = c_\mu\varepsilon/D` throughout (Zhang, Saha and Vishwanathan 2012, Sec. 5.4): ``fixed_mu``.
+:math:`\mu = c_\mu\varepsilon/D` throughout (Zhang, Saha and Vishwanathan 2012, Sec. 5.4): the option ``fixed``.
 """
 
 from __future__ import annotations
