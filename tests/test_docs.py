@@ -57,7 +57,7 @@ def test_the_example_of_rare_positives_runs(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["imbalanced.py", "--data", "made-up", "--seeds", "2"])
     module.main()
     said = capsys.readouterr().out
-    assert "400 × 10, " in said
+    assert "made-up: 400 " in said
     assert all(f"| {name} | " in said for name in module.CLASSIFIERS)
 
 

@@ -199,6 +199,8 @@ def test_storage_frames_pickle_and_clone():
     by_table = MeasureClassifier(table, random_state=0).fit(X, y)
     np.testing.assert_allclose(by_table.coef_, model.coef_, rtol=1e-6, atol=1e-9)
     assert clone(by_table).fit(X, y).converged_
+    vouched = MeasureClassifier(own, linear=True, random_state=0).fit(X, y)
+    np.testing.assert_allclose(vouched.coef_, model.coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_warm_starts_and_limits():
@@ -258,6 +260,8 @@ def test_in_a_grid_search():
         ({"measure": "precision_at_k"}, "measure='precision_at_k' needs k"),
         ({"measure": "recall_at_k", "k": 2.5}, "measure='recall_at_k' needs k"),
         ({"measure": "precision_at_k", "k": 1000}, "k must be between 1 and the number of positives"),
+        ({"measure": lambda fn, fp: fn * fp / 9.0, "linear": True}, "delta is not linear in fn"),
+        ({"measure": own, "linear": "yes"}, "linear must be True, False or None"),
         ({"average": "weighted"}, "average must be one of"),
         ({"threshold": 0.5}, "threshold must be one of"),
         ({"measure": np.zeros((2, 2)), "threshold": "cv"}, "threshold='cv' needs a measure for any number"),
