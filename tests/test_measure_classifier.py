@@ -160,6 +160,18 @@ def test_micro_is_one_table_of_all_scores(measure):
     assert slow_loss(risk, fn, fp) == pytest.approx(slow_cut((X @ model.coef_.T).ravel(), risk), abs=1e-12)
 
 
+@pytest.mark.parametrize("measure", ["roc_auc", "accuracy"])
+def test_micro_takes_weights(measure):
+    X, y = rare(n=60, classes=3)
+    weight = np.random.default_rng(0).integers(0, 3, 60)
+    settings = {"average": "micro", "tol": 1e-7, "max_iter": 1e4, "random_state": 0}
+    weighted = MeasureClassifier(measure, **settings).fit(X, y, sample_weight=weight)
+    repeated = MeasureClassifier(measure, **settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.certificate_.recomputed
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-6)
+    np.testing.assert_allclose(weighted.thresholds_, repeated.thresholds_, atol=1e-2)
+
+
 def test_weights_count_where_they_mean_something():
     X, y = rare()
     weight = np.random.default_rng(0).integers(0, 4, len(y))
