@@ -150,8 +150,9 @@ def _legend(cells: list[Cell]) -> str:
     return (
         f"Processor seconds to a relative gap of {TARGET:g}, once each, one thread, or the relative gap that was "
         "certified when so many seconds had passed on the clock; in parentheses passes over the data, which for a "
-        f"bundle method are planes. The load average of the machine meanwhile was {min(loads):.1f} to {max(loads):.1f}: above the "
-        "number of cores a solve had less than one of them, so it got less far until the cap. The bound of `f1` rests on "
+        f"bundle method are planes. The load average of the machine meanwhile was {min(loads):.1f} to "
+        f"{max(loads):.1f}: above the number of cores a solve had less than one of them, so it got less far until the "
+        "cap. The bound of `f1` rests on "
         "planes that are taken on trust; all else is recomputed from the data."
     )
 
