@@ -124,7 +124,7 @@ def _shown(cell: Cell | None) -> str:
     if cell["reached"]:
         return f"{cell['seconds']:.3g} ({passes})"
     why = "**stalled**, " if cell["status"] == "STALLED" else ""
-    return f"{why}gap {cell['relative_gap']:.2g} ({passes})"
+    return f"{why}gap {cell['relative_gap']:.2g} at {cell['cap']:g} s ({passes})"
 
 
 def _summary(by_key: dict[tuple[Any, ...], Cell], variants: list[str]) -> str:
@@ -146,13 +146,13 @@ def _summary(by_key: dict[tuple[Any, ...], Cell], variants: list[str]) -> str:
 
 
 def _legend(cells: list[Cell]) -> str:
-    caps = ", ".join(f"{cap:g}" for cap in sorted({cell["cap"] for cell in cells}))
     loads = [value for cell in cells for value in cell["load"]]
     return (
         f"Processor seconds to a relative gap of {TARGET:g}, once each, one thread, or the relative gap that was "
-        f"certified after {caps} s on the clock; in parentheses passes over the data, which for a bundle method are "
-        f"planes. The load average of the machine meanwhile was {min(loads):.1f} to {max(loads):.1f}: above the number "
-        "of cores a solve had less than one of them, so it got less far until the cap. The bound of `f1` rests on "
+        "certified when so many seconds had passed on the clock; in parentheses passes over the data, which for a "
+        f"bundle method are planes. The load average of the machine meanwhile was {min(loads):.1f} to "
+        f"{max(loads):.1f}: above the number of cores a solve had less than one of them, so it got less far until the "
+        "cap. The bound of `f1` rests on "
         "planes that are taken on trust; all else is recomputed from the data."
     )
 

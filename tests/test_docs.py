@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from sklearn.datasets import make_classification
 
 import fenchel
 
@@ -44,6 +45,20 @@ def test_import_is_lazy():
     script = "import sys, fenchel; print([m for m in ('numba', 'sklearn', 'scipy', 'numpy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_example_of_rare_positives_runs(monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("imbalanced", ROOT / "examples" / "imbalanced.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    data = make_classification(400, 10, weights=[0.9], random_state=0)
+    monkeypatch.setattr(module, "load", lambda name: data)
+    monkeypatch.setattr(module, "STRENGTHS", (0.1, 1.0))
+    monkeypatch.setattr(sys, "argv", ["imbalanced.py", "--data", "made-up", "--seeds", "2"])
+    module.main()
+    said = capsys.readouterr().out
+    assert "made-up: 400 " in said
+    assert all(f"| {name} | " in said for name in module.CLASSIFIERS)
 
 
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):

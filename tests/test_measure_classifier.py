@@ -160,6 +160,18 @@ def test_micro_is_one_table_of_all_scores(measure):
     assert slow_loss(risk, fn, fp) == pytest.approx(slow_cut((X @ model.coef_.T).ravel(), risk), abs=1e-12)
 
 
+@pytest.mark.parametrize("measure", ["roc_auc", "accuracy"])
+def test_micro_takes_weights(measure):
+    X, y = rare(n=60, classes=3)
+    weight = np.random.default_rng(0).integers(0, 3, 60)
+    settings = {"average": "micro", "tol": 1e-7, "max_iter": 1e4, "random_state": 0}
+    weighted = MeasureClassifier(measure, **settings).fit(X, y, sample_weight=weight)
+    repeated = MeasureClassifier(measure, **settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert weighted.certificate_.recomputed
+    assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-6)
+    np.testing.assert_allclose(weighted.thresholds_, repeated.thresholds_, atol=1e-2)
+
+
 def test_weights_count_where_they_mean_something():
     X, y = rare()
     weight = np.random.default_rng(0).integers(0, 4, len(y))
@@ -199,6 +211,8 @@ def test_storage_frames_pickle_and_clone():
     by_table = MeasureClassifier(table, random_state=0).fit(X, y)
     np.testing.assert_allclose(by_table.coef_, model.coef_, rtol=1e-6, atol=1e-9)
     assert clone(by_table).fit(X, y).converged_
+    vouched = MeasureClassifier(own, linear=True, random_state=0).fit(X, y)
+    np.testing.assert_allclose(vouched.coef_, model.coef_, rtol=1e-6, atol=1e-9)
 
 
 def test_warm_starts_and_limits():
@@ -258,6 +272,8 @@ def test_in_a_grid_search():
         ({"measure": "precision_at_k"}, "measure='precision_at_k' needs k"),
         ({"measure": "recall_at_k", "k": 2.5}, "measure='recall_at_k' needs k"),
         ({"measure": "precision_at_k", "k": 1000}, "k must be between 1 and the number of positives"),
+        ({"measure": lambda fn, fp: fn * fp / 9.0, "linear": True}, "delta is not linear in fn"),
+        ({"measure": own, "linear": "yes"}, "linear must be True, False or None"),
         ({"average": "weighted"}, "average must be one of"),
         ({"threshold": 0.5}, "threshold must be one of"),
         ({"measure": np.zeros((2, 2)), "threshold": "cv"}, "threshold='cv' needs a measure for any number"),

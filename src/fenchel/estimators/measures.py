@@ -50,6 +50,9 @@ default="f1"
         Of "fbeta": recall counts beta times as much as precision.
     k : int or None, default=None
         Of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).
+    linear : bool or None, default=None
+        Of a function of one's own: True vouches that it is linear in fn for each fp - fn, as F-beta is, so that not all
+        of its (positives + 1)(negatives + 1) values are needed; None finds out.
     average : {"macro", "micro"}, default="macro"
         For more than two classes: a problem with a measure for each class against the rest, or one problem whose
         measure is that of one table with the scores of all classes; that has no intercepts, and one threshold.
@@ -97,6 +100,7 @@ default="f1"
         *,
         beta: float = 1.0,
         k: int | None = None,
+        linear: bool | None = None,
         average: str = "macro",
         threshold: str = "train",
         cv: Any = 5,
@@ -116,6 +120,7 @@ default="f1"
         self.measure = measure
         self.beta = beta
         self.k = k
+        self.linear = linear
         self.average = average
         self.threshold = threshold
         self.cv = cv
@@ -155,6 +160,8 @@ default="f1"
         beta = self.beta
         if isinstance(beta, bool) or not isinstance(beta, Real) or not (math.isfinite(beta) and beta >= 0):
             raise FenchelError(f"beta must be a finite number >= 0, got {beta!r}")
+        if self.linear is not None and not isinstance(self.linear, (bool, np.bool_)):
+            raise FenchelError(f"linear must be True, False or None, got {self.linear!r}")
         if self._counts_to_k() and (isinstance(self.k, bool) or not isinstance(self.k, Integral)):
             raise FenchelError(f"measure={measure!r} needs k, a whole number of examples, got k={self.k!r}")
         if self.class_weight is not None and not (isinstance(measure, str) and measure == "accuracy"):
@@ -200,7 +207,7 @@ default="f1"
             each = None if weights is None else np.repeat(weights, labels.shape[1])
             return micro(self._risk(labels.ravel(), each), labels.shape[1])
         if not isinstance(self.measure, str):
-            return OwnMeasure(labels, self.measure)
+            return OwnMeasure(labels, self.measure, self.linear)
         more = {"fbeta": (self.beta,), "precision_at_k": (self.k,), "recall_at_k": (self.k,)}
         return MEASURES[self.measure](labels, *more.get(self.measure, ()), weights=weights if self._weighs() else None)
 
