@@ -95,6 +95,9 @@ def _look(alpha: Any, scores: Any, bounds: Any, label: int, most: float) -> tupl
         margin = own + scores[j] - price
         inside = -abs(margin)
         resting = margin if (-alpha[j] >= bounds[j]) & (not bounded) else inside
+        # all of the sum on the worst class rests as far as its price is above zero
+        whole = bounded & (-alpha[j] >= most * (1.0 - 1e-15)) & (margin >= 0.0)
+        resting = price if whole else resting
         resting = -margin if alpha[j] >= 0.0 else resting
         rest = min(rest, resting if bounds[j] > 0.0 else np.inf)
     return rest, total
