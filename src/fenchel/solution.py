@@ -33,6 +33,21 @@ class TracePoint(NamedTuple):
     dual: float
 
 
+@dataclass(frozen=True)
+class Progress:
+    """What a callback is told after each certificate."""
+
+    #: the best so far, of the best model with the best witness
+    certificate: Certificate
+    passes: float
+    #: since the beginning, without the time spent in callbacks
+    seconds: float
+    #: what was certified just now, with the seconds of the solver and of its judge apart
+    present: TracePoint
+    #: the model that was certified just now
+    model: Model
+
+
 @dataclass(frozen=True, eq=False)
 class Solution:
     """The best model and the best witness that were found, with the certificate that they make together."""

@@ -9,50 +9,21 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from fenchel.certificate import Certificate, Span, Verdict, best_of, judge, judge_moved
+from fenchel.certificate import Span, Verdict, best_of, judge, judge_moved
 from fenchel.errors import FenchelError
-from fenchel.problem import Model, Problem, Witness
-from fenchel.solution import Solution, Status, TracePoint
+from fenchel.problem import Problem, Witness
+from fenchel.schedule import ROUNDING, Schedule
+from fenchel.solution import Progress, Solution, Status, TracePoint
 from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 
 _log = logging.getLogger("fenchel")
-#: data passes between certificates grow by this factor: certifying is a fixed share of the work
-_GROWTH = 4.0
-#: the first certificate is made after so many passes, unless the solver expects to be done before
-_FIRST = 3.0
-#: the same for a solver that can't tell what gap it expects
-_BLIND_GROWTH = 1.5
-#: a solver that does not expect to be done is left alone for so many times as long
-_POSTPONE = 4.0
-#: unless X has no more entries than this, so that a certificate takes about a millisecond, or somebody is watching
-_CHEAP = 1 << 17
-#: a solver that expects to be done is judged, but not again before it made so many times the passes
-_RETRY = 1.1
-#: steps are shares of a pass, whose sum misses a whole number of passes by rounding
-_ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a callback is told after each certificate."""
-
-    #: the best so far, of the best model with the best witness
-    certificate: Certificate
-    passes: float
-    #: since the beginning, without the time spent in callbacks
-    seconds: float
-    #: what was certified just now, with the seconds of the solver and of its judge apart
-    present: TracePoint
-    #: the model that was certified just now
-    model: Model
 
 
 def solve(
@@ -99,8 +70,8 @@ def solve(
     if callback is not None and not callable(callback):
         raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
     candidates = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
-    run = _Run(problem, candidates, tol, max_iter, time_limit, callback, stop_requested)
-    run.decay, run.every = decay, certify_every
+    schedule = Schedule(max_iter, problem.design.stored_entries, callback is not None, certify_every)
+    run = _Run(problem, candidates, schedule, tol, time_limit, decay, callback, stop_requested)
     return run.go(warm_start)
 
 
@@ -125,19 +96,20 @@ def _check_shares(decay: float | None, certify_every: float | None) -> None:
 
 
 class _Run:
-    """The state of one solve: what is best so far, the clock and the schedule."""
+    """The state of one solve: what is best so far, and the clock."""
 
     def __init__(
         self,
         problem: Problem,
         candidates: list[Candidate],
+        schedule: Schedule,
         tol: float,
-        max_iter: float,
         time_limit: float | None,
+        decay: float | None,
         callback: Callable[[Progress], Any] | None,
         stop_requested: Callable[[], bool] | None,
     ) -> None:
-        self.problem, self.candidates, self.tol, self.max_iter = problem, candidates, tol, max_iter
+        self.problem, self.candidates, self.schedule, self.tol = problem, candidates, schedule, tol
         self.solver: Solver = candidates[0].solver
         self.callback = callback
         self.stop_requested = stop_requested or (lambda: False)
@@ -147,8 +119,7 @@ class _Run:
         self.passes = 0.0
         self.certifying = 0.0
         self.rounds_at_floor = 0
-        self.decay: float | None = None
-        self.every: float | None = None
+        self.decay = decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
         self.trace: list[TracePoint] = []
@@ -168,7 +139,7 @@ class _Run:
             self.solver = candidate.solver
             tried.append(self.solver.name)
             status = self._run(warm, self.passes + candidate.patience)
-            if following is None or self.passes >= self.max_iter:
+            if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
             elif status in (None, Status.STALLED):
                 warm, status = self._hand_over(following, status), None
@@ -211,17 +182,14 @@ class _Run:
 
     def _loop(self, state: Any, limit: float) -> Status | None:
         """Step until the next certificate is due, certify, and see; None when ``limit`` passes are used up."""
-        begin = self.passes
-        wait = 1.0 if self.every or self._wants_first_gap() else _FIRST
-        first, due = begin, min(begin + wait, self.max_iter)
+        self.schedule.begin(self.passes, after_one=self._wants_first_gap())
         while True:
-            used = self.solver.step(state, self._hint(state)) if self.passes < self.max_iter else 0.0
+            used = self.solver.step(state, self._hint(state)) if self.passes < self.schedule.most else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._out_of(used)
             over = self.passes >= limit
-            early = self._is_early(state, first - _ROUNDING, due - _ROUNDING)
-            if status is None and not over and early:
+            if status is None and not over and self._is_early(state):
                 continue
             self._certify(state)
             assert self.best is not None
@@ -233,9 +201,11 @@ class _Run:
                 return Status.CALLBACK
             if status is not None or over:
                 return status
-            first = max(self.passes * _RETRY, self.passes + 1.0)
-            growth = _BLIND_GROWTH if math.isnan(self._expected_gap(state)) else _GROWTH
-            due = min(self.passes + (self.every or max(self.passes * (growth - 1.0), 1.0)), self.max_iter)
+            self.schedule.go_on(self.passes, self._expected_gap(state))
+
+    def _is_early(self, state: Any) -> bool:
+        target = self._hint(state).target_gap
+        return self.schedule.is_early(self.passes, self._expected_gap(state), target, on_time=self._wants_first_gap())
 
     def _wants_first_gap(self) -> bool:
         """Whether the gap after the first pass is needed and not known yet."""
@@ -256,16 +226,6 @@ class _Run:
             return self.best.certificate.meets(self.tol)
         self.rounds_at_floor += 1
         return self.rounds_at_floor > 1
-
-    def _is_early(self, state: Any, first: float, due: float) -> bool:
-        """Whether a certificate can wait: it is made when the solver expects to be done, and now and then."""
-        gap = self._expected_gap(state)
-        if math.isnan(gap) or self.every is not None or self._wants_first_gap():
-            return self.passes < due
-        if gap <= self._hint(state).target_gap:
-            return self.passes < first
-        watched = self.callback is not None or self.problem.design.stored_entries <= _CHEAP
-        return self.passes < (due if watched and not math.isinf(gap) else _POSTPONE * due)
 
     def _expected_gap(self, state: Any) -> float:
         """What the solver expects its gap to be; NaN for one that does not say."""
@@ -292,14 +252,14 @@ class _Run:
             return Status.INTERRUPTED
         if time.perf_counter() >= self.deadline:
             return Status.TIME_LIMIT
-        return Status.MAX_ITER if self.passes >= self.max_iter else None
+        return Status.MAX_ITER if self.passes >= self.schedule.most else None
 
     def _certify(self, state: Any) -> None:
         begin = time.perf_counter()
         verdict = judge(self.problem, *self.solver.propose(state))
         self.certifying += time.perf_counter() - begin
         self._record(verdict)
-        if math.isnan(self.first_gap) and self.passes >= 1.0 - _ROUNDING:
+        if math.isnan(self.first_gap) and self.passes >= 1.0 - ROUNDING:
             assert self.best is not None
             self.first_gap = self.best.certificate.gap
 

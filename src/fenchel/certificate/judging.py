@@ -172,6 +172,9 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
         return by_primal
     p, d = by_primal.certificate, by_dual.certificate
     certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
+    if certificate.at_floor:
+        # the sum of both floors may be more than this pair deserves: that it is optimal up to rounding is judged anew
+        return judge(by_dual.span.problem, by_primal.model, by_dual.witness)
     floor = by_primal.span.relative_floor + by_dual.span.relative_floor
     parts = by_primal.span
     span = replace(by_dual.span, penalty=parts.penalty, risk=parts.risk, relative_floor=floor)
