@@ -33,7 +33,8 @@ from fenchel import (
 
 ESTIMATORS = [
     LinearClassifier(tol=0, random_state=0),
-    LinearClassifier("logistic", tol=0, random_state=0),
+    # joint forms: test_multiclass_estimators.py, test_multinomial_estimators.py
+    LinearClassifier("logistic", multi_class="ovr", tol=0, random_state=0),
     LinearRegressor(tol=0, random_state=0),
 ]
 
@@ -122,7 +123,7 @@ def _model(estimator):
 def test_several_classes_one_against_the_rest():
     X, y = three_classes()
     names = np.array(["pear", "apple", "quince"])[y]
-    model = LinearClassifier(random_state=0, tol=1e-8, max_iter=1e5).fit(X, names)
+    model = LinearClassifier(multi_class="ovr", random_state=0, tol=1e-8, max_iter=1e5).fit(X, names)
     assert list(model.classes_) == ["apple", "pear", "quince"]
     assert model.coef_.shape == (3, 8)
     assert model.theta_.shape == (150, 3)
@@ -137,8 +138,9 @@ def test_several_classes_one_against_the_rest():
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
 def test_results_do_not_depend_on_n_jobs(n_jobs):
     X, y = load_digits(return_X_y=True)
-    reference = LinearClassifier(random_state=3, tol=1e-2).fit(X / 16, y)
-    model = LinearClassifier(random_state=3, tol=1e-2, n_jobs=n_jobs).fit(X / 16, y)
+    settings = {"multi_class": "ovr", "random_state": 3, "tol": 1e-2}
+    reference = LinearClassifier(**settings).fit(X / 16, y)
+    model = LinearClassifier(n_jobs=n_jobs, **settings).fit(X / 16, y)
     np.testing.assert_array_equal(model.coef_, reference.coef_)
     np.testing.assert_array_equal(model.intercept_, reference.intercept_)
     assert model.certificate_ == reference.certificate_
@@ -235,7 +237,7 @@ def test_warm_start_stops_at_once_and_adapts():
 
 def test_warm_start_with_several_classes_and_targets():
     X, y = three_classes()
-    model = LinearClassifier(warm_start=True, random_state=0, tol=1e-4).fit(X, y).fit(X, y)
+    model = LinearClassifier(multi_class="ovr", warm_start=True, random_state=0, tol=1e-4).fit(X, y).fit(X, y)
     assert all(trace[-1].passes == 0 for trace in model.trace_)
     X, Y = make_regression(60, 4, n_targets=2, random_state=0)
     regressor = LinearRegressor(warm_start=True, random_state=0).fit(X, Y).fit(X, Y)
@@ -244,9 +246,10 @@ def test_warm_start_with_several_classes_and_targets():
 
 def test_probabilities_only_for_logistic():
     X, y = three_classes()
-    model = LinearClassifier("logistic", random_state=0).fit(X, y)
-    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
-    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    for form in ("ovr", "auto"):
+        model = LinearClassifier("logistic", multi_class=form, random_state=0).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
     assert not hasattr(LinearClassifier("hinge"), "predict_proba")
 
 
@@ -285,7 +288,8 @@ def test_a_class_without_weight_is_as_if_removed():
 def test_a_time_limit_is_shared_by_the_classes():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(GapWarning, match="time limit"):
-        model = LinearClassifier("logistic", C=1e3, tol=1e-14, time_limit=0.5, random_state=0).fit(X, y)
+        settings = {"C": 1e3, "tol": 1e-14, "time_limit": 0.5, "random_state": 0}
+        model = LinearClassifier("logistic", multi_class="ovr", **settings).fit(X, y)
     assert all(trace[-1].passes >= 1 for trace in model.trace_)
 
 

@@ -141,9 +141,12 @@ def test_a_path_of_several_classes_can_be_drawn():
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({}, "multi_class='ovr' makes 3 classes several problems.*follow one at a time.*'weston_watkins'"),
+        (
+            {"multi_class": "ovr"},
+            "multi_class='ovr' makes 3 classes several problems.*follow one at a time.*'weston_watkins'",
+        ),
         ({"multi_class": "ovo"}, "multi_class='ovo' makes 3 classes several problems"),
-        ({"multi_class": "ww"}, "multi_class must be one of 'ovr', 'ovo', 'weston_watkins'"),
+        ({"multi_class": "ww"}, "multi_class must be one of 'auto', 'ovr', 'ovo', 'weston_watkins'"),
         ({"multi_class": "weston_watkins", "loss": "logistic"}, "is a risk of hinges"),
         ({"multi_class": "weston_watkins", "sample_weight": np.eye(90)[0]}, "at least two classes"),
     ],

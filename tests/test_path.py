@@ -221,10 +221,11 @@ def test_bad_arguments_are_named(options, message):
         path.at(-1.0)
 
 
-def test_three_classes_are_refused():
+def test_three_classes_against_the_rest_are_refused():
     X, _ = two_classes()
-    with pytest.raises(FenchelError, match="two classes"):
-        regularization_path(X, np.arange(80) % 3, [1.0])
+    for options in ({"multi_class": "ovr"}, {"loss": "squared_hinge"}, {"l1_ratio": 0.5}):
+        with pytest.raises(FenchelError, match="two classes"):
+            regularization_path(X, np.arange(80) % 3, [1.0], **options)
 
 
 def test_a_point_of_a_path_can_start_any_solver():

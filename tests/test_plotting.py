@@ -31,7 +31,7 @@ def closed_figures():
 
 def test_a_line_for_each_class_falls_to_tol():
     X, y = load_iris(return_X_y=True)
-    model = LinearClassifier("logistic", tol=1e-4, random_state=0).fit(X, y)
+    model = LinearClassifier("logistic", multi_class="ovr", tol=1e-4, random_state=0).fit(X, y)
     axes = plot_convergence(model)
     lines = axes.get_lines()
     assert len(lines) == 4  # three classes and tol

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
-from fenchel.estimators.forms import joint_risk
+from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MulticlassRisk
@@ -86,13 +86,16 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     max_iter : float, default=1000
         Passes over the data at most.
     solver : str or a solver object, default="auto"
-    multi_class : {"ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="ovr"
+    multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
         For more than two classes: a problem for each class against the rest, a problem for each pair of classes over
         their examples alone, or one problem for all of them, whose intercepts add up to zero.  An example of class y
         then costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or
         :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer), both with loss "hinge", or
         :math:`\log\sum_j e^{s_j} - s_y` (multinomial, with loss "logistic").  Two classes are the two-class problem in
         any case.
+        "auto" is "weston_watkins" with loss "hinge" and "multinomial" with loss "logistic", which predict better than
+        "ovr" on average (``python benchmarks/forms.py``).  It is "ovr" with any other loss, with ``l1_ratio`` above
+        zero, and with a ``solver`` that does not take the joint problem.  ``multi_class_`` says which it was.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
         by the sizes of all classes.
@@ -113,6 +116,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64.  With "ovo" there is
         a row for each pair (a, b), a < b, in the order of ``itertools.combinations(classes_, 2)``, positive for b
     classes_ : the labels
+    multi_class_ : the form of more than two classes, what "auto" stands for
     certificate_ : Certificate of the fit (summed over the problems that were solved); print it
     certificates_ : one Certificate for each problem that was solved
     dual_gap_ : ``certificate_.gap``
@@ -145,7 +149,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         tol: float = 1e-3,
         max_iter: float = 1000,
         solver: str | Solver = "auto",
-        multi_class: str = "ovr",
+        multi_class: str = "auto",
         class_weight: Any = None,
         warm_start: bool = False,
         random_state: Any = None,
@@ -182,6 +186,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
+        self.multi_class_ = self._form()
         if len(classes) == 2:
             columns: list[Callable[[], NDArray]] = [partial(one_against_rest, encoded, 1)]
         elif self._joint() is not None:
@@ -210,13 +215,13 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class="multinomial"``;
-        one-vs-rest ones are scaled to add up to one.
+        """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
+        "multinomial"; one-vs-rest ones are scaled to add up to one.
         """
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
-        if self._joint() is not None:
+        if self.multi_class_ == "multinomial":
             return softmax(scores, axis=1)
         probabilities = expit(scores)
         total = probabilities.sum(axis=1, keepdims=True)
@@ -227,7 +232,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)
-        if scores.ndim == 2 and self._joint() is not None:
+        if scores.ndim == 2 and self.multi_class_ == "multinomial":
             return log_softmax(scores, axis=1)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -248,13 +253,19 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
 
+    def _form(self) -> Any:
+        """The form of more than two classes."""
+        return chosen_form(
+            self.multi_class, self._loss(), self._regularizer(), self._solver(), bool(self.fit_intercept)
+        )
+
     def _joint(self) -> type[MulticlassRisk] | None:
-        """The joint risk of more than two classes, if that was asked for."""
-        return joint_risk(self.multi_class, self._loss())
+        """The joint risk of more than two classes, if they have one."""
+        return joint_risk(self._form(), self._loss())
 
     def _by_pairs(self) -> bool:
         """Whether there is a problem for each pair of classes."""
-        return self.multi_class == "ovo" and len(self.classes_) > 2
+        return self.multi_class_ == "ovo" and len(self.classes_) > 2
 
     def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
         return taking_part(labels, weights) if self._by_pairs() else super()._taking_part(labels, weights)
@@ -264,6 +275,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        self._check_numbers()
         self._joint()
 
     def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:

@@ -16,7 +16,6 @@ from fenchel.estimators.dropins import DropIn
 from fenchel.estimators.fitting import mixed
 from fenchel.losses import Logistic, Loss
 from fenchel.regularizers import L2, Regularizer
-from fenchel.risks import MulticlassRisk, Multinomial
 from fenchel.solution import Solution
 
 
@@ -80,6 +79,7 @@ class LogisticRegression(DropIn, LinearClassifier):
     True
     """
 
+    multi_class: Any = "multinomial"
     _only_default: ClassVar[dict[str, tuple[Any, str]]] = {
         **DropIn._only_default,
         "dual": (False, DropIn._only_default["dual"][1]),
@@ -154,9 +154,6 @@ class LogisticRegression(DropIn, LinearClassifier):
         elif ratio is None and penalty == "elasticnet":
             raise FenchelError("l1_ratio must be a number with penalty='elasticnet', got None")
         return mixed(0.0 if ratio is None else ratio)
-
-    def _joint(self) -> type[MulticlassRisk] | None:
-        return Multinomial
 
     def _check_classes(self, classes: NDArray) -> None:
         super()._check_classes(classes)

@@ -196,11 +196,8 @@ default="f1"
         # of the error rate; no measure has probabilities
         return as_loss("hinge")
 
-    def _joint(self) -> None:
-        return None
-
-    def _by_pairs(self) -> bool:
-        return False
+    def _form(self) -> str:
+        return "ovr"
 
     def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
         if labels.ndim == 2:

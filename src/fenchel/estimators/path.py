@@ -18,7 +18,7 @@ from fenchel.certificate import Certificate, Span
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.fitting import input_of, mixed
-from fenchel.estimators.forms import joint_risk
+from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, lam_of, walk
 from fenchel.problem import Problem
@@ -88,7 +88,7 @@ def regularization_path(
     loss: str | Loss = "hinge",
     l1_ratio: float = 0.0,
     fit_intercept: bool = True,
-    multi_class: str = "ovr",
+    multi_class: str = "auto",
     sample_weight: Any = None,
     tol: float = 1e-3,
     accuracy: float = 1e-2,
@@ -109,7 +109,7 @@ def regularization_path(
         interval on which C times the mean squared length of a row goes from 0.001 to 1000.
     loss, l1_ratio, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
     multi_class : the form for more than two classes, "weston_watkins", "crammer_singer" or "multinomial" (with
-        loss="logistic"): one problem, so one path.
+        loss="logistic"): one problem, so one path; "auto" as in ``LinearClassifier``.
         "ovr" and "ovo" are many problems, each with points of its own: follow one at a time, with two classes
     sample_weight : (n,) or None
     tol : the relative gap of each point, for values of your own
@@ -131,9 +131,11 @@ def regularization_path(
     True
     """
     loss = as_loss(loss)
-    design, risk, weights, classes = _checked(X, y, sample_weight, loss, multi_class)
+    regularizer = mixed(l1_ratio)
+    form = chosen_form(multi_class, loss, regularizer, solver, bool(fit_intercept))
+    design, risk, weights, classes = _checked(X, y, sample_weight, loss, form)
     total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-    problem = Problem(design, risk, 1.0, mixed(l1_ratio), bool(fit_intercept))
+    problem = Problem(design, risk, 1.0, regularizer, bool(fit_intercept))
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
     values, interval = _values(Cs, design)

@@ -177,7 +177,8 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
     Cs_ : the values of C that were tried
     scores_ : (folds, len(Cs_)), the scores on the examples that were left out
     gaps_ : (folds, len(Cs_)), the relative gap that each of these fits proved
-    coef_, intercept_, classes_, certificate_, ... : of the fit to all examples with ``C_``, as in ``LinearClassifier``
+    coef_, intercept_, classes_, multi_class_, certificate_, ... : of the fit to all examples with ``C_``, as in
+        ``LinearClassifier``
 
     Examples
     --------
@@ -203,7 +204,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         tol: float = 1e-3,
         max_iter: float = 1000,
         solver: str | Solver = "auto",
-        multi_class: str = "ovr",
+        multi_class: str = "auto",
         class_weight: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,

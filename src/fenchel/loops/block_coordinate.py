@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.loops.blocks import block
-from fenchel.loops.dispatch import row_begin, row_column, row_end, row_entry
+from fenchel.loops.class_rows import add_row, add_row_to_some, add_scores, add_some_scores
 from fenchel.loops.kernel import helper, kernel, summing_helper
 
 #: columns of the book of examples
@@ -36,40 +36,6 @@ SUM, INTERCEPT, OFFSET = range(3)
 _ONE = np.uint64(1)
 #: weights are changed class by class where at most one in so many classes moves
 _FEW = 4
-
-
-@helper
-def _scores(rows: Any, i: Any, weights: Any, scores: Any) -> None:
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
-        for j in range(np.uint64(len(scores))):
-            scores[j] += value * line[j]
-
-
-@helper
-def _some_scores(rows: Any, i: Any, weights: Any, places: Any, count: int, scores: Any) -> None:
-    """The scores of some classes, in their order."""
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
-        for place in range(np.uint64(count)):
-            scores[place] += value * line[places[place]]
-
-
-@helper
-def _add(rows: Any, i: Any, change: Any, weights: Any) -> None:
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
-        for j in range(np.uint64(len(change))):
-            line[j] += value * change[j]
-
-
-@helper
-def _add_some(rows: Any, i: Any, change: Any, places: Any, count: int, weights: Any) -> None:
-    """The same for the few classes that change."""
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
-        for place in range(np.uint64(count)):
-            line[places[place]] += value * change[places[place]]
 
 
 @summing_helper
@@ -251,12 +217,12 @@ def visit_blocks(
             own, label, size = lists[i], 0, np.int64(sizes[i])
             line, bound = part[:size], limits[:size]
             _gather(alpha[i], bounds[classes[i]], free, book[i, AHEAD], own, line, bound, scores)
-            _some_scores(rows, i, weights, own, size, scores)
+            add_some_scores(rows, i, weights, own, size, scores)
         else:
             for j in range(np.uint64(count)):
                 # (x_i - m).(u - m S) + b = x_i.u - m.u + (|m|^2 - x_i.m) S + b
                 scores[j] = free[INTERCEPT, j] - free[OFFSET, j] + book[i, AHEAD] * free[SUM, j]
-            _scores(rows, i, weights, scores)
+            add_scores(rows, i, weights, scores)
         rest, excess = _look(line, scores[:size], bound, label, most)
         if rest > threshold:
             continue
@@ -264,28 +230,29 @@ def visit_blocks(
         order[front] = i
         front += _ONE
         gap += book[i, SCALE] * excess
+        moved = 0
+        if rest <= 0.0:
+            worst = max(worst, -rest)
+            # lines 5 to 7
+            numbers = (book[i, SCALE], book[i, CURVE])
+            moved = _improve(inner, most, numbers, label, line, scores[:size], bound, v[:size], b[:size], change, moves)
         if room and not few:
+            # after the step, for every class that has left zero must be on the list
             sizes[i] = _note(line, scores, bound, label, most, threshold, lists[i])
-        if rest > 0.0:
-            continue
-        worst = max(worst, -rest)
-        # lines 5 to 7
-        numbers = (book[i, SCALE], book[i, CURVE])
-        moved = _improve(inner, most, numbers, label, line, scores[:size], bound, v[:size], b[:size], change, moves)
         if moved == 0:
             continue
         changed += 1
         # line 8
         if few:
             moved = _scatter(lists[i], size, line, change, alpha[i], moves, v)
-            _add_some(images, i, v, moves, moved, weights)
+            add_row_to_some(images, i, v, moves, moved, weights)
             _shift(free, constant, square - book[i, AHEAD], v, moves, moved)
         elif _FEW * (moved + 1) <= count:
             moves[moved] = label
-            _add_some(images, i, change, moves, moved + 1, weights)
+            add_row_to_some(images, i, change, moves, moved + 1, weights)
             _shift(free, constant, square - book[i, AHEAD], change, moves, moved + 1)
         else:
-            _add(images, i, change, weights)
+            add_row(images, i, change, weights)
             for j in range(np.uint64(count)):
                 free[SUM, j] += change[j]
                 free[INTERCEPT, j] += constant * change[j]

@@ -10,38 +10,23 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.loops.class_rows import add_row, add_scores
 from fenchel.loops.dispatch import row_begin, row_column, row_end, row_entry
-from fenchel.loops.kernel import helper, kernel
-
-
-@helper
-def _dot(rows: Any, i: Any, weights: Any, result: Any) -> None:
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
-        for j in range(np.uint64(len(result))):
-            result[j] += value * line[j]
-
-
-@helper
-def _add(rows: Any, i: Any, change: Any, result: Any) -> None:
-    for k in range(row_begin(rows, i), row_end(rows, i)):
-        value, line = row_entry(rows, i, k), result[row_column(rows, i, k)]
-        for j in range(np.uint64(len(change))):
-            line[j] += value * change[j]
+from fenchel.loops.kernel import kernel
 
 
 @kernel
 def multiply_classes(rows: Any, selected: Any, weights: Any, result: Any) -> None:
     """Add X W."""
     for t in range(np.uint64(len(selected))):
-        _dot(rows, np.uint64(selected[t]), weights, result[t])
+        add_scores(rows, np.uint64(selected[t]), weights, result[t])
 
 
 @kernel
 def pull_classes(rows: Any, selected: Any, theta: Any, result: Any) -> None:
     """Add X^T theta."""
     for t in range(np.uint64(len(selected))):
-        _add(rows, np.uint64(selected[t]), theta[t], result)
+        add_row(rows, np.uint64(selected[t]), theta[t], result)
 
 
 @kernel
@@ -52,7 +37,7 @@ def bend_classes(
     bent = np.zeros(len(total))
     for t in range(np.uint64(len(selected))):
         i, line, p = np.uint64(selected[t]), change[t], probabilities[t]
-        _dot(rows, i, weights, line)
+        add_scores(rows, i, weights, line)
         mean = 0.0
         for j in range(np.uint64(len(bent))):
             bent[j] = p[j] * line[j]
@@ -60,7 +45,7 @@ def bend_classes(
         for j in range(np.uint64(len(bent))):
             bent[j] = shares[t] * (bent[j] - mean * p[j])
             total[j] += bent[j]
-        _add(rows, i, bent, result)
+        add_row(rows, i, bent, result)
 
 
 @kernel
