@@ -90,11 +90,11 @@ def measured_here(contender: str, megabytes: float) -> dict[str, Any]:
     matrix, labels = matrix_of(megabytes)
     size = matrix.data.nbytes + matrix.indices.nbytes + matrix.indptr.nbytes
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    before = _status("VmRSS")
+    before = process_status("VmRSS")
     begin = time.perf_counter()
     how = fit(matrix, labels)
     seconds = time.perf_counter() - begin
-    peak = _status("VmHWM")
+    peak = process_status("VmHWM")
     return {
         "contender": contender,
         "matrix_bytes": size,
@@ -109,7 +109,7 @@ def measured_here(contender: str, megabytes: float) -> dict[str, Any]:
     }
 
 
-def _status(field: str) -> int:
+def process_status(field: str) -> int:
     """Bytes from /proc/self/status."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith(field + ":"):

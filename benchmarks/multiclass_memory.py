@@ -23,6 +23,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/multiclass_memory.py`
 
 from benchmarks import report
+from benchmarks.memory import process_status
 
 FEATURES = 128
 DECAY = 0.09
@@ -90,17 +91,9 @@ def measured_here(inner: str, examples: int, classes: int, intercept: bool) -> d
     few = Problem(rows[:100], WestonWatkins(labels[:100], classes), 0.01)
     solve(few, BlockCoordinate(inner=inner, single=True), max_iter=3)
     found = train(rows, labels, classes, inner, intercept)
-    peak = _status("VmHWM")
+    peak = process_status("VmHWM")
     size = {"examples": examples, "classes": classes, "features": FEATURES, "intercept": intercept}
     return {"inner": inner, "peak": peak, **size, **found}
-
-
-def _status(field: str) -> int:
-    """Bytes from /proc/self/status."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(field + ":"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError(f"/proc/self/status has no {field}: this benchmark needs Linux")
 
 
 def table(results: list[dict[str, Any]]) -> str:

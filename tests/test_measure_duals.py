@@ -5,11 +5,11 @@ import pytest
 from scipy.optimize import nnls
 
 import slow_measures as slow
-from fenchel import F1, BreakEven, ElasticNet, Model, Problem, RocArea, Witness, certify, solve
+from fenchel import F1, BreakEven, ElasticNet, Model, Problem, RecallAtK, RocArea, Witness, certify, solve
 from fenchel.certificate import judge
-from measure_cases import every_risk, labels_of, risk_of
+from measure_cases import every_risk, labels_of, numbers_for, risk_of
 
-CLOSED = ("prbep", "roc_auc")
+CLOSED = ("prbep", "roc_auc", "recall_at_k")
 OPEN = (("f1", None), ("fbeta", 2.0), ("precision_at_k", 2))
 
 
@@ -38,18 +38,20 @@ def mixture(risk, rng, n, count=4):
 def cases(rng, rounds=40, n=7):
     for round in range(rounds):
         y = random_labels(rng, n)
-        yield "prbep", y, None, BreakEven(y)
-        yield "roc_auc", y, None, RocArea(y)
+        yield "prbep", None, y, None, BreakEven(y)
+        yield "roc_auc", None, y, None, RocArea(y)
+        k = int(rng.choice(numbers_for("recall_at_k", y)))
+        yield "recall_at_k", k, y, None, RecallAtK(y, k)
         if round % 2:
             weights = random_weights(rng, n)
-            yield "roc_auc", y, weights, RocArea(y, weights)
+            yield "roc_auc", None, y, weights, RocArea(y, weights)
 
 
 def test_the_conjugate_is_the_linear_program():
     rng = np.random.default_rng(0)
-    for name, y, weights, risk in cases(rng):
+    for name, parameter, y, weights, risk in cases(rng):
         theta, bound = mixture(risk, rng, len(y))
-        expected = slow.conjugate(name, theta, y, weights=weights)
+        expected = slow.conjugate(name, theta, y, parameter, weights)
         assert risk.conjugate(theta) == pytest.approx(expected, abs=1e-9)
         assert risk.conjugate(theta) <= bound + 1e-14
         assert risk.conjugate(theta, feasible=True) == risk.conjugate(theta)
@@ -58,44 +60,48 @@ def test_the_conjugate_is_the_linear_program():
 
 def test_the_domain_is_that_of_the_linear_program():
     rng = np.random.default_rng(1)
-    outside = inside = 0
-    for name, y, weights, risk in cases(rng, rounds=80):
-        # balanced and of the right signs, on both sides of the border
+    sides: dict[str, list[bool]] = {}
+    for name, parameter, y, weights, risk in cases(rng, rounds=80):
+        # of the right signs, on both sides of the border; balanced, unless that is not asked for
         sizes = rng.random(len(y)) ** 2 * (y * y if name == "prbep" else 1.0)
         sizes *= 1.3 * (1 / len(y) if name == "prbep" else 1 / np.where(y > 0, np.sum(y > 0), np.sum(y < 0)))
         for sign in (1.0, -1.0):
             sizes[y == sign] *= 1 / np.sum(sizes[y == sign])
         theta = y * sizes * rng.uniform(0.1, 0.9)
-        expected = slow.conjugate(name, theta, y, weights=weights)
+        if name == "recall_at_k":
+            theta = y * rng.random(len(y)) ** 0.3 * np.where(y > 0, rng.uniform(0.0, 1.1), 1.05) / len(y)
+        expected = slow.conjugate(name, theta, y, parameter, weights)
         assert np.isfinite(risk.conjugate(theta)) == np.isfinite(expected), (name, y, weights, theta)
-        outside, inside = outside + np.isinf(expected), inside + np.isfinite(expected)
-        assert risk.conjugate(theta + 0.01) == np.inf
+        sides.setdefault(name, []).append(bool(np.isfinite(expected)))
         assert risk.conjugate(-theta) == np.inf
-    assert min(outside, inside) > 20
+        assert name == "recall_at_k" or risk.conjugate(theta + 0.01) == np.inf
+    assert all(min(sum(found), len(found) - sum(found)) > 5 for found in sides.values()), sides
 
 
 def test_projections_are_feasible_and_keep_what_is():
     rng = np.random.default_rng(2)
-    for name, y, weights, risk in cases(rng, rounds=60):
+    for name, parameter, y, weights, risk in cases(rng, rounds=60):
         for theta in (rng.normal(size=len(y)), y * rng.random(len(y)) / 3, -y, np.full(len(y), 1e100), y * 5.0):
             found = risk.project(theta)
             conjugate = risk.conjugate(found)
             assert np.isfinite(conjugate), (name, theta)
-            assert slow.conjugate(name, found, y, weights=weights) == pytest.approx(conjugate, abs=1e-9)
+            assert slow.conjugate(name, found, y, parameter, weights) == pytest.approx(conjugate, abs=1e-9)
             np.testing.assert_allclose(risk.project(found), found, rtol=0, atol=1e-16)
         theta, _ = mixture(risk, rng, len(y))
         kept = risk.project(theta)
         np.testing.assert_allclose(kept, theta, rtol=0, atol=1e-15)
         # an entry at its bound may have been rounded beyond it; of the others one takes the rest of the sum
         bound = (
-            1 / len(y) if name == "prbep" else risk.shares / np.where(y > 0, *(risk.shares @ (y == c) for c in (1, -1)))
+            1 / len(y)
+            if name != "roc_auc"
+            else risk.shares / np.where(y > 0, *(risk.shares @ (y == c) for c in (1, -1)))
         )
         assert np.sum((kept != theta) & (np.abs(theta) < bound)) <= 1
 
 
 def test_fenchel_and_young():
     rng = np.random.default_rng(3)
-    for name, y, _, risk in cases(rng):
+    for name, _, y, _, risk in cases(rng):
         theta, _ = mixture(risk, rng, len(y))
         scores = np.round(rng.normal(size=len(y)) * 2)
         assert risk.value(scores) + risk.conjugate(theta) >= -theta @ scores - 1e-14
@@ -140,9 +146,10 @@ def test_certificates_with_a_closed_form_never_claim_too_much(name):
         X = np.round(rng.normal(size=(7, 3)) * 2) / 2
         lam = float(rng.choice([0.01, 0.1, 1.0]))
         weights = random_weights(rng, 7) if name == "roc_auc" and round % 2 else None
-        risk = BreakEven(y) if name == "prbep" else RocArea(y, weights)
+        k = int(rng.integers(np.sum(y > 0), 8)) if name == "recall_at_k" else None
+        risk = RocArea(y, weights) if name == "roc_auc" else risk_of(name, y, k)
         problem = Problem(X, risk, lam)
-        w, _, best = slow.optimum(name, X, y, lam, weights=weights)
+        w, _, best = slow.optimum(name, X, y, lam, False, k, weights)
         for theta in (mixture(risk, rng, 7)[0], rng.normal(size=7), y / 7, np.zeros(7), np.full(7, np.nan)):
             for model in (w, rng.normal(size=3)):
                 verdict = judge(problem, Model(model), Witness(theta))
@@ -152,7 +159,7 @@ def test_certificates_with_a_closed_form_never_claim_too_much(name):
                 assert 0.0 <= certificate.dual <= best + 1e-8
                 assert certificate.gap >= truth - 1e-8
                 moved = verdict.span.at(2 * lam)
-                assert moved.dual <= slow.optimum(name, X, y, 2 * lam, weights=weights)[2] + 1e-8
+                assert moved.dual <= slow.optimum(name, X, y, 2 * lam, False, k, weights)[2] + 1e-8
                 assert moved.recomputed
 
 
