@@ -223,9 +223,7 @@ def _narrowed(target: Any, weights: Any, squares: Any, low: Any, high: Any, tota
             count += 1
     if not below - slope * width <= total - fixed - linear <= above + slope * width:
         return np.nan, np.nan, np.nan
-    return _bracket(
-        work[0], work[1], work[2], work[3], count, total, guess, begin, end, (fixed, linear, slope)
-    )
+    return _bracket(work[0], work[1], work[2], work[3], count, total, guess, begin, end, (fixed, linear, slope))
 
 
 @helper
