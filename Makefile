@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start bench-bundle clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start bench-bundle bench-projections clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -55,6 +55,9 @@ bench-blocks: $(VENV)/bench
 
 bench-memory: $(VENV)/bench
 	$(BIN)/python benchmarks/memory.py --update-readme
+
+bench-projections: $(VENV)/bench
+	$(BIN)/python benchmarks/projections.py --update-readme
 
 bench-start: $(VENV)/bench
 	$(BIN)/python benchmarks/start.py --update-readme

@@ -1,5 +1,5 @@
 """Projections: the nearest point of a simple convex set."""
 
-from fenchel.projections.box_and_sum import onto_box_and_sum
+from fenchel.projections.box_and_equality import checked_parts, onto_box_and_equality, onto_box_and_sum, onto_simplex
 
-__all__ = ["onto_box_and_sum"]
+__all__ = ["checked_parts", "onto_box_and_equality", "onto_box_and_sum", "onto_simplex"]

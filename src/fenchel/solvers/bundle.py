@@ -44,7 +44,7 @@ from fenchel.solvers.segment import Point, between, lowest_between, point_at
 
 _INNER = ("qp", "line_search")
 _STABILISATIONS = ("none", "segment", "level")
-#: the inner problem is solved to this share of the gap
+#: the inner problem is solved to this share of the gap, by default
 _INNER_SHARE = 0.01
 #: rounds without weight until a plane is dropped
 _PATIENCE = 60
@@ -98,6 +98,8 @@ class Bundle:
     stabilisation: str = "level"
     #: at most so many planes; None sets a limit of memory
     most_planes: int | None = None
+    #: the inner problem is solved to this share of the gap; 0 is as exactly as floats allow
+    inner_share: float = _INNER_SHARE
     name: ClassVar[str] = "bundle"
 
     def __post_init__(self) -> None:
@@ -108,6 +110,8 @@ class Bundle:
         most = self.most_planes
         if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 2):
             raise FenchelError(f"most_planes must be None or an integer of at least 2, got {most!r}")
+        if not 0.0 <= self.inner_share < 1.0:
+            raise FenchelError(f"inner_share must be at least 0 and below 1, got {self.inner_share!r}")
 
     def supports(self, problem: Problem) -> str | None:
         if not hasattr(problem.risk, "subgradient") and not hasattr(problem.risk, "plane"):
@@ -156,7 +160,7 @@ class Bundle:
             state.best = end
         # lines 3, 4: the plane in the weights
         _add(problem, state.planes, plane.slope, plane.offset)
-        self._solve_inner(state, _INNER_SHARE * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
+        self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._clear(state, hint.target_gap)
         self._thin_out(state)
         state.still = 0 if state.model.value - before[0] > _MUCH * state.gap else state.still + 1

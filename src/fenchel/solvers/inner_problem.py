@@ -92,7 +92,11 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
         if size < 1.0:
             mixture = best.mixture + size * change
         found = _judged(planes, penalty, np.maximum(mixture, 0.0))
-        closer = found.gap < 0.5 * best.gap and found.value >= best.value - rounding
+        noise = rounding
+        if tolerance == 0.0:
+            # as exactly as floats allow: the value has a second term, which is rounded too
+            noise += float(np.finfo(np.float64).eps) * penalty.curvature * float(found.weights @ found.weights)
+        closer = found.gap < 0.5 * best.gap and found.value >= best.value - noise
         if not closer and not found.value > best.value + rounding:
             best = found if found.value > best.value else best
             if slack >= _MOST_SLACK:

@@ -1,0 +1,32 @@
+"""The lower-bound laboratory: problems on which cutting planes are provably slow, and what solvers do on them.
+
+``python -m fenchel.lowerbounds`` prints measured gaps against the exact formulas and a table of rates.
+"""
+
+from __future__ import annotations
+
+from fenchel.lowerbounds.construction import Construction, gaps, weights_of
+from fenchel.lowerbounds.f1_score import F1Score
+from fenchel.lowerbounds.four_points import FourPoints
+from fenchel.lowerbounds.hadamard import Hadamard
+from fenchel.lowerbounds.hinge import HingeLoss
+from fenchel.lowerbounds.prbep import BreakEvenPoint
+from fenchel.lowerbounds.roc_area import RocCurve
+
+#: all of them, in the order of the papers
+CONSTRUCTIONS: dict[str, type[Construction]] = {
+    kind.name: kind for kind in (Hadamard, FourPoints, HingeLoss, F1Score, BreakEvenPoint, RocCurve)
+}
+
+__all__ = [
+    "CONSTRUCTIONS",
+    "BreakEvenPoint",
+    "Construction",
+    "F1Score",
+    "FourPoints",
+    "Hadamard",
+    "HingeLoss",
+    "RocCurve",
+    "gaps",
+    "weights_of",
+]

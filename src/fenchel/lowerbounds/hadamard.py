@@ -1,0 +1,115 @@
+r"""Orthonormal pieces: Saha, Zhang and Vishwanathan, Theorems 6 and 7.
+
+.. math:: J(w) = \max_i\,\langle a_i, w\rangle + \tfrac\lambda2\|w\|^2
+
+with the columns :math:`a_i` of :math:`H_d/\sqrt d`.  (In the matrix that is printed column i + d/2 is minus column i,
+and two steps are enough.)  From :math:`w_0 = 0` the adversary gives a piece that was not seen yet, which is as large as
+any: :math:`w_t = -\tfrac1{t\lambda}\sum_{i\le t} a_i`,
+
+.. math:: J(w_t) = \frac1{2\lambda t}, \quad J_t(w_t) = -\frac1{2\lambda t}, \quad J^* = -\frac1{2\lambda d}, \quad
+          J(w_t) - J^* = \frac1{2\lambda t} + \frac1{2\lambda d} \quad (1 \le t < d)
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import hadamard
+
+from fenchel.errors import FenchelError
+from fenchel.lowerbounds.construction import Construction, first_tied, inverse
+from fenchel.problem import Problem
+
+
+class LargestScore:
+    """R(s) = max s; of equal scores the first one's slope."""
+
+    name: ClassVar[str] = "largest_score"
+    smooth: ClassVar[bool] = False
+    outputs: ClassVar[None] = None
+    largest_label: ClassVar[float] = 1.0
+    sees_intercept: ClassVar[bool] = True
+    #: R is not bounded below, so zero is no dual point
+    conjugate_at_zero: ClassVar[float] = math.inf
+    value_at_zero: ClassVar[float] = 0.0
+
+    def __init__(self, examples: int) -> None:
+        self.examples = examples
+        self.labels = np.ones(examples)
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return float(np.max(scores))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """The first of the largest."""
+        slope = np.zeros(self.examples)
+        slope[first_tied(scores)] = 1.0
+        return slope
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): zero where -theta is a mixture."""
+        mixture = -np.asarray(theta, dtype=np.float64)
+        inside = np.min(mixture) >= -1e-12 and abs(float(np.sum(mixture)) - 1.0) <= 1e-12
+        return 0.0 if feasible or inside else math.inf
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A mixture near -theta."""
+        mixture = np.maximum(-np.asarray(theta, dtype=np.float64), 0.0)
+        total = float(np.sum(mixture))
+        return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 1.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        return np.ones(self.examples)
+
+
+class Hadamard(Construction):
+    """d orthonormal pieces, d a power of two."""
+
+    name: ClassVar[str] = "Hadamard"
+    reference: ClassVar[str] = "000, Theorems 6 and 7"
+
+    def __init__(self, d: int, lam: float = 1.0) -> None:
+        if d < 2 or d & (d - 1):
+            raise FenchelError(f"d must be a power of two, got {d}")
+        self.d, self.lam = d, lam
+        self._pieces = hadamard(d) / math.sqrt(d)
+
+    @classmethod
+    def for_accuracy(cls, epsilon: float) -> Self:
+        return cls(2 ** math.ceil(math.log2(2.0 * inverse(epsilon))))
+
+    @cached_property
+    def problem(self) -> Problem:
+        return Problem(self._pieces.T, LargestScore(self.d), self.lam)
+
+    @property
+    def start(self) -> NDArray[np.float64]:
+        return np.zeros(self.d)
+
+    @property
+    def optimum(self) -> float:
+        return -1.0 / (2.0 * self.lam * self.d)
+
+    @property
+    def last(self) -> int:
+        return self.d - 1
+
+    def iterate(self, k: int) -> NDArray[np.float64]:
+        return -np.sum(self._pieces[:, :k], axis=1) / (k * self.lam)
+
+    def gap(self, k: int) -> float:
+        return 1.0 / (2.0 * self.lam * k) - self.optimum
+
+    def bound(self, k: int) -> float:
+        """J_k(w_k), which is what a bundle method knows of J*."""
+        return -1.0 / (2.0 * self.lam * k)

@@ -1,0 +1,76 @@
+r"""The mean hinge loss of long rows: Zhang, Saha and Vishwanathan (2010), Theorem 5.
+
+:math:`y_i = (-1)^i` and :math:`x_i = y_i(n e_{i+1} + \sqrt n e_1)` with :math:`\lambda = 1`, so that
+
+.. math:: J(w) = \tfrac12\|w\|^2 + \tfrac1n\sum_i [1 - \sqrt n w_1 - n w_{i+1}]_+, \qquad
+          w^* = \tfrac12(n^{-1/2}, n^{-1}, \ldots, n^{-1}),\ J^* = \frac1{4n}
+
+From :math:`w_0 = (n^{-1/2}, 0, \ldots)`, where every example is at its kink, the adversary gives the slope of one
+example that was not seen yet: :math:`w_k = (n^{-1/2}, 1/k, \ldots, 1/k, 0, \ldots)` and :math:`J(w_k) - J^* =
+\tfrac1{2k} + \tfrac1{4n}` for k <= n.  :math:`n = \lfloor1/\varepsilon\rfloor` (with the ceiling that is printed the
+conclusion fails for some :math:`\varepsilon`), and :math:`w_0` itself is better than all that follow.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
+from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
+
+
+class OneAtItsKink(MeanRisk):
+    """The mean hinge loss; of the examples at their kinks the first one has the slope of a wrong one, the others none."""
+
+    def __init__(self, labels: NDArray) -> None:
+        super().__init__("hinge", labels)
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """The adversary's."""
+        short = 1.0 - self.labels * scores
+        near = TIE * (1.0 + float(np.max(np.abs(scores))))
+        counted = short > near
+        counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
+        return np.where(counted, -self.labels * self.shares, 0.0)
+
+
+class HingeLoss(SizedConstruction):
+    """n examples in n + 1 dimensions."""
+
+    name: ClassVar[str] = "hinge"
+    reference: ClassVar[str] = "003, Theorem 5"
+
+    @classmethod
+    def for_accuracy(cls, epsilon: float) -> Self:
+        return cls(math.floor(inverse(epsilon)))
+
+    def _problem(self) -> Problem:
+        n = self.n
+        labels = np.where(np.arange(1, n + 1) % 2 == 0, 1.0, -1.0)
+        X = labels[:, None] * np.column_stack([np.full(n, math.sqrt(n)), n * np.eye(n)])
+        return Problem(X, OneAtItsKink(labels), 1.0)
+
+    @property
+    def start(self) -> NDArray[np.float64]:
+        return np.append(1.0 / math.sqrt(self.n), np.zeros(self.n))
+
+    @property
+    def optimum(self) -> float:
+        return 1.0 / (4.0 * self.n)
+
+    @property
+    def last(self) -> int:
+        return self.n
+
+    def iterate(self, k: int) -> NDArray[np.float64]:
+        weights = self.start
+        weights[1 : k + 1] = 1.0 / k
+        return weights
+
+    def gap(self, k: int) -> float:
+        return 1.0 / (2.0 * k) + 1.0 / (4.0 * self.n)

@@ -1,0 +1,134 @@
+"""What ``python -m fenchel.lowerbounds`` prints and draws: gaps against formulas, rates against Table 1, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from fenchel.lowerbounds import CONSTRUCTIONS
+from fenchel.lowerbounds.construction import Construction, weights_of
+from fenchel.lowerbounds.four_points import FourPoints
+from fenchel.lowerbounds.rates import Rate, applies, contenders, rate
+from fenchel.solvers.bundle import Bundle
+from fenchel.solving import solve
+
+#: formulas must hold to this
+EXACT = 1e-9
+#: accuracies for which they are checked
+ACCURACIES = (0.33, 0.1, 1.0 / 32.0)
+#: steps that are watched at most, and where the limit of the four points is looked at
+_STEPS, _FAR = 64, 20_000
+#: how far a fitted exponent may be from the proved one, and the limit at a finite k
+_NEAR, _NEAR_LIMIT = 0.15, 0.01
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement, and whether it holds."""
+
+    statement: str
+    holds: bool
+
+    def __str__(self) -> str:
+        return f"  {'holds' if self.holds else 'FAILS'}: {self.statement}"
+
+
+def formula_checks(kind: type[Construction], epsilon: float) -> Iterator[Check]:
+    """Iterates, gaps and the optimum of one construction against the closed forms."""
+    construction = kind.for_accuracy(epsilon)
+    count = min(construction.last, _STEPS)
+    found = list(islice(weights_of(construction.solver, construction), count))
+    steps = range(1, count + 1)
+    apart = max(float(np.max(np.abs(w - construction.iterate(k)))) for w, k in zip(found, steps, strict=True))
+    measured = [construction.objective(w) - construction.optimum for w in found]
+    off = max(abs(gap - construction.gap(k)) for gap, k in zip(measured, steps, strict=True))
+    where = f"{kind.name}, ε = {epsilon:.3g}, k = 1…{count}"
+    yield Check(f"{where}: iterates are the closed forms (largest difference {apart:.1e})", apart <= EXACT)
+    yield Check(f"{where}: gaps are the formula (largest difference {off:.1e})", off <= EXACT)
+    best = solve(construction.problem, Bundle(), tol=1e-10, max_iter=2000).certificate
+    inside = best.dual - EXACT <= construction.optimum <= best.primal + EXACT and best.gap <= 1e-7
+    yield Check(f"{where}: J* = {construction.optimum:.9g} is between certified bounds", inside)
+
+
+def limit_check() -> Check:
+    """k (J(w_k) - J*) of the four points."""
+    found = _FAR * FourPoints().gap(_FAR)
+    near = abs(found - FourPoints.limit) <= _NEAR_LIMIT * FourPoints.limit
+    return Check(f"four points: k (J(w_k) - J*) = {found:.6f} at k = {_FAR:,} tends to 1/8", near)
+
+
+def rate_check(found: Rate) -> Check | None:
+    """Whether a fitted exponent is the one that is proved; nothing is proved where the paper says open."""
+    if found.paper == "open":
+        return None
+    where = f"{found.construction.name}, {found.solver}: exponent {found.exponent:.2f}"
+    if found.solver == "pragam":
+        return Check(f"{where}, at most 1/2", found.exponent <= 0.5 + _NEAR)
+    exact = found.solver.startswith(found.construction.inner.split("_")[0])
+    if exact:
+        return Check(f"{where}, proved to be 1", abs(found.exponent - 1.0) <= _NEAR)
+    return Check(f"{where}, at most 1", found.exponent <= 1.0 + _NEAR)
+
+
+def gap_lines(kind: type[Construction], epsilon: float = ACCURACIES[-1]) -> list[str]:
+    """Measured gaps beside the formula at a few steps."""
+    construction = kind.for_accuracy(epsilon)
+    last = min(construction.last, _STEPS)
+    shown = sorted({1, 2, 4, 8, 16, 32, last} & set(range(1, last + 1)))
+    tracks = measured_gaps(construction, last)
+    lines = [f"{kind.name} ({kind.reference}), ε = {epsilon:.3g}"]
+    lines.append("  " + "".join(f"{head:>20}" for head in ("k", "formula", *tracks)))
+    for k in shown:
+        cells = [f"{track[k - 1]:.10f}" if k <= len(track) else "ended" for track in tracks.values()]
+        lines.append("  " + "".join(f"{cell:>20}" for cell in (str(k), f"{construction.gap(k):.10f}", *cells)))
+    return lines
+
+
+def measured_gaps(construction: Construction, count: int) -> dict[str, list[float]]:
+    """J(w_k) - J* of every solver that is watched on this construction."""
+    found = {}
+    for name, solver in contenders().items():
+        if applies(name, type(construction)):
+            weights = islice(weights_of(solver, construction), count)
+            found[name] = [construction.objective(w) - construction.optimum for w in weights]
+    return found
+
+
+def rate_lines(rates: list[Rate]) -> list[str]:
+    """The table of fitted exponents, with the paper's rate beside it."""
+    lines = ["T(ε) ~ ε^-p: fitted p, and Table 1 of paper 003 (weak or strong lower bound = upper bound)"]
+    lines.append(f"  {'construction':14}{'solver':20}{'p':>7}  {'paper':10}steps")
+    for found in rates:
+        steps = " ".join("-" if step is None else str(step) for step in found.steps)
+        name = found.construction.name
+        lines.append(f"  {name:14}{found.solver:20}{found.exponent:7.2f}  {found.paper:10}{steps}")
+    return lines
+
+
+def measured_rates() -> list[Rate]:
+    """Every solver on every construction where it is watched."""
+    return [
+        rate(name, solver, kind)
+        for kind in CONSTRUCTIONS.values()
+        for name, solver in contenders().items()
+        if applies(name, kind)
+    ]
+
+
+def draw(axes: Any, kind: type[Construction], epsilon: float = ACCURACIES[-1]) -> None:
+    """Measured gaps and the formula, in logarithms."""
+    construction = kind.for_accuracy(epsilon)
+    last = min(construction.last, _STEPS)
+    steps = np.arange(1, last + 1)
+    axes.plot(steps, [construction.gap(int(k)) for k in steps], color="0.6", linewidth=4, label="formula")
+    for name, track in measured_gaps(construction, last).items():
+        # the optimum itself has no logarithm
+        axes.plot(steps[: len(track)], np.maximum(track, 1e-12), linewidth=1, marker=".", markersize=3, label=name)
+    axes.set(xscale="log", yscale="log", title=f"{kind.name}, ε = {epsilon:.3g}", xlabel="k", ylabel="J(w_k) − J*")  # noqa: RUF001
+    axes.set_ylim(bottom=1e-4)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False, fontsize=7)

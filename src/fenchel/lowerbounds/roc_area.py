@@ -1,0 +1,84 @@
+r"""The area under the ROC curve: Zhang, Saha and Vishwanathan (2012), Theorem 5.
+
+One positive :math:`x_1 = \sqrt n e_2` and n negatives :math:`x_i = -n e_{i+1}`, :math:`\lambda = 1` and :math:`n =
+\lfloor1/\varepsilon\rfloor`, so that
+
+.. math:: J(w) = \tfrac12\|w\|^2 + \tfrac1n\sum_i [1 - \langle w, \sqrt n e_2 + n e_{i+1}\rangle]_+, \qquad
+          J^* = \frac1{4n}
+
+From :math:`w_0 = e_1 + e_2/\sqrt n`, where every pair is at its kink, the adversary gives one pair that was not seen
+yet: :math:`w_k = e_2/\sqrt n + \tfrac1k\sum_{i=3}^{k+2}e_i` for k <= n, and :math:`J(w_k) - J^* = \tfrac1{2k} +
+\tfrac1{4n}`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
+from fenchel.problem import Problem
+from fenchel.risks import RocArea
+from fenchel.risks.contingency import Plane
+
+
+class OnePair(RocArea):
+    """ROC area with one positive; of the pairs at their kinks the first one counts as wrong, the others as right."""
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The adversary's."""
+        (i,) = self._positives
+        short = 1.0 - scores[i] + scores[self._negatives]
+        near = TIE * (1.0 + float(np.max(np.abs(scores))))
+        counted = short > near
+        counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
+        slope = np.zeros(self.examples)
+        slope[self._negatives[counted]] = 1.0 / len(short)
+        slope[i] = -float(np.sum(slope))
+        return slope, -float(slope[i]), self.value(scores)
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """The adversary's."""
+        return self.plane(scores)[0]
+
+
+class RocCurve(SizedConstruction):
+    """One positive and n negatives in n + 2 dimensions."""
+
+    name: ClassVar[str] = "ROC area"
+    reference: ClassVar[str] = "001, Theorem 5"
+
+    @classmethod
+    def for_accuracy(cls, epsilon: float) -> Self:
+        return cls(math.floor(inverse(epsilon)))
+
+    def _problem(self) -> Problem:
+        n = self.n
+        X = np.zeros((n + 1, n + 2))
+        X[0, 1] = math.sqrt(n)
+        X[1:, 2:] = -n * np.eye(n)
+        return Problem(X, OnePair(np.append(1.0, -np.ones(n))), 1.0)
+
+    @property
+    def start(self) -> NDArray[np.float64]:
+        return np.concatenate([[1.0, 1.0 / math.sqrt(self.n)], np.zeros(self.n)])
+
+    @property
+    def optimum(self) -> float:
+        return 1.0 / (4.0 * self.n)
+
+    @property
+    def last(self) -> int:
+        return self.n
+
+    def iterate(self, k: int) -> NDArray[np.float64]:
+        weights = self.start
+        weights[0] = 0.0
+        weights[2 : k + 2] = 1.0 / k
+        return weights
+
+    def gap(self, k: int) -> float:
+        return 1.0 / (2.0 * k) + 1.0 / (4.0 * self.n)
