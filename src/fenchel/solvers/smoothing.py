@@ -185,7 +185,7 @@ class Smoothing:
         # without experience scores move by about one margin
         length = 1.0 if state.moves or largest == 0.0 else 1.0 / largest
         for _ in range(_LOOKS):
-            at = problem.risk.smoothed(point.scores + length * by_score, mu)
+            at = state.objective.evaluate(point.scores + length * by_score, mu)
             state.looks += 1
             here = first + length * bend - float(np.vdot(at.theta, by_score))
             gain = length * (first + 0.5 * length * bend) + (at.value - point.at.value)
