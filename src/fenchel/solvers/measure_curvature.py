@@ -34,8 +34,9 @@ _BINS_PER_MU, _MOST_BINS, _POINTS = 6, 240, 4
 #: slopes are averaged over this share of mu on both sides
 _AROUND = 0.5
 #: what operations take beside each other, in nanoseconds of the machine of benchmarks/README.md: an entry of a
-#: product with X, an example of a smoothed risk, a product of two entries of a sparse row or of a dense one
-_PRODUCT, _RISK, _SPARSE, _DENSE = 2.5, 60.0, 0.8, 0.03
+#: product with X, an example of a smoothed risk, a product of two entries of a sparse row or of a dense one; and
+#: what does not depend on the rows: the square of a feature in all bins, its cube in the factors
+_PRODUCT, _RISK, _SPARSE, _DENSE, _SQUARE, _CUBE = 2.5, 60.0, 1.2, 0.03, 35.0, 0.03
 
 
 class Curvature:
@@ -51,7 +52,8 @@ class Curvature:
         count = max(_ROWS_PER_FEATURE * self.features, int(_AFFORDED * rows * passing / each))
         self.rows = rows if count >= rows else count
         #: data passes that one H takes, in time
-        self.cost = (self.rows * each + self.features**3 / 30.0) / (rows * passing)
+        constant = _SQUARE * self.features**2 + _CUBE * self.features**3
+        self.cost = (self.rows * each + constant) / (rows * passing)
         self.random = np.random.default_rng(seed)
 
     @property

@@ -151,7 +151,7 @@ class Smoothing:
     def _bend(self, state: State) -> float:
         """The curvature here, when steps have cost about as much as it does; the passes used."""
         curvature, objective, point = state.curvature, state.objective, state.point
-        if curvature is None or state.since < max(curvature.cost, _SELDOM if state.inverse is not None else 0.0):
+        if curvature is None or state.since < max(curvature.cost, _SELDOM):
             state.since += 1
             return 0.0
         state.inverse = curvature.inverse(point.scores, point.at.theta, objective.mu)
