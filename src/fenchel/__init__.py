@@ -28,6 +28,7 @@ _HOMES = {
     "Huber": "fenchel.losses",
     "HuberHinge": "fenchel.losses",
     "KernelClassifier": "fenchel.estimators",
+    "L1": "fenchel.regularizers",
     "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",
     "LinearClassifierCV": "fenchel.estimators",
