@@ -48,6 +48,7 @@ _HOMES = {
     "PrecisionAtK": "fenchel.risks",
     "Pegasos": "fenchel.solvers",
     "Problem": "fenchel.problem",
+    "ProxNewton": "fenchel.solvers",
     "Quantile": "fenchel.losses",
     "RecallAtK": "fenchel.risks",
     "RegularizationPath": "fenchel.estimators",
