@@ -8,7 +8,8 @@ A dual point is feasible for every :math:`\lambda`, and so is every multiple of 
     D_\lambda = \max_{0\le t\le 1}\; -\lambda\,\Omega^*(t v/\lambda) - t R^*(-\theta) - (1-t) R^*(0), \qquad
     v = X^T\theta
 
-(:math:`R^*` is convex, hence the last two terms bound :math:`R^*(-t\theta)`).  :math:`P_\lambda` is linear in
+(:math:`R^*` is convex, hence the last two terms bound :math:`R^*(-t\theta)`; where :math:`\Omega^*` is finite on a
+bounded set only, a smaller :math:`\lambda` needs a smaller t).  :math:`P_\lambda` is linear in
 :math:`\lambda` and :math:`D_\lambda` concave, being a partial maximum of a jointly concave function; so the gap is
 convex, and so is gap - accuracy P.  Proved at both ends of an interval, it is proved everywhere between.
 """
@@ -57,6 +58,12 @@ class Span:
         """The same with as few numbers as its use for certificates needs; no warm start can be made of it."""
         return replace(self, dual=self.problem.regularizer.condensed(self.dual))
 
+    @property
+    def at_zero(self) -> float | None:
+        """R*(0), which even a risk whose conjugate is taken on trust may know."""
+        known = self.conjugate_at_zero
+        return getattr(self.problem.risk, "conjugate_at_zero", None) if known is None else known
+
     def at(self, lam: float) -> Certificate:
         """The certificate for another lam."""
         return self.moved(lam)[0]
@@ -64,21 +71,21 @@ class Span:
     def moved(self, lam: float) -> tuple[Certificate, float]:
         """The certificate for another lam, and the multiple of theta that makes it."""
         primal = lam * self.penalty + self.risk
-        scales = (1.0,) if self.conjugate_at_zero is None else (1.0, self._best_scale(lam))
+        scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
         dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal)
         floor = self.relative_floor * max(abs(primal), abs(dual))
         return Certificate(primal, dual, floor, self.conjugate_at_zero is not None), scale
 
     def _dual(self, lam: float, scale: float) -> float:
-        rest = (1.0 - scale) * self.conjugate_at_zero if self.conjugate_at_zero is not None else 0.0
+        rest = (1.0 - scale) * self.at_zero if self.at_zero is not None else 0.0
         penalty = lam * self.problem.regularizer.conjugate(self.dual, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 
     def _best_scale(self, lam: float) -> float:
         """The t of the best bound, where the slope of a concave function vanishes; one step for the square."""
-        assert self.conjugate_at_zero is not None
-        gain = self.conjugate_at_zero - self.conjugate
+        assert self.at_zero is not None
+        gain = self.at_zero - self.conjugate
         if not gain > 0.0:
             return 0.0
 
@@ -86,9 +93,9 @@ class Span:
             own = self.problem.lam
             return gain - own * self.problem.regularizer.conjugate_slope(self.dual, scale * own / lam)
 
-        if slope(1.0) >= 0.0:
-            return 1.0
-        low, high = 0.0, 1.0
+        low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.dual) * lam / self.problem.lam)
+        if slope(high) >= 0.0:
+            return high
         # false position is exact where the slope is linear, as it is for the square
         start, end = slope(low), slope(high)
         for _ in range(_HALVINGS):

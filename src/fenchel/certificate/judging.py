@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.along import Span, charge
+from fenchel.certificate.scaling import best_multiple
 from fenchel.certificate.statement import Certificate
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
@@ -87,7 +88,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
         slopes, theta = found.slopes, _absolute_sum(bound.theta)
         size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
-        reach, pull = size * _norm(model.weights) + float(intercept), _norm(problem.regularizer.transfer(bound.dual))
+        reach, pull = size * _norm(model.weights) + float(intercept), _pull(problem, bound.dual, found.penalty)
         rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
         floor = _ROUNDINGS * _EPS * (magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
@@ -112,12 +113,24 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     certificate, scale = span.moved(problem.lam)
     bound = (
         span.conjugate
-        if span.conjugate_at_zero is None
-        else (scale * span.conjugate + (1.0 - scale) * span.conjugate_at_zero)
+        if span.at_zero is None
+        else (scale * span.conjugate + (1.0 - scale) * span.at_zero)
     )
     dual = (scale * span.problem.lam / problem.lam) * span.dual
     moved = replace(span, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * span.unbalanced)
-    return Verdict(certificate, model, Witness(scale * witness.theta, witness.conjugate_bound), moved)
+    told = witness.conjugate_bound if span.conjugate_at_zero is not None else bound
+    return Verdict(certificate, model, Witness(scale * witness.theta, told), moved)
+
+
+def _pull(problem: Problem, dual: NDArray, penalty: float) -> float:
+    """How much D may change with X^T theta: the length of the weights that belong to it.
+
+    Where v is on the border of a bounded set it does not tell them, and scaling it back moves D by the largest error
+    times Omega(w), of which the model's own is an example.
+    """
+    if math.isfinite(problem.regularizer.largest_scale(dual)):
+        return problem.regularizer.radius(penalty)
+    return _norm(problem.regularizer.transfer(dual))
 
 
 def _product_noise(problem: Problem, model: Model, scores: NDArray | None, witness: Witness, pull: float) -> float:
@@ -250,6 +263,15 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
             unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
     dual = problem.design.adjoint(theta)
     dual /= problem.lam
+    scale = best_multiple(problem, theta, dual, conjugate, closed_form)
+    if scale != 1.0:
+        theta, dual = scale * theta, scale * dual
+        if closed_form:
+            theta, unbalanced = _feasible(problem, theta)
+            conjugate = problem.risk.conjugate(theta, feasible=True)
+        else:
+            at_zero = getattr(problem.risk, "conjugate_at_zero", math.inf)
+            conjugate, unbalanced = scale * conjugate + (1.0 - scale) * at_zero, scale * unbalanced
     penalty = problem.lam * problem.regularizer.conjugate(dual)
     value = -penalty - conjugate - charge(problem, unbalanced, primal)
     if not math.isfinite(value):

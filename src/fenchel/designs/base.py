@@ -59,6 +59,18 @@ class Design(abc.ABC):
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 
+    @abc.abstractmethod
+    def narrowed(self, selected: NDArray) -> Design:
+        """The selected columns (rising): a copy of them in float64."""
+
+    @abc.abstractmethod
+    def transposed(self) -> Design:
+        """Columns as rows: a copy."""
+
+    @abc.abstractmethod
+    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+        """sum_i c_i x_ij^2 for every column."""
+
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
         return None

@@ -71,6 +71,27 @@ class CSRDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
 
+    def narrowed(self, selected: NDArray) -> CSRDesign:
+        found = self._matrix()[:, selected].astype(np.float64)
+        found.sum_duplicates()
+        return CSRDesign(found)
+
+    def transposed(self) -> CSRDesign:
+        return CSRDesign(self._matrix().tocsc().T)
+
+    def _matrix(self) -> sp.csr_array:
+        return sp.csr_array((self._data, self._indices, self._indptr), shape=self.shape)
+
+    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+        result = np.zeros(self.shape[1])
+        for rows, block in self._blocks(BLOCK):
+            if _may_repeat(block):
+                block = block.copy()
+                block.sum_duplicates()
+            block.data = block.data**2
+            result += block.T @ shares[rows]
+        return result
+
     def part(self, begin: int, end: int) -> CSRDesign:
         begin, end, _ = slice(begin, end).indices(self.shape[0])
         low, high = int(self._indptr[begin]), int(self._indptr[end])

@@ -74,6 +74,18 @@ class DenseDesign(Design):
             upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
         return np.triu(upper) + np.triu(upper, 1).T, border
 
+    def narrowed(self, selected: NDArray) -> DenseDesign:
+        return DenseDesign(self._values[:, selected].astype(np.float64))
+
+    def transposed(self) -> DenseDesign:
+        return DenseDesign(np.ascontiguousarray(self._values.T))
+
+    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+        result = np.zeros(self.shape[1])
+        for block in self._blocks():
+            result += shares[block] @ self._values[block].astype(np.float64) ** 2
+        return result
+
     def part(self, begin: int, end: int) -> DenseDesign:
         return DenseDesign(self._values[begin:end])
 

@@ -27,6 +27,7 @@ loops: a NamedTuple of floats whose methods are plain Python on scalars.  The te
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -120,6 +121,11 @@ class Loss(abc.ABC):
         """The largest alpha^2/2 in the domain: how far f and its smoothing may differ per unit of mu."""
         low, high = self.domain(np.array([-1.0, 1.0]))
         return float(0.5 * np.max(np.maximum(low**2, high**2)))
+
+    @property
+    def largest_curvature(self) -> float:
+        """A bound on the second derivative in the score; infinite if there is none."""
+        return math.inf
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters that make an equal loss, ``type(loss)(**loss.get_params())``; scikit-learn clones with it."""

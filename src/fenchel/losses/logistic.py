@@ -145,5 +145,9 @@ class Logistic(Loss):
 
         return newton_root(derivative, start=-float(np.median(score)))
 
+    @property
+    def largest_curvature(self) -> float:
+        return 0.25
+
     def kernel(self) -> LogisticKernel:
         return LogisticKernel(1.0)

@@ -177,6 +177,10 @@ class MarginLoss(Loss):
 
         return flat_or_root(float(low), float(high), slope)
 
+    @property
+    def largest_curvature(self) -> float:
+        return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
+
     def kernel(self) -> LossKernel:
         return MarginKernel(*(float(number) for number in self.shape))
 

@@ -151,6 +151,10 @@ class ResidualLoss(Loss):
         # every residual is inside the tube between these
         return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), slope)
 
+    @property
+    def largest_curvature(self) -> float:
+        return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
+
     def kernel(self) -> ResidualKernel:
         return ResidualKernel(*(float(number) for number in self.shape))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.gram_norm import GramNorm
+from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
 
 #: the regularizers that users can name
-REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2, ElasticNet)}
+REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2, ElasticNet, L1)}
 
-__all__ = ["L2", "REGULARIZERS", "ElasticNet", "GramNorm", "Regularizer"]
+__all__ = ["L1", "L2", "REGULARIZERS", "ElasticNet", "GramNorm", "Regularizer"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import math
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -50,6 +51,10 @@ class Regularizer(abc.ABC):
     @abc.abstractmethod
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""
+
+    def largest_scale(self, dual: NDArray) -> float:
+        """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""
+        return math.inf
 
     def condensed(self, dual: NDArray) -> NDArray[np.float64]:
         """A shorter vector, if there is one, with the same ``conjugate`` and ``conjugate_slope`` at every scale."""

@@ -6,8 +6,9 @@ Solves :math:`\min_w J(w) = \lambda\,\Omega(w) + R(Xw)` for any risk that has pl
 .. math:: J_k(w) = \lambda\,\Omega(w) + \max_{j\le k}\,(g_j\cdot w + c_j) \le J(w), \qquad w_k = \arg\min J_k
 
 :math:`J_k(w_k)` is a lower bound on the optimum, and the mixture of planes that attains it is the witness.  A new plane
-cuts off :math:`w_k`.  ``inner="qp"`` finds :math:`w_k` exactly (``inner_problem``); ``inner="line_search"`` keeps one
-mixture of all planes so far and searches between it and the new one.
+cuts off :math:`w_k`.  ``inner="qp"`` finds :math:`w_k` exactly (``inner_problem``; by a linear program for the absolute
+values alone, ``linear_program``); ``inner="line_search"`` keeps one mixture of all planes so far and searches between it
+and the new one.
 
 A step costs one product with X and one with its transpose.  What is done between them is ``stabilisation``:
 
@@ -34,10 +35,11 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L1, L2, ElasticNet
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.inner_problem import Optimum, Penalty, best_mixture
+from fenchel.solvers.linear_program import lowest_model
 from fenchel.solvers.plane_oracle import PlaneOracle, Touch
 from fenchel.solvers.planes import Planes
 from fenchel.solvers.segment import Point, between, lowest_between, point_at
@@ -116,8 +118,10 @@ class Bundle:
     def supports(self, problem: Problem) -> str | None:
         if not hasattr(problem.risk, "subgradient") and not hasattr(problem.risk, "plane"):
             return "bundle needs a risk with planes below it"
-        if not isinstance(problem.regularizer, (L2, ElasticNet)):
+        if not isinstance(problem.regularizer, (L2, ElasticNet, L1)):
             return f"bundle has no inner problem for the regularizer {problem.regularizer.name!r}"
+        if self.inner == "line_search" and isinstance(problem.regularizer, L1):
+            return "a line search needs a strongly convex regularizer: two planes may have no minimum with 'l1'"
         if problem.intercept and problem.risk.outputs is not None and not isinstance(problem.risk, MeanRisk):
             return "bundle can't balance the intercepts of several classes with one risk together"
         return None
@@ -137,7 +141,7 @@ class Bundle:
             _add_witness(problem, planes, warm)
         first = np.zeros(planes.count)
         first[-1] = 1.0
-        state = State(problem, oracle, planes, best, best_mixture(planes, _penalty(problem), first, 0.0))
+        state = State(problem, oracle, planes, best, _lowest(problem, planes, best, first, weights.ravel(), 0.0))
         planes.reweigh(state.model.mixture)
         return state
 
@@ -182,8 +186,8 @@ class Bundle:
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: the minimizer of the model, from the last weights, so the bound never falls."""
-        planes = state.planes
-        state.model = best_mixture(planes, _penalty(state.problem), planes.weights, tolerance)
+        planes, last = state.planes, state.model.weights
+        state.model = _lowest(state.problem, planes, state.best, planes.weights, last, tolerance)
         planes.reweigh(state.model.mixture)
         if self.inner == "line_search":
             # Algorithm 2: one mixture stands for all planes so far
@@ -207,8 +211,10 @@ class Bundle:
             # the planes there are forgotten
             return model.weights
         plain = _penalty(problem)
+        # without a curvature of its own, that with which the way to the minimizer costs as much as the gap
+        unit = plain.curvature or 2.0 * gap / float(np.sum((model.weights - centre) ** 2))
         low, high = 0.0, np.inf
-        proximity, mixture, weights = state.proximity or plain.curvature, planes.weights, model.weights
+        proximity, mixture, weights = state.proximity or unit, planes.weights, model.weights
         for _ in range(_LEVEL_TRIALS):
             penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
             found = best_mixture(planes, penalty, mixture, 0.05 * gap)
@@ -218,7 +224,7 @@ class Bundle:
                 break
             low, high = (proximity, high) if reached < _LEVEL else (low, proximity)
             proximity = 8.0 * low if np.isinf(high) else 0.125 * high if low == 0.0 else float(np.sqrt(low * high))
-        state.proximity = float(np.clip(proximity, _LEAST * plain.curvature, plain.curvature / _LEAST))
+        state.proximity = float(np.clip(proximity, _LEAST * unit, unit / _LEAST))
         return weights
 
     def _stabilised(self, state: State, plane: Touch, end: Point, enough: float) -> tuple[Touch, Point]:
@@ -265,8 +271,18 @@ class Bundle:
 
 def _penalty(problem: Problem) -> Penalty:
     """lam Omega as the inner problem reads it."""
-    ratio = getattr(problem.regularizer, "l1_ratio", 0.0)
+    ratio = 1.0 if isinstance(problem.regularizer, L1) else getattr(problem.regularizer, "l1_ratio", 0.0)
     return Penalty(problem.lam * (1.0 - ratio), problem.lam * ratio)
+
+
+def _lowest(
+    problem: Problem, planes: Planes, best: Point, mixture: NDArray, weights: NDArray, tolerance: float
+) -> Optimum:
+    """Line 5: the minimum of the model, from a mixture that is known and the weights of the last one."""
+    if not isinstance(problem.regularizer, L1):
+        return best_mixture(planes, _penalty(problem), mixture, tolerance)
+    infimum = -float(getattr(problem.risk, "conjugate_at_zero", 0.0))
+    return lowest_model(planes, problem.lam, (best.value - infimum) / problem.lam, mixture, weights)
 
 
 def _add(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> None:

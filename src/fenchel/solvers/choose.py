@@ -26,6 +26,7 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
+from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import Solver
@@ -36,12 +37,13 @@ from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.prox_newton import ProxNewton
 from fenchel.solvers.smoothing import Smoothing
 
 #: the solvers that users can name
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver
-    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos)
+    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos, ProxNewton)
 }
 
 
@@ -59,6 +61,8 @@ class Facts:
     planes: bool
     #: whether the risk is a measure of all scores that can be smoothed, and no mean of losses
     smoothable: bool
+    #: whether the regularizer is not strongly convex, so that no weights follow from a dual point
+    sparse: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
 
@@ -89,6 +93,11 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row(
+        "the absolute values alone",
+        lambda facts: facts.sparse,
+        ((ProxNewton.name, np.inf), (Bundle.name, np.inf)),
+    ),
     Row(
         "a measure that can be smoothed",
         lambda facts: facts.smoothable,
@@ -156,6 +165,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         joint=isinstance(problem.risk, MulticlassRisk),
         planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
         smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
+        sparse=isinstance(problem.regularizer, L1),
         curvature=problem.design.mean_square / (problem.lam * examples),
     )
 
