@@ -37,8 +37,9 @@ class MeanRisk:
             raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
         if not np.all(np.isfinite(self.labels)):
             raise FenchelError("labels contain NaN or infinity; remove or repair those examples")
-        if self.loss.task == "classification" and not np.all(np.abs(self.labels) == 1.0):
-            raise FenchelError(f"loss={self.loss.name!r} takes the labels -1 and +1; encode the classes first")
+        refusal = self.loss.refusal(self.labels)
+        if refusal is not None:
+            raise FenchelError(f"loss={self.loss.name!r} {refusal}")
         self._weights = None if weights is None else checked_weights(weights, self.labels.shape[0])
 
     @property
