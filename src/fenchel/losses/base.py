@@ -115,6 +115,10 @@ class Loss(abc.ABC):
             return "takes the labels -1 and +1; encode the classes first"
         return None
 
+    def prediction(self, score: Array) -> Array:
+        """The label that a score of a regression stands for: itself, but for losses with a link."""
+        return score
+
     def smoothed(self, score: Array, label: Array, mu: float) -> tuple[Array, Array]:
         r"""Value and derivative of :math:`f_\mu(s) = \max_\alpha -f^*(-\alpha) - \alpha s - \mu\alpha^2/2`.
 

@@ -164,6 +164,10 @@ class Poisson(_Steep):
     def refusal(self, labels: Array) -> str | None:
         return None if np.all(labels >= 0.0) else "takes labels >= 0, such as counts"
 
+    def prediction(self, score: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(score)
+
     def value(self, score: Array, label: Array) -> Array:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # with d = s - ln y it is y (e^d - 1 - d): no cancellation near the optimum
