@@ -88,7 +88,11 @@ def conic_rows(loss_name, X1, y, c):
         return _quadratic_rows(loss_name, X1, y, c)
     if loss_name in POWERS:
         return _power_rows(loss_name, X1, y, c)
-    if loss_name in ("poisson", "exponential"):
+    if loss_name in ("hard_margin", "interpolation"):
+        side = -y[:, None] * X1 if loss_name == "hard_margin" else X1
+        cone = clarabel.NonnegativeConeT(n) if loss_name == "hard_margin" else clarabel.ZeroConeT(n)
+        return sp.csr_matrix(side), -np.ones(n) if loss_name == "hard_margin" else y, [cone], np.zeros(0), np.zeros(0)
+    if loss_name in ("poisson", "exponential", "negative_log"):
         return _exponential_rows(loss_name, X1, y, c)
     assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
     # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
@@ -169,7 +173,11 @@ def _exponential_rows(loss_name, X1, y, c):
     rows, rhs = [sp.hstack([X1, -eye, sp.csr_matrix((n, n))])], [np.zeros(n)]
     for i in range(n):
         sign = -1.0 if loss_name == "poisson" else y[i]
-        rows += [sp.hstack([zeros, sign * eye[[i]], o]), none, sp.hstack([zeros, o, -eye[[i]]])]
+        if loss_name == "negative_log":
+            # e^(-t) <= y s
+            rows += [sp.hstack([zeros, o, eye[[i]]]), none, sp.hstack([zeros, -sign * eye[[i]], o])]
+        else:
+            rows += [sp.hstack([zeros, sign * eye[[i]], o]), none, sp.hstack([zeros, o, -eye[[i]]])]
         rhs += [[0.0, 1.0, 0.0]]
     cones = [clarabel.ZeroConeT(n), *[clarabel.ExponentialConeT()] * n]
     linear = -c * y if loss_name == "poisson" else np.zeros(n)

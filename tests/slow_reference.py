@@ -39,6 +39,9 @@ TUBE = 0.1
 POWERS = {f"{kind}^{p}": p for kind in ("hinge", "tube") for p in (1.0, 1.25, 1.5, 2.0, 3.0, 8.0)}
 #: exp of the score minus a line, for counts and for classes
 STEEP = ("poisson", "exponential")
+#: infinite for some scores
+INFINITE = ("hard_margin", "interpolation", "negative_log")
+TOLERANCE = 1e-9
 
 
 def _rounded(z, width):
@@ -74,6 +77,9 @@ FORMULAS |= {
     **{f"tube^{p}": lambda s, y, p=p: np.maximum(0, np.abs(s - y) - TUBE) ** p / p for p in POWERS.values()},
     "poisson": lambda s, y: np.exp(s) - y * s + _plogp(y) - y,
     "exponential": lambda s, y: np.exp(-y * s),
+    "hard_margin": lambda s, y: np.where(y * s >= 1, 0.0, np.inf),
+    "interpolation": lambda s, y: np.where(np.abs(s - y) <= TOLERANCE, 0.0, np.inf),
+    "negative_log": lambda s, y: np.where(y * s > 0, -np.log(np.where(y * s > 0, y * s, 1)), np.inf),
 }
 CONJUGATES |= {
     **{f"hinge^{p}": lambda u, y, p=p: _conjugate_power(np.abs(u), p) + u * y for p in POWERS.values()},
@@ -83,6 +89,9 @@ CONJUGATES |= {
     },
     "poisson": lambda u, y: _plogp(u + y) - (u + y) - _plogp(y) + y,
     "exponential": lambda u, y: _plogp(-y * u) + y * u,
+    "hard_margin": lambda u, y: u * y,
+    "interpolation": lambda u, y: u * y + TOLERANCE * np.abs(u),
+    "negative_log": lambda u, y: -1 - np.log(np.abs(u)),
 }
 
 
@@ -97,8 +106,9 @@ def slopes_of(loss_name, y):
         return -RESIDUAL[loss_name][2] + 0 * y, RESIDUAL[loss_name][3] + 0 * y
     if loss_name == "poisson":
         return -y, math.inf + 0 * y
-    high = 1.0 if POWERS.get(loss_name) == 1 else math.inf if loss_name in POWERS or loss_name in STEEP else None
-    if loss_name.startswith("tube"):
+    unbounded = loss_name in POWERS or loss_name in STEEP or loss_name in INFINITE
+    high = 1.0 if POWERS.get(loss_name) == 1 else math.inf if unbounded else None
+    if loss_name.startswith("tube") or loss_name == "interpolation":
         return -high + 0 * y, high + 0 * y
     high = MARGIN.get(loss_name, (0, 1))[1] if high is None else high
     return np.where(y > 0, -high, 0), np.where(y > 0, 0, high)

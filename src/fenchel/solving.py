@@ -195,6 +195,8 @@ class _Run:
             assert self.best is not None
             if self._enough():
                 return Status.CONVERGED
+            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.farthest:
+                return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
             if self._told_to_stop():

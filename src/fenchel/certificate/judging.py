@@ -81,9 +81,11 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         found = _primal(problem, model)
         primal, model = found.penalty * problem.lam + found.risk, found.model
-        bound = _dual(problem, witness, primal, closed_form)
+        bound = _dual(problem, witness, _level(problem, primal), closed_form)
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         if math.isinf(primal):
+            # for a constraint the bound speaks of models up to there only
+            bound = bound._replace(value=min(bound.value, _level(problem, primal)))
             at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
             span = Span(problem, found.penalty, found.risk, bound.dual, bound.conjugate, at_zero, bound.unbalanced, 0.0)
             return Verdict(Certificate(primal, bound.value, 0.0, not bound.trusted), model, witness, span)
@@ -117,7 +119,7 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     certificate, scale = span.moved(problem.lam)
     bound = (
         span.conjugate
-        if span.conjugate_at_zero is None
+        if span.conjugate_at_zero is None or scale == 1.0
         else (scale * span.conjugate + (1.0 - scale) * span.conjugate_at_zero)
     )
     dual = (scale * span.problem.lam / problem.lam) * span.dual
@@ -222,6 +224,14 @@ def _primal(problem: Problem, model: Model) -> _Primal:
 def _may_be_infinite(problem: Problem) -> bool:
     """Whether the loss is a constraint, or overflows at moderate scores: such a model is bad, but no mistake."""
     return bool(getattr(getattr(problem.risk, "loss", None), "overflows", False))
+
+
+def _level(problem: Problem, primal: float) -> float:
+    """An objective that the best model does not exceed, or beyond which no model counts."""
+    for known in (primal, problem.risk.value_at_zero):
+        if math.isfinite(known):
+            return known
+    return problem.farthest
 
 
 def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
+from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
 from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
@@ -27,8 +28,10 @@ LOSSES: dict[str, type[Loss]] = {
 }
 #: those that grow like an exponential, and overflow at moderate scores
 STEEP: dict[str, type[Loss]] = {loss.name: loss for loss in (Poisson, Exponential)}
+#: those that are infinite for some scores
+INFINITE: dict[str, type[Loss]] = {loss.name: loss for loss in (HardMargin, Interpolation, NegativeLog)}
 #: all names
-NAMED: dict[str, type[Loss]] = {**LOSSES, **STEEP}
+NAMED: dict[str, type[Loss]] = {**LOSSES, **STEEP, **INFINITE}
 
 
 def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
@@ -49,17 +52,21 @@ def _names(task: str | None) -> str:
 
 
 __all__ = [
+    "INFINITE",
     "LOSSES",
     "NAMED",
     "STEEP",
     "Absolute",
     "EpsilonInsensitive",
     "Exponential",
+    "HardMargin",
     "Hinge",
     "Huber",
     "HuberHinge",
+    "Interpolation",
     "Logistic",
     "Loss",
+    "NegativeLog",
     "Poisson",
     "Quantile",
     "Squared",

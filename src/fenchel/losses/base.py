@@ -66,6 +66,8 @@ class Loss(abc.ABC):
     name: ClassVar[str]
     #: "classification" (labels are -1 and +1) or "regression" (any finite label)
     task: ClassVar[str]
+    #: whether f is a constraint: zero or infinite
+    constraint: ClassVar[bool] = False
     #: whether f may be infinite, or too large for floats, at scores that are not large themselves
     overflows: ClassVar[bool] = False
 

@@ -10,9 +10,9 @@ for classes.
 
 (the dual pair 3 of Appendix E of Zhang 2002, seen from its other side).  The dual step (13) from :math:`v_0` with
 curvature c solves :math:`\ln v + cv = k`, :math:`k = t + cv_0`.  Where :math:`k + \ln c \le 1` Newton's steps are made
-for :math:`\tau = \ln v`: :math:`\tau + ce^\tau - k` is convex and not negative at :math:`\tau = k`, so they fall towards the
-root.  Elsewhere they are made for x = cv: :math:`x + \ln x = m`, :math:`m = k + \ln c`, is concave and not positive at
-:math:`m - \ln m`, so they rise towards it.
+for :math:`\tau = \ln v`: :math:`\tau + ce^\tau - k` is convex and not negative at :math:`\tau = k`, so they fall
+towards the root.  Elsewhere they are made for x = cv: :math:`x + \ln x - m` with :math:`m = k + \ln c` is concave and
+not positive at :math:`m - \ln m`, so they rise towards it.
 
 The exponential overflows for scores of a few hundred: values are infinite there, never NaN, and certificates of such
 models say that nothing is proved about them.

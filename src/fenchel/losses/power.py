@@ -13,10 +13,11 @@ p = 1 and p = 2 are piecewise linear and quadratic, so they take the forms of ``
 
 .. math:: z + c\beta = t, \qquad \beta = z^{p-1}, \qquad t = 1 - ys + c\beta_0
 
-(for the residual the size of :math:`y - s + c\alpha_0` less :math:`\epsilon`), and is zero for :math:`t \le 0`.  Written
-for z if p > 2, and for :math:`\beta` if p < 2, this is :math:`ax + bx^r = t` with r > 1: convex and increasing.  The
-smaller of :math:`t/a` and :math:`(t/b)^{1/r}` lies above the root, where the left side is at most 2t; Newton's steps
-from there fall towards the root and can't pass it, so they need no safeguard but the end at which they no longer fall.
+(for the residual the size of :math:`y - s + c\alpha_0` less :math:`\epsilon`), and is zero for :math:`t \le 0`.
+Written for z if p > 2, and for :math:`\beta` if p < 2, this is :math:`ax + bx^r = t` with r > 1: convex and
+increasing.  The smaller of :math:`t/a` and :math:`(t/b)^{1/r}` lies above the root, where the left side is at most 2t;
+Newton's steps from there fall towards the root and can't pass it, so they need no safeguard but the end at which they
+no longer fall.
 
 For 1 < p < 2 the derivative exists but is as steep as :math:`z^{p-2}` near the kink: such a loss does not count as
 ``smooth``, and methods that need a bounded second derivative smooth it.

@@ -16,8 +16,8 @@ loss                             :math:`\epsilon`    :math:`\kappa`   l         
 ===============================  ==================  ===============  ==========  ==========
 
 Zhang (2002), eq. (18) with p = 1 is the epsilon-insensitive loss, and twice (18) with p = 2 its square; the exact
-steps of Sec. 5.2 are special cases of ``dual_step``.  ``EpsilonInsensitive(power=p)`` is (18) itself, with its 1/p: p = 2
-has kappa = 1, other powers are in ``losses.power``.
+steps of Sec. 5.2 are special cases of ``dual_step``.  ``EpsilonInsensitive(power=p)`` is (18) itself, with its 1/p:
+p = 2 has kappa = 1, other powers are in ``losses.power``.
 """
 
 from __future__ import annotations
