@@ -9,7 +9,7 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from slow_reference import MARGIN, RESIDUAL, primal, shares
+from slow_reference import MARGIN, POWERS, RESIDUAL, TUBE, primal, shares
 
 
 def best_objective(loss_name, X, y, lam, intercept):
@@ -86,6 +86,14 @@ def conic_rows(loss_name, X1, y, c):
     eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
     if loss_name in MARGIN or loss_name in RESIDUAL:
         return _quadratic_rows(loss_name, X1, y, c)
+    if loss_name in POWERS:
+        return _power_rows(loss_name, X1, y, c)
+    if loss_name in ("hard_margin", "interpolation"):
+        side = -y[:, None] * X1 if loss_name == "hard_margin" else X1
+        cone = clarabel.NonnegativeConeT(n) if loss_name == "hard_margin" else clarabel.ZeroConeT(n)
+        return sp.csr_matrix(side), -np.ones(n) if loss_name == "hard_margin" else y, [cone], np.zeros(0), np.zeros(0)
+    if loss_name in ("poisson", "exponential", "negative_log"):
+        return _exponential_rows(loss_name, X1, y, c)
     assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
     # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
     rows, rhs = [sp.hstack([sp.csr_matrix(X1.shape), none, eye, eye])], [np.ones(n)]
@@ -133,3 +141,44 @@ def _quadratic_rows(loss_name, X1, y, c):
     )
     quadratic = np.concatenate([c / bend if bend else np.zeros(n), np.zeros(3 * n)])
     return sp.vstack(A), np.concatenate(rhs), cones, cost, quadratic
+
+
+def _power_rows(loss_name, X1, y, c):
+    """z >= 1 - m, or z >= |r| - tube, and t >= z^p by the power cone: t^(1/p) 1^(1 - 1/p) >= |z|; variables z, t."""
+    n, p = len(y), POWERS[loss_name]
+    eye, zero, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n)), sp.csr_matrix((1, X1.shape[1] + 2 * n))
+    if loss_name.startswith("hinge"):
+        rows, rhs = [sp.hstack([-y[:, None] * X1, -eye, zero])], [-np.ones(n)]
+    else:
+        rows, rhs = [sp.hstack([sign * X1, -eye, zero]) for sign in (1.0, -1.0)], [TUBE + y, TUBE - y]
+    cones = [clarabel.NonnegativeConeT(n * len(rows))]
+    if p == 1.0:
+        rows, rhs = [*rows, sp.hstack([sp.csr_matrix(X1.shape), -eye, zero])], [*rhs, np.zeros(n)]
+        cost = np.concatenate([c, np.zeros(n)])
+        return sp.vstack(rows), np.concatenate(rhs), [*cones, clarabel.NonnegativeConeT(n)], cost, np.zeros(2 * n)
+    zeros = sp.csr_matrix((1, X1.shape[1]))
+    for i in range(n):
+        rows += [sp.hstack([zeros, zero[[i]], -eye[[i]]]), none, sp.hstack([zeros, -eye[[i]], zero[[i]]])]
+        rhs += [[0.0, 1.0, 0.0]]
+    cones += [clarabel.PowerConeT(1 / p)] * n
+    return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([np.zeros(n), c / p]), np.zeros(2 * n)
+
+
+def _exponential_rows(loss_name, X1, y, c):
+    """(s, 1, t) or (-m, 1, t) in the exponential cone, t at least its exponential; counts also cost -y s."""
+    n = len(y)
+    eye, none = sp.identity(n, format="csr"), sp.csr_matrix((1, X1.shape[1] + 2 * n))
+    zeros, o = sp.csr_matrix((1, X1.shape[1])), sp.csr_matrix((1, n))
+    # the scores are variables of their own, so that they can be given a cost
+    rows, rhs = [sp.hstack([X1, -eye, sp.csr_matrix((n, n))])], [np.zeros(n)]
+    for i in range(n):
+        sign = -1.0 if loss_name == "poisson" else y[i]
+        if loss_name == "negative_log":
+            # e^(-t) <= y s
+            rows += [sp.hstack([zeros, o, eye[[i]]]), none, sp.hstack([zeros, -sign * eye[[i]], o])]
+        else:
+            rows += [sp.hstack([zeros, sign * eye[[i]], o]), none, sp.hstack([zeros, o, -eye[[i]]])]
+        rhs += [[0.0, 1.0, 0.0]]
+    cones = [clarabel.ZeroConeT(n), *[clarabel.ExponentialConeT()] * n]
+    linear = -c * y if loss_name == "poisson" else np.zeros(n)
+    return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([linear, c]), np.zeros(2 * n)

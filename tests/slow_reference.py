@@ -34,6 +34,15 @@ RESIDUAL = {
     "quantile": (0.0, 0.0, 0.5, 0.5),
 }
 
+#: [z]_+^p / p for z = 1 - m ("hinge^p"), or for the distance of the residual from a tube of 0.1 ("tube^p")
+TUBE = 0.1
+POWERS = {f"{kind}^{p}": p for kind in ("hinge", "tube") for p in (1.0, 1.25, 1.5, 2.0, 3.0, 8.0)}
+#: exp of the score minus a line, for counts and for classes
+STEEP = ("poisson", "exponential")
+#: infinite for some scores
+INFINITE = ("hard_margin", "interpolation", "negative_log")
+TOLERANCE = 1e-9
+
 
 def _rounded(z, width):
     """The hinge of z, quadratic up to width."""
@@ -56,6 +65,53 @@ CONJUGATES = {
         for name, (tube, bend, _, _) in RESIDUAL.items()
     },
 }
+
+
+def _plogp(v):
+    """v ln v, zero at zero."""
+    return np.where(np.asarray(v) > 0, v * np.log(np.where(np.asarray(v) > 0, v, 1)), 0)
+
+
+FORMULAS |= {
+    **{f"hinge^{p}": lambda s, y, p=p: np.maximum(0, 1 - y * s) ** p / p for p in POWERS.values()},
+    **{f"tube^{p}": lambda s, y, p=p: np.maximum(0, np.abs(s - y) - TUBE) ** p / p for p in POWERS.values()},
+    "poisson": lambda s, y: np.exp(s) - y * s + _plogp(y) - y,
+    "exponential": lambda s, y: np.exp(-y * s),
+    "hard_margin": lambda s, y: np.where(y * s >= 1, 0.0, np.inf),
+    "interpolation": lambda s, y: np.where(np.abs(s - y) <= TOLERANCE, 0.0, np.inf),
+    "negative_log": lambda s, y: np.where(y * s > 0, -np.log(np.where(y * s > 0, y * s, 1)), np.inf),
+}
+CONJUGATES |= {
+    **{f"hinge^{p}": lambda u, y, p=p: _conjugate_power(np.abs(u), p) + u * y for p in POWERS.values()},
+    **{
+        f"tube^{p}": lambda u, y, p=p: _conjugate_power(np.abs(u), p) + u * y + TUBE * np.abs(u)
+        for p in POWERS.values()
+    },
+    "poisson": lambda u, y: _plogp(u + y) - (u + y) - _plogp(y) + y,
+    "exponential": lambda u, y: _plogp(-y * u) + y * u,
+    "hard_margin": lambda u, y: u * y,
+    "interpolation": lambda u, y: u * y + TOLERANCE * np.abs(u),
+    "negative_log": lambda u, y: -1 - np.log(np.abs(u)),
+}
+
+
+def _conjugate_power(size, p):
+    """size^q / q with 1/p + 1/q = 1; nothing up to 1 for p = 1."""
+    return np.zeros_like(size) if p == 1 else size ** (p / (p - 1)) * (p - 1) / p
+
+
+def slopes_of(loss_name, y):
+    """The interval of slopes where the conjugate is finite."""
+    if loss_name in RESIDUAL:
+        return -RESIDUAL[loss_name][2] + 0 * y, RESIDUAL[loss_name][3] + 0 * y
+    if loss_name == "poisson":
+        return -y, math.inf + 0 * y
+    unbounded = loss_name in POWERS or loss_name in STEEP or loss_name in INFINITE
+    high = 1.0 if POWERS.get(loss_name) == 1 else math.inf if unbounded else None
+    if loss_name.startswith("tube") or loss_name == "interpolation":
+        return -high + 0 * y, high + 0 * y
+    high = MARGIN.get(loss_name, (0, 1))[1] if high is None else high
+    return np.where(y > 0, -high, 0), np.where(y > 0, 0, high)
 
 
 def shares(n, weights=None):
@@ -90,10 +146,7 @@ def dual(loss_name, X, y, c, lam, theta, l1_ratio=0.0):
     columns = np.reshape(c, (-1, *(1,) * (theta.ndim - 1)))
     slopes = np.where(columns > 0, -theta / np.where(columns > 0, columns, 1), 0)
     # theta / c may leave the domain by one rounding
-    if loss_name in RESIDUAL:
-        slopes = np.clip(slopes, -RESIDUAL[loss_name][2], RESIDUAL[loss_name][3])
-    else:
-        slopes = -y * np.clip(-y * slopes, 0, MARGIN.get(loss_name, (0, 1))[1])
+    slopes = np.clip(slopes, *slopes_of(loss_name, y))
     return -lam * omega_conjugate(v / lam, l1_ratio) - np.sum(c @ CONJUGATES[loss_name](slopes, y))
 
 

@@ -34,6 +34,8 @@ from fenchel.designs import Design, GramDesign, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import L2, REGULARIZERS, GramNorm, Regularizer
 
+_FARTHEST_SCORE = 1e7
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -106,6 +108,11 @@ class Problem:
     def theta_shape(self) -> tuple[int, ...]:
         outputs = self.risk.outputs
         return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
+
+    @property
+    def farthest(self) -> float:
+        """An objective beyond which a model of a constraint counts as none: scores would have to be about 1e7."""
+        return 0.5 * self.lam * (_FARTHEST_SCORE / (self.design.largest_row_norm or 1.0)) ** 2
 
     def zero_model(self) -> Model:
         """w = 0 with the best intercept for it."""

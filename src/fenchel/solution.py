@@ -16,6 +16,9 @@ class Status(enum.Enum):
     CONVERGED = "the relative duality gap reached tol"
     FLOOR = "the duality gap reached the rounding floor: no better proof exists in floating point"
     DECAYED = "the duality gap fell below the asked share of the gap after the first pass"
+    INFEASIBLE = (
+        "no model meets the constraints of the loss: a dual point proves that its weights would be beyond all reason"
+    )
     STALLED = "the solver can't improve its point any more"
     MAX_ITER = "max_iter data passes were used up"
     TIME_LIMIT = "the time limit was reached"

@@ -195,6 +195,8 @@ class _Run:
             assert self.best is not None
             if self._enough():
                 return Status.CONVERGED
+            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.farthest:
+                return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
             if self._told_to_stop():
@@ -235,8 +237,7 @@ class _Run:
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
-            scale = max(abs(certificate.primal), abs(certificate.dual))
-            target = max(self.tol * scale, certificate.rounding_floor, decayed)
+            target = max(self.tol * certificate.scale, certificate.rounding_floor, decayed)
             return Hint(certificate, target, self.stop_requested)
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero

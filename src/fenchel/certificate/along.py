@@ -78,7 +78,10 @@ class Span:
         return Certificate(primal, dual, floor, self.conjugate_at_zero is not None), scale
 
     def _dual(self, lam: float, scale: float) -> float:
-        rest = (1.0 - scale) * self.at_zero if self.at_zero is not None else 0.0
+        rest = 0.0
+        if self.at_zero is not None and scale < 1.0:
+            # it may be infinite
+            rest = (1.0 - scale) * self.at_zero
         penalty = lam * self.problem.regularizer.conjugate(self.dual, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 

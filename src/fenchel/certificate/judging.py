@@ -82,10 +82,17 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         found = _primal(problem, model)
         primal, model = found.penalty * problem.lam + found.risk, found.model
-        bound = _dual(problem, witness, primal, closed_form)
+        bound = _dual(problem, witness, _level(problem, primal), closed_form)
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
+        if math.isinf(primal):
+            # for a constraint the bound speaks of models up to there only
+            bound = bound._replace(value=min(bound.value, _level(problem, primal)))
+            at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
+            span = Span(problem, found.penalty, found.risk, bound.dual, bound.conjugate, at_zero, bound.unbalanced, 0.0)
+            return Verdict(Certificate(primal, bound.value, 0.0, not bound.trusted), model, witness, span)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
-        magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
+        at_rest = problem.risk.value_at_zero
+        magnitude = abs(primal) + bound.magnitude + (_EPS * at_rest if math.isfinite(at_rest) else 0.0)
         slopes, theta = found.slopes, _absolute_sum(bound.theta)
         size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
         reach, pull = size * _norm(model.weights) + float(intercept), _pull(problem, bound.dual, found.penalty)
@@ -113,7 +120,7 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     certificate, scale = span.moved(problem.lam)
     bound = (
         span.conjugate
-        if span.at_zero is None
+        if span.at_zero is None or scale == 1.0
         else (scale * span.conjugate + (1.0 - scale) * span.at_zero)
     )
     dual = (scale * span.problem.lam / problem.lam) * span.dual
@@ -221,10 +228,23 @@ def _primal(problem: Problem, model: Model) -> _Primal:
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
     scores += intercept
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
-    if not math.isfinite(problem.lam * penalty + risk):
+    if not math.isfinite(problem.lam * penalty + risk) and not (risk == math.inf and _may_be_infinite(problem)):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
-    slopes = problem.risk.slope_bound(scores)
+    slopes = problem.risk.slope_bound(scores) if math.isfinite(risk) else 0.0
     return _Primal(penalty, risk, Model(weights, intercept), slopes, scores if scores.size <= _MANY else None)
+
+
+def _may_be_infinite(problem: Problem) -> bool:
+    """Whether the loss is a constraint, or overflows at moderate scores: such a model is bad, but no mistake."""
+    return bool(getattr(getattr(problem.risk, "loss", None), "overflows", False))
+
+
+def _level(problem: Problem, primal: float) -> float:
+    """An objective that the best model does not exceed, or beyond which no model counts."""
+    for known in (primal, problem.risk.value_at_zero):
+        if math.isfinite(known):
+            return known
+    return problem.farthest
 
 
 def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:

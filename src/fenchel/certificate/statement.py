@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -29,9 +30,15 @@ class Certificate:
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(abs(P), abs(D)); 0/0 is 0."""
-        scale = max(abs(self.primal), abs(self.dual))
-        return self.gap / scale if scale > 0 else 0.0
+        """gap / max(abs(P), abs(D)); 0/0 is 0, and infinite if P is."""
+        if math.isinf(self.gap):
+            return self.gap
+        return self.gap / self.scale if self.scale > 0 else 0.0
+
+    @property
+    def scale(self) -> float:
+        """max(abs(P), abs(D)), of those that are finite."""
+        return max((abs(value) for value in (self.primal, self.dual) if math.isfinite(value)), default=0.0)
 
     @property
     def at_floor(self) -> bool:
@@ -53,6 +60,8 @@ class Certificate:
 
     def __str__(self) -> str:
         trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
+        if math.isinf(self.primal):
+            return f"The objective is infinite, so this model proves nothing: no model is below {self.dual:.6g}{trust}."
         if self.at_floor:
             return (
                 f"The objective {self.primal:.6g} is optimal to the accuracy of the arithmetic: no model is below "

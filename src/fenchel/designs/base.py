@@ -13,6 +13,7 @@ import abc
 from collections.abc import Iterator
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.designs.rows import Rows
@@ -81,6 +82,10 @@ class Design(abc.ABC):
         ``selected`` rises.
         """
         return None
+
+    def sparse(self) -> sp.csr_array:
+        """A copy in compressed rows, in float64, for methods that need the whole matrix."""
+        return sp.csr_array(self.scores(np.eye(self.shape[1])))
 
     @property
     @abc.abstractmethod

@@ -105,6 +105,10 @@ class CSRDesign(Design):
     def rows(self) -> CSRRows:
         return CSRRows(self._data, _unsigned(self._indices), _unsigned(self._indptr))
 
+    def sparse(self) -> sp.csr_array:
+        parts = (self._data.astype(np.float64), self._indices.copy(), self._indptr.copy())
+        return sp.csr_array(parts, shape=self.shape)
+
     @property
     def stored_entries(self) -> int:
         return int(self._indptr[-1])

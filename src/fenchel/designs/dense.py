@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
@@ -97,6 +98,9 @@ class DenseDesign(Design):
 
     def rows(self) -> DenseRows:
         return DenseRows(self._values)
+
+    def sparse(self) -> sp.csr_array:
+        return sp.csr_array(self._values.astype(np.float64, copy=False))
 
     @property
     def stored_entries(self) -> int:

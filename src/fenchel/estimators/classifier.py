@@ -74,7 +74,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic"} or a Loss, default="hinge"
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or a Loss, default="hinge"
     C : float, default=1.0
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0

@@ -236,6 +236,10 @@ class LinearEstimator(BaseEstimator):
     def _warn_unless_converged(self, solutions: list[Solution]) -> None:
         if self.converged_:
             return
+        if any(solution.status is Status.INFEASIBLE for solution in solutions):
+            raise FenchelError(
+                f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
+            )
         worst = max((s for s in solutions if not s.converged), key=lambda s: s.certificate.relative_gap)
         warnings.warn(
             f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "

@@ -14,7 +14,7 @@ import numpy as np
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.losses import Loss
+from fenchel.losses import Hinge, Logistic, Loss
 from fenchel.problem import Problem
 from fenchel.regularizers import L2, Regularizer
 from fenchel.risks import MULTICLASS, MulticlassRisk, Multinomial, WestonWatkins
@@ -22,8 +22,8 @@ from fenchel.solvers import Solver, choose
 
 #: forms that are several problems of two classes
 SEVERAL = ("ovr", "ovo")
-#: what "auto" stands for, by the name of the loss; for any other "ovr"
-_BEST = {"hinge": WestonWatkins.name, "logistic": Multinomial.name}
+#: what "auto" stands for with these losses; with any other "ovr"
+_BEST = ((Hinge(), WestonWatkins.name), (Logistic(), Multinomial.name))
 
 
 def chosen_form(
@@ -32,7 +32,7 @@ def chosen_form(
     """The form that ``"auto"`` stands for; any other is what it was."""
     if not isinstance(multi_class, str) or multi_class != "auto":
         return multi_class
-    best = _BEST.get(loss.name, "ovr")
+    best = next((form for known, form in _BEST if known == loss), "ovr")
     if best == "ovr" or not isinstance(regularizer, L2):
         return "ovr"
     probe = Problem(as_design(np.eye(3)), MULTICLASS[best](np.arange(3), 3), 1.0, regularizer, fit_intercept)
@@ -51,7 +51,7 @@ def joint_risk(multi_class: Any, loss: Loss) -> type[MulticlassRisk] | None:
         names = ", ".join(map(repr, ("auto", *forms)))
         raise FenchelError(f"multi_class must be one of {names}, got {multi_class!r}")
     risk = MULTICLASS.get(multi_class)
-    if risk is not None and loss.name != ("logistic" if risk.smooth else "hinge"):
+    if risk is not None and loss != (Logistic() if risk.smooth else Hinge()):
         needed = "is the softmax: use loss='logistic'" if risk.smooth else "is a risk of hinges: leave loss='hinge'"
         raise FenchelError(f"multi_class={multi_class!r} {needed}, or use multi_class='ovr'")
     return risk

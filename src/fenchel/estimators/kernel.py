@@ -18,7 +18,7 @@ from fenchel.designs import GramDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import class_weights, counted_classes
 from fenchel.estimators.fitting import LinearEstimator
-from fenchel.losses import as_loss
+from fenchel.losses import Hinge, as_loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import GramNorm
 from fenchel.risks import CrammerSinger, MulticlassRisk, WestonWatkins
@@ -199,7 +199,7 @@ class KernelClassifier(ClassifierMixin, LinearEstimator):
             )
         if not isinstance(self.multi_class, str) or self.multi_class not in _FORMS:
             raise FenchelError(f"multi_class must be one of {', '.join(map(repr, _FORMS))}, got {self.multi_class!r}")
-        if as_loss(self.loss, "classification").name != "hinge":
+        if as_loss(self.loss, "classification") != Hinge():
             raise FenchelError(f"loss must be 'hinge' in KernelClassifier, got {self.loss!r}")
         if self.kernel == "poly":
             if isinstance(self.degree, bool) or not isinstance(self.degree, Integral) or self.degree < 1:

@@ -25,9 +25,12 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile"} or a Loss
-        Default "squared".  Objects take parameters, e.g. ``Quantile(0.9)``.  ``squared`` is half the squared error,
-        so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.
+    loss : {"squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile", \
+            "poisson"} or a Loss
+        Default "squared".  Objects take parameters, e.g. ``Quantile(0.9)`` or ``EpsilonInsensitive(power=1.5)``.
+        ``squared`` is half the squared error, so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.  ``poisson``
+        is half the deviance of counts with the mean ``exp(score)``, which is what ``predict`` returns then;
+        ``C = 1 / (alpha * sum of weights)`` gives scikit-learn's ``PoissonRegressor(alpha)``.
     C : float, default=1.0
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
@@ -110,7 +113,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted target of each row."""
-        return self._scores(X)
+        return self._loss().prediction(self._scores(X))
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "regression")

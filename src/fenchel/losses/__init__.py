@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
+from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
+from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
 from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 
-#: the losses that users can name
+#: the losses that users can name and that grow no faster than a power of the score
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss
     for loss in (
@@ -24,14 +26,20 @@ LOSSES: dict[str, type[Loss]] = {
         Quantile,
     )
 }
+#: those that grow like an exponential, and overflow at moderate scores
+STEEP: dict[str, type[Loss]] = {loss.name: loss for loss in (Poisson, Exponential)}
+#: those that are infinite for some scores
+INFINITE: dict[str, type[Loss]] = {loss.name: loss for loss in (HardMargin, Interpolation, NegativeLog)}
+#: all names
+NAMED: dict[str, type[Loss]] = {**LOSSES, **STEEP, **INFINITE}
 
 
 def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
     """The loss of that name, or the loss itself, checked to fit the task."""
     if isinstance(loss, str):
-        if loss not in LOSSES:
+        if loss not in NAMED:
             raise FenchelError(f"loss={loss!r} is unknown; choose one of {_names(task)} or pass a Loss object")
-        loss = LOSSES[loss]()
+        loss = NAMED[loss]()
     if not isinstance(loss, Loss):
         raise FenchelError(f"loss must be a name ({_names(task)}) or a Loss object, got {type(loss).__name__}")
     if task is not None and loss.task != task:
@@ -40,18 +48,26 @@ def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
 
 
 def _names(task: str | None) -> str:
-    return ", ".join(repr(name) for name, loss in LOSSES.items() if task in (None, loss.task))
+    return ", ".join(repr(name) for name, loss in NAMED.items() if task in (None, loss.task))
 
 
 __all__ = [
+    "INFINITE",
     "LOSSES",
+    "NAMED",
+    "STEEP",
     "Absolute",
     "EpsilonInsensitive",
+    "Exponential",
+    "HardMargin",
     "Hinge",
     "Huber",
     "HuberHinge",
+    "Interpolation",
     "Logistic",
     "Loss",
+    "NegativeLog",
+    "Poisson",
     "Quantile",
     "Squared",
     "SquaredEpsilonInsensitive",

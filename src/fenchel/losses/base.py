@@ -67,8 +67,15 @@ class Loss(abc.ABC):
     name: ClassVar[str]
     #: "classification" (labels are -1 and +1) or "regression" (any finite label)
     task: ClassVar[str]
-    #: whether the derivative exists everywhere
-    smooth: ClassVar[bool]
+    #: whether f is a constraint: zero or infinite
+    constraint: ClassVar[bool] = False
+    #: whether f may be infinite, or too large for floats, at scores that are not large themselves
+    overflows: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def smooth(self) -> bool:
+        """Whether the derivative exists everywhere and is nowhere infinitely steep; a class attribute will do."""
 
     @abc.abstractmethod
     def value(self, score: Array, label: Array) -> Array:
@@ -104,6 +111,16 @@ class Loss(abc.ABC):
     @abc.abstractmethod
     def kernel(self) -> LossKernel:
         """The loss as a NamedTuple of floats for compiled loops."""
+
+    def refusal(self, labels: Array) -> str | None:
+        """Why these (finite) labels are none for this loss, or None."""
+        if self.task == "classification" and not np.all(np.abs(labels) == 1.0):
+            return "takes the labels -1 and +1; encode the classes first"
+        return None
+
+    def prediction(self, score: Array) -> Array:
+        """The label that a score of a regression stands for: itself, but for losses with a link."""
+        return score
 
     def smoothed(self, score: Array, label: Array, mu: float) -> tuple[Array, Array]:
         r"""Value and derivative of :math:`f_\mu(s) = \max_\alpha -f^*(-\alpha) - \alpha s - \mu\alpha^2/2`.

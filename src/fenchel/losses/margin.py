@@ -13,7 +13,8 @@ loss                 :math:`\kappa`       h           f as a function of z = 1 -
 ===================  ===================  ==========  ===========================================
 
 Zhang (2002), eq. (21) with p = 1 is the hinge (exact step: eq. 25) and twice (21) with p = 2 is the squared hinge
-(eq. 26); the Huberized hinge is the hinge smoothed with mu = width.
+(eq. 26); the Huberized hinge is the hinge smoothed with mu = width.  ``Hinge(power=p)`` is (21) itself, with its 1/p:
+p = 2 has kappa = 1, other powers are in ``losses.power``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Array, Loss, LossKernel, from_margin
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
+from fenchel.losses.power import OfPower, PowerLoss, checked_power
 
 
 class MarginKernel(NamedTuple):
@@ -192,8 +194,8 @@ class MarginLoss(Loss):
 
 
 @dataclass(frozen=True)
-class Hinge(MarginLoss):
-    """max(0, 1 - y s)."""
+class _Linear(MarginLoss):
+    """The hinge."""
 
     name: ClassVar[str] = "hinge"
     smooth: ClassVar[bool] = False
@@ -204,6 +206,39 @@ class Hinge(MarginLoss):
 
     def kernel(self) -> HingeKernel:
         return HingeKernel(1.0)
+
+
+@dataclass(frozen=True)
+class _Quadratic(MarginLoss):
+    """Half the squared hinge."""
+
+    name: ClassVar[str] = "hinge"
+    smooth: ClassVar[bool] = True
+
+    @property
+    def shape(self) -> MarginKernel:
+        return MarginKernel(1.0, math.inf)
+
+
+@dataclass(frozen=True)
+class Hinge(OfPower):
+    """max(0, 1 - y s)^power / power: the hinge, unless another ``power`` is given."""
+
+    name: ClassVar[str] = "hinge"
+    task: ClassVar[str] = "classification"
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        checked_power(self.power)
+
+    @property
+    def form(self) -> Loss:
+        if self.power in _SIMPLE:
+            return _SIMPLE[self.power]
+        return PowerLoss(self.task, 0.0, float(self.power))
+
+
+_SIMPLE: dict[float, Loss] = {1.0: _Linear(), 2.0: _Quadratic()}
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ loss                             :math:`\epsilon`    :math:`\kappa`   l         
 ===============================  ==================  ===============  ==========  ==========
 
 Zhang (2002), eq. (18) with p = 1 is the epsilon-insensitive loss, and twice (18) with p = 2 its square; the exact
-steps of Sec. 5.2 are special cases of ``dual_step``.
+steps of Sec. 5.2 are special cases of ``dual_step``.  ``EpsilonInsensitive(power=p)`` is (18) itself, with its 1/p:
+p = 2 has kappa = 1, other powers are in ``losses.power``.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Array, Loss
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
+from fenchel.losses.power import OfPower, PowerLoss, checked_power
 
 
 class ResidualKernel(NamedTuple):
@@ -199,19 +201,41 @@ class Absolute(ResidualLoss):
 
 
 @dataclass(frozen=True)
-class EpsilonInsensitive(ResidualLoss):
-    """max(0, abs(s - y) - epsilon)."""
+class _Tube(ResidualLoss):
+    """The epsilon-insensitive loss, or half its square."""
 
     name: ClassVar[str] = "epsilon_insensitive"
-    smooth: ClassVar[bool] = False
-    epsilon: float = 0.1
+    epsilon: float
+    squared: bool
 
-    def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon, zero=True)
+    @property
+    def smooth(self) -> bool:
+        return self.squared
 
     @property
     def shape(self) -> ResidualKernel:
-        return ResidualKernel(self.epsilon, 0.0, 1.0, 1.0)
+        bend, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
+        return ResidualKernel(self.epsilon, bend, bound, bound)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(OfPower):
+    """max(0, abs(s - y) - epsilon)^power / power: the epsilon-insensitive loss, unless another ``power`` is given."""
+
+    name: ClassVar[str] = "epsilon_insensitive"
+    task: ClassVar[str] = "regression"
+    epsilon: float = 0.1
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive("epsilon", self.epsilon, zero=True)
+        checked_power(self.power)
+
+    @property
+    def form(self) -> Loss:
+        if self.power in (1.0, 2.0):
+            return _Tube(self.epsilon, self.power == 2.0)
+        return PowerLoss(self.task, float(self.epsilon), float(self.power))
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,9 @@ class MeanRisk:
             raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
         if not np.all(np.isfinite(self.labels)):
             raise FenchelError("labels contain NaN or infinity; remove or repair those examples")
-        if self.loss.task == "classification" and not np.all(np.abs(self.labels) == 1.0):
-            raise FenchelError(f"loss={self.loss.name!r} takes the labels -1 and +1; encode the classes first")
+        refusal = self.loss.refusal(self.labels)
+        if refusal is not None:
+            raise FenchelError(f"loss={self.loss.name!r} {refusal}")
         self._weights = None if weights is None else checked_weights(weights, self.labels.shape[0])
 
     @property
@@ -66,7 +67,10 @@ class MeanRisk:
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s."""
-        return self._shares * self.loss.derivative(scores, self.labels)
+        slopes = self.loss.derivative(scores, self.labels)
+        if self.loss.overflows:
+            slopes = np.where(self._shares > 0, slopes, 0.0)
+        return self._shares * slopes
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
@@ -146,6 +150,9 @@ class MeanRisk:
         return self.shares if self.outputs is None else self.shares[:, None]
 
     def _total(self, losses: NDArray) -> float:
+        if self.loss.overflows:
+            # an infinite loss of an example without weight does not count
+            losses = np.where(self._shares > 0, losses, 0.0)
         return float(np.sum(self.shares @ losses))
 
     def _per_share(self, theta: NDArray) -> NDArray[np.float64]:

@@ -118,6 +118,8 @@ class Bundle:
     def supports(self, problem: Problem) -> str | None:
         if not hasattr(problem.risk, "subgradient") and not hasattr(problem.risk, "plane"):
             return "bundle needs a risk with planes below it"
+        if getattr(getattr(problem.risk, "loss", None), "overflows", False):
+            return "bundle has no care for a loss that overflows; use dual_coordinate or newton"
         if not isinstance(problem.regularizer, (L2, ElasticNet, L1)):
             return f"bundle has no inner problem for the regularizer {problem.regularizer.name!r}"
         if self.inner == "line_search" and isinstance(problem.regularizer, L1):

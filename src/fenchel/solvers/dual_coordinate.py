@@ -43,10 +43,12 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
+from fenchel.losses import Interpolation, NegativeLog
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.constraints import Repair
 from fenchel.solvers.descent import Descent, random_state, squared_norms
 from fenchel.solvers.dual_start import first_dual
 
@@ -90,6 +92,8 @@ class State:
     spread: float
     random: NDArray[np.uint64]
     outputs: list[OutputState]
+    #: makes models that meet the constraints, where the loss is one
+    repair: Repair
     turn: int = 0
     #: the certificate that the solver was last shown: another one is a new round
     seen: Any = field(default=None)
@@ -107,6 +111,13 @@ class DualCoordinate:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk):
             return "dual_coordinate needs a mean of losses"
+        loss = problem.risk.loss
+        if loss.constraint and problem.risk.outputs is not None:
+            return f"dual_coordinate takes the constraints of {loss.name!r} for one output only"
+        if isinstance(loss, NegativeLog) and problem.intercept:
+            return "negative_log is not bounded below, so nothing bounds an intercept: use intercept=False"
+        if isinstance(loss, Interpolation) and not isinstance(problem.regularizer, L2):
+            return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
         if problem.regularizer.kernel() is None:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         return None
@@ -138,6 +149,7 @@ class DualCoordinate:
             spread=float(mean @ mean) + constant,
             random=random_state(self.seed or 0),
             outputs=[],
+            repair=Repair(problem),
         )
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
@@ -179,7 +191,8 @@ class DualCoordinate:
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
-        return Model(problem.regularizer.transfer(vectors), intercept), Witness(theta)
+        model, witness = Model(problem.regularizer.transfer(vectors), intercept), Witness(theta)
+        return state.repair(model, witness) if problem.risk.loss.constraint else (model, witness)
 
     def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta and the sums of the rows that belong to it."""

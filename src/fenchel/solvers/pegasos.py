@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import shuffle
 from fenchel.loops.pegasos import KAPPA, SQUARE, TIME, pegasos_steps
+from fenchel.losses import Hinge
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
@@ -65,7 +66,7 @@ class Pegasos:
 
     def supports(self, problem: Problem) -> str | None:
         risk = problem.risk
-        if not isinstance(risk, MeanRisk) or risk.loss.name != "hinge" or risk.outputs is not None:
+        if not isinstance(risk, MeanRisk) or risk.loss != Hinge() or risk.outputs is not None:
             return "pegasos is for the mean of the hinge with one output"
         if not isinstance(problem.regularizer, L2):
             return "pegasos needs the square regularizer"

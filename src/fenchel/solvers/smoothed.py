@@ -122,6 +122,8 @@ def unsupported(problem: Problem, name: str) -> str | None:
     if not hasattr(risk, "smoothed"):
         shown = getattr(risk, "name", type(risk).__name__)
         return f"{name} has no smoothing for the risk {shown!r}: its dual points are not a box with one equality"
+    if getattr(getattr(risk, "loss", None), "overflows", False):
+        return f"{name} has no care for a loss that overflows; use dual_coordinate or newton"
     if not risk.smooth and not np.isfinite(risk.smoothing_range):
         return f"{name} needs a smooth loss or one with bounded slopes"
     if not isinstance(problem.regularizer, L2):

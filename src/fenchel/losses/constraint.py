@@ -1,0 +1,254 @@
+r"""Losses that are constraints: the limits of Sec. 2 of Zhang (2002), and the logarithm, which is finite on one side.
+
+=================  ====================================  =====================================  ==============
+loss               f(s, y)                               f*(u, y)                               domain
+=================  ====================================  =====================================  ==============
+``hard_margin``    0 if ys >= 1, else infinite           :math:`-\beta`                         beta >= 0
+``interpolation``  0 if \|s - y\| <= tolerance, else     :math:`uy + \text{tolerance}\,|u|`     all u
+                   infinite
+``negative_log``   :math:`-\ln(ys)` if ys > 0, else      :math:`-1 - \ln\beta`                  beta > 0
+                   infinite
+=================  ====================================  =====================================  ==============
+
+with :math:`\beta = -yu`; the last is the dual pair 6 of Appendix E.  The dual steps (13) with curvature c are
+
+.. math:: \beta = \Big[\beta_0 + \frac{1 - ys}{c}\Big]_+, \qquad
+    \alpha = \operatorname{soft}_{\text{tolerance}/c}\Big(\alpha_0 + \frac{y - s}{c}\Big), \qquad
+    c\beta^2 + (ys - c\beta_0)\beta = 1
+
+An example without features (c = 0) has no such step: its variable grows without end, which is cut off at 1e30 and
+proves that it can't meet the constraint.  Scores are known up to rounding, so that
+nobody can tell whether s = y: hence the tolerance, which is part of the problem and of its certificate.  A dual ascent
+meets constraints in the limit only: ``solvers.constraints`` makes models that meet them, or proves that there are none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fenchel.errors import FenchelError
+from fenchel.losses.base import Array, Loss
+
+#: a bound that only one class has is kept by this much, relative to the scores
+_CLEARANCE = 1e-12
+#: a dual variable that nothing holds back
+_FARTHEST = 1e30
+
+
+class ConstraintKernel(NamedTuple):
+    """The two indicators for compiled loops: whether it is that of the margin (1) or of the residual (0), tolerance."""
+
+    margin: float
+    tube: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """Meet the constraint, or let go of it."""
+        if not curvature > 0.0:
+            push = 1.0 - label * score if self.margin > 0.0 else label - score
+            if abs(push) <= self.tube or (self.margin > 0.0 and push < 0.0):
+                return 0.0
+            return label * 1e30 if self.margin > 0.0 else math.copysign(1e30, push)
+        if self.margin > 0.0:
+            return label * max(0.0, label * alpha + (1.0 - label * score) / curvature)
+        push = alpha + (label - score) / curvature
+        return math.copysign(max(0.0, abs(push) - self.tube / curvature), push)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
+        if self.margin > 0.0:
+            gradient = label * score - 1.0
+            return gradient if alpha == 0.0 else -abs(gradient)
+        push = label - score
+        return self.tube - abs(push) if alpha == 0.0 else -abs(push - math.copysign(self.tube, alpha))
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """|alpha| times the distance from the bound: the price of meeting it, where it is not met."""
+        if self.margin > 0.0:
+            return abs(alpha * (label * score - 1.0))
+        return abs(alpha * (label - score) - self.tube * abs(alpha))
+
+
+@dataclass(frozen=True)
+class _Infinite(Loss):
+    """What the three share."""
+
+    smooth: ClassVar[bool] = False
+    overflows: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class HardMargin(_Infinite):
+    """Zero if y s >= 1, infinite otherwise: the hinge with an infinite C."""
+
+    name: ClassVar[str] = "hard_margin"
+    constraint: ClassVar[bool] = True
+    task: ClassVar[str] = "classification"
+
+    def value(self, score: Array, label: Array) -> Array:
+        return np.where(label * score >= 1.0, 0.0, np.inf)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return np.zeros_like(label * score)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        return slope * label
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        miss = 1.0 - label * score
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            moved = np.maximum(label * alpha + miss / curvature, 0.0)
+        return label * np.where(curvature > 0.0, moved, np.where(miss > 0.0, _FARTHEST, 0.0))
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        return np.where(label > 0, 1.0, -np.inf), np.where(label > 0, np.inf, -1.0)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        """Where the smallest margin is largest."""
+        low = float(np.max((1.0 - score)[(share > 0) & (label > 0)], initial=-np.inf))
+        high = float(np.min((-1.0 - score)[(share > 0) & (label < 0)], initial=np.inf))
+        if math.isfinite(low) and math.isfinite(high):
+            return 0.5 * (low + high)
+        clearance = _CLEARANCE * (1.0 + float(np.max(np.abs(score))))
+        return low + clearance if math.isfinite(low) else high - clearance
+
+    def kernel(self) -> Any:
+        return ConstraintKernel(1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Interpolation(_Infinite):
+    """Zero if abs(s - y) <= tolerance, infinite otherwise."""
+
+    name: ClassVar[str] = "interpolation"
+    constraint: ClassVar[bool] = True
+    task: ClassVar[str] = "regression"
+    tolerance: float = 1e-9
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.tolerance, Real) and not isinstance(self.tolerance, bool)
+        if not number or not 0 < self.tolerance < math.inf:
+            raise FenchelError(f"tolerance must be positive and finite, got {self.tolerance!r}")
+
+    def value(self, score: Array, label: Array) -> Array:
+        return np.where(np.abs(score - label) <= self.tolerance, 0.0, np.inf)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return np.zeros_like(score - label)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        return slope * label + self.tolerance * np.abs(slope)
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return np.full_like(label, -np.inf), np.full_like(label, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            push = alpha + (label - score) / curvature
+            moved = np.copysign(np.maximum(np.abs(push) - self.tolerance / curvature, 0.0), push)
+        miss = label - score
+        without = np.where(np.abs(miss) > self.tolerance, np.copysign(_FARTHEST, miss), 0.0)
+        return np.where(curvature > 0.0, moved, without)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        return label - self.tolerance, label + self.tolerance
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        """Where the largest residual is smallest."""
+        left = (label - score)[share > 0]
+        return 0.5 * float(np.max(left) + np.min(left))
+
+    def kernel(self) -> Any:
+        return ConstraintKernel(0.0, float(self.tolerance))
+
+
+class NegativeLogKernel(NamedTuple):
+    """The logarithm for compiled loops.  One field, since a compiled tuple can't be empty."""
+
+    scale: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """The positive root of a quadratic equation."""
+        middle = label * score - curvature * label * alpha
+        root = math.sqrt(middle * middle + 4.0 * curvature)
+        if middle > 0.0:
+            return label * 2.0 / (middle + root)
+        return label * ((root - middle) / (2.0 * curvature) if curvature > 0.0 else 1e30)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """The dual variable is never at rest on a bound, so no example is ever set aside."""
+        return 0.0
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """beta m - 1 - ln(beta m)."""
+        product = alpha * score
+        return product - 1.0 - math.log(product) if product > 0.0 and label * alpha > 0.0 else math.inf
+
+
+@dataclass(frozen=True)
+class NegativeLog(_Infinite):
+    """-log(y s) if y s > 0, infinite otherwise.
+
+    A descent on the dual needs no feasible start: the first step of a variable takes it into the domain.  The model is
+    infinitely bad until all margins are positive.  It is not bounded below, so nothing bounds an intercept: there is
+    none.
+    """
+
+    name: ClassVar[str] = "negative_log"
+    task: ClassVar[str] = "classification"
+
+    def value(self, score: Array, label: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(label * score > 0.0, -np.log(np.abs(score)), np.inf)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        with np.errstate(divide="ignore"):
+            return np.where(label * score > 0.0, -1.0 / score, -label * np.inf)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(label * slope < 0.0, -1.0 - np.log(np.abs(slope)), np.inf)
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        middle = label * score - curvature * label * alpha
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            root = np.sqrt(middle * middle + 4.0 * curvature)
+            moved = np.where(middle > 0.0, 2.0 / (middle + root), (root - middle) / (2.0 * curvature))
+        return label * np.where((middle > 0.0) | (curvature > 0.0), moved, _FARTHEST)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        with np.errstate(over="ignore"):
+            edge = label * np.exp(-level)
+        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        counted = share > 0
+        score, label, share = score[counted], label[counted], share[counted]
+        low = float(np.max(-score[label > 0], initial=-np.inf))
+        high = float(np.min(-score[label < 0], initial=np.inf))
+        if not (math.isfinite(low) and math.isfinite(high)):
+            return low + 1.0 if math.isfinite(low) else high - 1.0
+        inside = 1e-14 * (high - low)
+        if not low < low + inside < high - inside < high:
+            return 0.5 * (low + high)
+
+        def slope(b: float) -> float:
+            return float(np.sum(-share / (score + b)))
+
+        if slope(low + inside) >= 0.0 or slope(high - inside) <= 0.0:
+            return 0.5 * (low + high)
+        return float(brentq(slope, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
+
+    def kernel(self) -> Any:
+        return NegativeLogKernel(1.0)

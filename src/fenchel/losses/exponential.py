@@ -1,0 +1,217 @@
+r"""Losses that grow like an exponential: Poisson deviance and the exponential loss of boosting.
+
+With :math:`v = e^t` both are :math:`v` minus a line: t is the score for counts y >= 0, and minus the margin :math:`ys`
+for classes.
+
+.. math::
+    \text{poisson: } f = e^s - ys + y\ln y - y, \qquad f^*(u, y) = v\ln v - v - y\ln y + y, \quad v = u + y \ge 0
+
+    \text{exponential: } f = e^{-ys}, \qquad f^*(u, y) = v\ln v - v, \quad v = -yu \ge 0
+
+(the dual pair 3 of Appendix E of Zhang 2002, seen from its other side).  The dual step (13) from :math:`v_0` with
+curvature c solves :math:`\ln v + cv = k`, :math:`k = t + cv_0`.  Where :math:`k + \ln c \le 1` Newton's steps are made
+for :math:`\tau = \ln v`: :math:`\tau + ce^\tau - k` is convex and not negative at :math:`\tau = k`, so they fall
+towards the root.  Elsewhere they are made for x = cv: :math:`x + \ln x - m` with :math:`m = k + \ln c` is concave and
+not positive at :math:`m - \ln m`, so they rise towards it.
+
+The exponential overflows for scores of a few hundred: values are infinite there, never NaN, and certificates of such
+models say that nothing is proved about them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp, xlogy
+
+from fenchel.losses.base import Array, Loss
+
+#: e^t is zero below minus this, and infinite above it
+_FARTHEST = 745.0
+
+
+class ExponentialKernel(NamedTuple):
+    """Both losses for compiled loops: whether it is that of classes (1) or that of counts (0)."""
+
+    margin: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """The root of ln v + c v = k by Newton's steps from one side."""
+        v = label * alpha if self.margin > 0.0 else label - alpha
+        t = -label * score if self.margin > 0.0 else score
+        k = t + curvature * v
+        if curvature == 0.0 or k + math.log(curvature) <= 1.0:
+            tau = k
+            if curvature > 0.0:
+                for _ in range(100):
+                    steep = curvature * math.exp(tau)
+                    following = tau - (tau + steep - k) / (1.0 + steep)
+                    if not following < tau:
+                        break
+                    tau = following
+            v = math.exp(tau) if tau < 709.0 else math.inf
+        else:
+            m = k + math.log(curvature)
+            x = m - math.log(m)
+            for _ in range(100):
+                following = x - (x + math.log(x) - m) * x / (1.0 + x)
+                if not following > x:
+                    break
+                x = following
+            v = x / curvature
+        return label * v if self.margin > 0.0 else label - v
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """The dual variable is never at rest on a bound, so no example is ever set aside."""
+        return 0.0
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """f + f* + alpha s = v (e^d - 1 - d) with d = t - ln v."""
+        v = label * alpha if self.margin > 0.0 else label - alpha
+        t = -label * score if self.margin > 0.0 else score
+        if v <= 0.0:
+            return math.exp(t) if t < 709.0 else math.inf
+        d = t - math.log(v)
+        return v * (math.expm1(d) - d) if d < 709.0 else math.inf
+
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate, 1/v."""
+        v = label * alpha if self.margin > 0.0 else label - alpha
+        return 1.0 / v if v > 1e-308 else math.inf
+
+
+@dataclass(frozen=True)
+class _Steep(Loss):
+    """What the two share, in terms of t and v."""
+
+    smooth: ClassVar[bool] = True
+    overflows: ClassVar[bool] = True
+
+    def _steps(self, v: Array, t: Array, curvature: Array) -> Array:
+        """The root of ln v + c v = k, see the kernel."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            k, log_c = np.broadcast_arrays(t + curvature * v, np.log(curvature))
+            m = k + log_c
+            near = m <= 1.0
+            tau, x = np.where(near, k, 0.0), np.where(near, 1.0, m - np.log(np.where(near, 1.0, m)))
+            for _ in range(100):
+                steep = np.where(near, curvature * np.exp(tau), 0.0)
+                down = tau - (tau + steep - k) / (1.0 + steep)
+                up = x - (x + np.log(x) - m) * x / (1.0 + x)
+                falls, rises = near & (down < tau), ~near & (up > x)
+                tau, x = np.where(falls, down, tau), np.where(rises, up, x)
+                if not np.any(falls | rises):
+                    break
+            return np.where(near, np.exp(tau), x / curvature)
+
+
+def _entropy(v: Array) -> Array:
+    """v ln v - v; infinite where v is."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        return np.where(np.isinf(v), np.inf, xlogy(v, v) - v)
+
+
+@dataclass(frozen=True)
+class Exponential(_Steep):
+    """exp(-y s)."""
+
+    name: ClassVar[str] = "exponential"
+    task: ClassVar[str] = "classification"
+
+    def value(self, score: Array, label: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(-label * score)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return -label * self.value(score, label)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        return _entropy(np.maximum(-label * slope, 0.0))
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        return label * self._steps(label * alpha, -label * score, curvature)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            edge = -label * np.log(level)
+        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        # e^{-b} A + e^b B is least at e^{2b} = A/B
+        sums = [_log_sum(-sign * score, np.where(label == sign, share, 0.0)) for sign in (1.0, -1.0)]
+        if math.isinf(sums[0]) or math.isinf(sums[1]):
+            # one class only: as far as it takes until nothing is left
+            return _FARTHEST + sums[0] if math.isinf(sums[1]) else -_FARTHEST - sums[1]
+        return 0.5 * (sums[0] - sums[1])
+
+    def kernel(self) -> ExponentialKernel:
+        return ExponentialKernel(1.0)
+
+
+@dataclass(frozen=True)
+class Poisson(_Steep):
+    """exp(s) - y s + y log y - y: half the Poisson deviance of counts y with the mean exp(s)."""
+
+    name: ClassVar[str] = "poisson"
+    task: ClassVar[str] = "regression"
+
+    def refusal(self, labels: Array) -> str | None:
+        return None if np.all(labels >= 0.0) else "takes labels >= 0, such as counts"
+
+    def prediction(self, score: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(score)
+
+    def value(self, score: Array, label: Array) -> Array:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            # with d = s - ln y it is y (e^d - 1 - d): no cancellation near the optimum
+            d = score - np.log(label)
+            return np.where(label > 0.0, label * (np.expm1(d) - d), np.exp(score))
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return np.exp(score) - label
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        return _entropy(np.maximum(slope + label, 0.0)) - _entropy(label)
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return -label + 0.0, np.full_like(label, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        return label - self._steps(label - alpha, score, curvature)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        # e^d - 1 - d = level / y on both sides of zero, each from a bound beyond the root
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = np.asarray(level / label, dtype=np.float64)
+            above = np.minimum(np.sqrt(2.0 * ratio), np.log(2.0) + np.log1p(ratio))
+            below = np.where(ratio < 0.3, -np.sqrt(3.0 * ratio), -1.0 - ratio)
+            for _ in range(30):
+                above = above - (np.expm1(above) - above - ratio) / np.expm1(above)
+                below = below - (np.expm1(below) - below - ratio) / np.expm1(below)
+            # where the difference is all rounding both are the root of the ratio
+            tiny = ratio < 1e-12
+            above, below = np.where(tiny, np.sqrt(2.0 * ratio), above), np.where(tiny, -np.sqrt(2.0 * ratio), below)
+            centre = np.log(label)
+            return np.where(label > 0.0, centre + below, -np.inf), np.where(label > 0.0, centre + above, np.log(level))
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        # e^b sum c e^s = sum c y
+        total, counts = _log_sum(score, share), float(share @ label)
+        return math.log(counts) - total if counts > 0.0 else -_FARTHEST - total
+
+    def kernel(self) -> ExponentialKernel:
+        return ExponentialKernel(0.0)
+
+
+def _log_sum(exponents: Array, shares: Array) -> float:
+    """ln sum c e^t; minus infinity if all c are zero."""
+    counted = shares > 0
+    return float(logsumexp(exponents[counted], b=shares[counted])) if np.any(counted) else -math.inf

@@ -1,0 +1,249 @@
+r"""Losses with a power: Zhang (2002), eqs. (18) and (21), the dual pairs 8 and 10 of Appendix E.
+
+With :math:`z = [1 - ys]_+` for the margin or :math:`z = [|s - y| - \epsilon]_+` for the residual, and
+:math:`1/p + 1/q = 1`,
+
+.. math::
+    f = \tfrac1p z^p, \qquad
+    f^*(u, y) = \tfrac1q\beta^q - \beta \;(\beta = -yu \ge 0) \quad\text{or}\quad
+    f^*(u, y) = uy + \epsilon|u| + \tfrac1q|u|^q
+
+p = 1 and p = 2 are piecewise linear and quadratic, so they take the forms of ``losses.margin`` and
+``losses.residual``; this file has every other p.  The dual step (13) from :math:`\beta_0` with curvature c solves
+
+.. math:: z + c\beta = t, \qquad \beta = z^{p-1}, \qquad t = 1 - ys + c\beta_0
+
+(for the residual the size of :math:`y - s + c\alpha_0` less :math:`\epsilon`), and is zero for :math:`t \le 0`.
+Written for z if p > 2, and for :math:`\beta` if p < 2, this is :math:`ax + bx^r = t` with r > 1: convex and
+increasing.  The smaller of :math:`t/a` and :math:`(t/b)^{1/r}` lies above the root, where the left side is at most 2t;
+Newton's steps from there fall towards the root and can't pass it, so they need no safeguard but the end at which they
+no longer fall.
+
+For 1 < p < 2 the derivative exists but is as steep as :math:`z^{p-2}` near the kink: such a loss does not count as
+``smooth``, and methods that need a bounded second derivative smooth it.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from fenchel.errors import FenchelError
+from fenchel.losses.base import Array, Loss, LossKernel
+from fenchel.losses.intercept import flat_or_root
+
+#: the logarithm of the largest float, nearly
+_LARGEST = 709.0
+#: Newton's steps for the dual step; about ten suffice
+_STEPS = 100
+
+
+class PowerKernel(NamedTuple):
+    """Both losses for compiled loops: whether it is one of the margin (1) or of the residual (0), epsilon and p."""
+
+    margin: float
+    tube: float
+    power: float
+
+    def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
+        """The root of z + c beta = t, by Newton's steps from above."""
+        sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
+        push = target - sign * score + curvature * sign * alpha
+        size = abs(push) - self.tube
+        if size <= 0.0 or (self.margin > 0.0 and push < 0.0):
+            return 0.0
+        small = self.power < 2.0
+        # a x + b x^r = size, for beta if p < 2, else for z
+        r = 1.0 / (self.power - 1.0) if small else self.power - 1.0
+        a, b = (curvature, 1.0) if small else (1.0, curvature)
+        x = math.exp((math.log(size) - math.log(b)) / r) if b > 0.0 else math.inf
+        x = min(x, size / a) if a > 0.0 else x
+        if a > 0.0 and b > 0.0 and x > 0.0:
+            for _ in range(100):
+                steep = b * math.exp((r - 1.0) * math.log(x))
+                following = x - (a * x + steep * x - size) / (a + r * steep)
+                if not 0.0 < following < x:
+                    break
+                x = following
+        if not small:
+            logarithm = r * math.log(x) if x > 0.0 else -math.inf
+            x = math.exp(logarithm) if logarithm < 709.0 else math.inf
+        return sign * math.copysign(x, push)
+
+    def slack(self, label: float, alpha: float, score: float) -> float:
+        """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
+        sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
+        push, beta = target - sign * score, sign * alpha
+        if beta == 0.0:
+            return -push if self.margin > 0.0 else self.tube - abs(push)
+        logarithm = math.log(abs(beta)) / (self.power - 1.0)
+        z = math.exp(logarithm) if logarithm < 709.0 else math.inf
+        return -abs(push - math.copysign(z + self.tube, beta))
+
+    def excess(self, label: float, alpha: float, score: float) -> float:
+        """f + f* + alpha s = z^p/p + beta^q/q - beta z, with z below zero where f is zero."""
+        sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
+        push, beta = target - sign * score, sign * alpha
+        size = push if self.margin > 0.0 else abs(push) - self.tube
+        # a dual variable that pulls to the wrong side
+        pull = beta * push if self.margin > 0.0 else beta * push - abs(beta) * self.tube
+        q = self.power / (self.power - 1.0)
+        value = -pull
+        if size > 0.0:
+            logarithm = self.power * math.log(size)
+            value += math.exp(logarithm) / self.power if logarithm < 709.0 else math.inf
+        if beta != 0.0:
+            logarithm = q * math.log(abs(beta))
+            value += math.exp(logarithm) / q if logarithm < 709.0 else math.inf
+        return max(value, 0.0)
+
+    def curve(self, label: float, alpha: float) -> float:
+        """The second derivative of the conjugate, (q - 1) beta^(q - 2); at zero alpha does not move with s."""
+        if alpha == 0.0:
+            return math.inf
+        q = self.power / (self.power - 1.0)
+        logarithm = (q - 2.0) * math.log(abs(alpha))
+        return (q - 1.0) * math.exp(logarithm) if logarithm < 709.0 else math.inf
+
+
+@dataclass(frozen=True)
+class PowerLoss(Loss):
+    """The vectorized functions for p other than 1 and 2; users see ``Hinge`` and ``EpsilonInsensitive``."""
+
+    name: ClassVar[str] = "power"
+    task: str = "classification"  # type: ignore[misc]
+    epsilon: float = 0.0
+    power: float = 3.0
+
+    @property
+    def smooth(self) -> bool:
+        return self.power >= 2.0
+
+    @property
+    def _of_margin(self) -> bool:
+        return self.task == "classification"
+
+    def value(self, score: Array, label: Array) -> Array:
+        with np.errstate(over="ignore"):
+            return self._size(score, label) ** self.power / self.power
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        with np.errstate(over="ignore"):
+            slope = self._size(score, label) ** (self.power - 1.0)
+        return -label * slope if self._of_margin else np.copysign(slope, score - label)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        q = self.power / (self.power - 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            curved = np.abs(slope) ** q / q
+            # where it overflows it outweighs the linear part
+            return np.where(np.isinf(curved), curved, curved + slope * label + self.epsilon * np.abs(slope))
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        if self._of_margin:
+            return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
+        return np.full_like(label, -np.inf), np.full_like(label, np.inf)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        sign, target = (label, 1.0) if self._of_margin else (1.0, label)
+        push = target - sign * score + curvature * sign * alpha
+        size = np.maximum((push if self._of_margin else np.abs(push)) - self.epsilon, 0.0)
+        small = self.power < 2.0
+        r = 1.0 / (self.power - 1.0) if small else self.power - 1.0
+        a, b = np.broadcast_arrays(*((curvature, 1.0) if small else (1.0, curvature)), size)[:2]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            x = np.fmin(size / a, (size / b) ** (1.0 / r))
+            for _ in range(_STEPS):
+                steep = b * x ** (r - 1.0)
+                following = x - (a * x + steep * x - size) / (a + r * steep)
+                falls = (following > 0.0) & (following < x)
+                x = np.where(falls, following, x)
+                if not np.any(falls):
+                    break
+            x = np.where(size > 0.0, x if small else x**r, 0.0)
+        return sign * np.copysign(x, push)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        z = (self.power * level) ** (1.0 / self.power) + self.epsilon
+        if not self._of_margin:
+            return label - z, label + z
+        edge = label * (1.0 - z)
+        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        counted = share > 0
+        score, label, share = score[counted], label[counted], share[counted]
+
+        def slope(b: float) -> tuple[float, float]:
+            z = self._size(score + b, label)
+            with np.errstate(divide="ignore"):
+                bend = (self.power - 1.0) * np.where(z > 0.0, z ** (self.power - 2.0), 0.0)
+            return float(share @ self.derivative(score + b, label)), float(share @ bend)
+
+        if self._of_margin:
+            low = float(np.max((1.0 - score)[label > 0], initial=-np.inf))
+            high = float(np.min((-1.0 - score)[label < 0], initial=np.inf))
+        else:
+            low, high = float(np.max(label - score)) - self.epsilon, float(np.min(label - score)) + self.epsilon
+        if low <= high or self.smooth:
+            return flat_or_root(low, high, slope)
+        # the curvature has poles, which would end Newton's steps too soon; the minimizer is between the kinks
+        return float(brentq(lambda b: slope(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
+
+    def kernel(self) -> PowerKernel:
+        return PowerKernel(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
+
+    def _size(self, score: Array, label: Array) -> Array:
+        """z"""
+        push = 1.0 - label * score if self._of_margin else np.abs(score - label) - self.epsilon
+        return np.maximum(push, 0.0)
+
+
+@dataclass(frozen=True)
+class OfPower(Loss):
+    """A loss with a parameter ``power``, in the form that is simplest for it."""
+
+    @property
+    @abc.abstractmethod
+    def form(self) -> Loss:
+        """The same function, without a choice."""
+
+    @property
+    def smooth(self) -> bool:
+        return self.form.smooth
+
+    def value(self, score: Array, label: Array) -> Array:
+        return self.form.value(score, label)
+
+    def derivative(self, score: Array, label: Array) -> Array:
+        return self.form.derivative(score, label)
+
+    def conjugate(self, slope: Array, label: Array) -> Array:
+        return self.form.conjugate(slope, label)
+
+    def domain(self, label: Array) -> tuple[Array, Array]:
+        return self.form.domain(label)
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        return self.form.dual_step(label, alpha, score, curvature)
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        return self.form.sublevel(level, label)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        return self.form.best_intercept(score, label, share)
+
+    def kernel(self) -> LossKernel:
+        return self.form.kernel()
+
+
+def checked_power(power: float) -> None:
+    """Raise for a power that makes no convex loss."""
+    if isinstance(power, bool) or not isinstance(power, Real) or not 1 <= power < math.inf:
+        raise FenchelError(f"power must be a number of at least 1 and finite, got {power!r}")
