@@ -108,8 +108,8 @@ class Problem:
         return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
 
     def zero_model(self) -> Model:
-        """w = 0 with the best intercept for it."""
-        return Model(np.zeros(self.weights_shape), None if self.intercept else self.no_intercept())
+        """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""
+        return Model(self.regularizer.centre(self.weights_shape), None if self.intercept else self.no_intercept())
 
     def no_intercept(self) -> Any:
         """Zero, in the shape of this problem's intercept."""

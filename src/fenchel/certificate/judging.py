@@ -208,6 +208,11 @@ def _primal(problem: Problem, model: Model) -> _Primal:
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
     scores += intercept
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
+    if penalty == math.inf and not problem.regularizer.finite:
+        raise FenchelError(
+            f"the regularizer {problem.regularizer.name!r} is infinite at these weights: they need the sign and the sum "
+            "that it asks for"
+        )
     if not math.isfinite(problem.lam * penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
     slopes = problem.risk.slope_bound(scores)
