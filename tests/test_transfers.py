@@ -107,7 +107,7 @@ def test_conjugate_against_a_search_in_the_primal(regularizer):
         else:
             mass = regularizer.total(4)
             found = minimize(
-                lambda z, s=signs: textbook(regularizer, mass * softmax(z)) - mass * softmax(z) @ s,
+                lambda z, s=signs, A=mass: textbook(regularizer, A * softmax(z)) - A * softmax(z) @ s,
                 np.zeros(len(signs)),
                 tol=1e-12,
             )
@@ -199,7 +199,8 @@ def test_the_kernel_makes_the_weights(regularizer, size):
     if isinstance(regularizer, UnnormalizedEntropy):
         v = np.minimum(v, 600.0)
     frame, floor = kernel.framed(float(v.max()), float(v.min()))
-    nodes = np.array([kernel.node(float(x), float(mu), frame, floor) for x, mu in zip(v, regularizer.priors(4))])
+    pairs = zip(v.tolist(), regularizer.priors(4).tolist(), strict=True)
+    nodes = np.array([kernel.node(x, mu, frame, floor) for x, mu in pairs])
     assert np.all(np.isfinite(nodes))
     weights = kernel.gain(math.fsum(nodes[:, 1]), frame) * nodes[:, 0]
     expected = regularizer.transfer(v)

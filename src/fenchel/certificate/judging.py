@@ -210,8 +210,7 @@ def _primal(problem: Problem, model: Model) -> _Primal:
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     if penalty == math.inf and not problem.regularizer.finite:
         raise FenchelError(
-            f"the regularizer {problem.regularizer.name!r} is infinite at these weights: they need the sign and the sum "
-            "that it asks for"
+            f"the regularizer {problem.regularizer.name!r} is infinite at these weights: it asks for their sign and sum"
         )
     if not math.isfinite(problem.lam * penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")

@@ -44,8 +44,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     r"""The online parents of large-margin methods, Zhang (2002), eq. (24).
 
     An example on the wrong side moves the dual vector, :math:`v \leftarrow v + \eta\,y\,x`, and the weights are
-    :math:`w = \nabla\Omega^*(v)`.  More than two classes are learnt one against the rest.  There is no certificate until
-    ``certify`` is asked for one.
+    :math:`w = \nabla\Omega^*(v)`.  More than two classes are learnt one against the rest.  There is no certificate
+    until ``certify`` is asked for one.
 
     Parameters
     ----------
@@ -118,7 +118,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.unique(y)
         self._begin()
         random = check_random_state(self.random_state)
-        for self.n_iter_ in range(1, self.max_iter + 1):
+        for passes in range(1, self.max_iter + 1):
+            self.n_iter_ = passes
             order = random.permutation(len(y)) if self.shuffle else np.arange(len(y))
             self._learn(X, y, order)
             if self.mistakes_ == 0:

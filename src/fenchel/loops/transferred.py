@@ -64,7 +64,7 @@ _STEEPER = 1.05
 #: a trial is at least so far into the bracket, so that a wild first trial is left soon
 _LEAST = 0.05
 #: trials of a step; an exact step is exact long before
-_TRIALS, _MOST = 12, 30
+_TRIALS, _MOST = 12, 60
 #: relative accuracy of an exact step
 _ACCURACY = 1e-12
 #: the running sum is summed anew when it has fallen by this factor, or has left this range, or after so many entries
@@ -173,7 +173,7 @@ def _search(
     """The new dual variable, the slope of the line to it, and z there; ``trial`` holds its nodes."""
     label, old, scale, curve = example[LABEL], example[ALPHA], example[SCALE], example[CURVE]
     firm, total, last = scale * spread, carry[TOTAL], rule == GRADIENT
-    low, low_score, high, at, at_score = old, score, np.nan, old, score
+    low, low_score, high, at, at_score, best = old, score, np.nan, old, score, old
     line = (_STEEPER if rule == NEWTON else 1.0) * curve + firm
     for attempt in range(_MOST):
         next = dual_step(loss, label, low, low_score, line)
@@ -193,12 +193,14 @@ def _search(
                 next = _kept_inside(next, low, high, rule, attempt, finite)
             if rule == NEWTON and attempt > _TRIALS:
                 return old, curve, total
-            if rule == EXACT and (done or attempt > _TRIALS + _TRIALS):
+            if rule == EXACT and (done or attempt > _MOST - 4):
                 if low == old or (low == at and stretch == 1.0):
                     break
                 # once more to the best trial, or t times as far
-                last, line, low, low_score = True, (curve + firm) / stretch, old, score
+                last, line, best, low, low_score = True, (curve + firm) / stretch, low, old, score
                 continue
+        if last and rule == EXACT and stretch == 1.0:
+            next = best
         if next == low:
             break
         step = scale * (next - old)
