@@ -152,7 +152,7 @@ class Entropy(Regularizer):
     @property
     def strong_convexity(self) -> float:
         """1/A: the conjugate's second derivative along x is A times a variance of entries of x and zeros."""
-        if np.ndim(self.prior) == 0 and self.prior is not None:
+        if isinstance(self.prior, float):
             return 0.0  # the mass grows with the number of features
         return 1.0 / self.total(np.size(self.prior) if self.prior is not None else 1)
 

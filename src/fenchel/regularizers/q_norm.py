@@ -70,7 +70,7 @@ class QNorm(Regularizer):
     def __post_init__(self) -> None:
         for name in ("q", "power"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 1 < value < math.inf:
+            if isinstance(value, bool) or not isinstance(value, Real) or not 1 < float(value) < math.inf:
                 raise FenchelError(f"{name} must be a finite number above 1, got {value!r}")
             object.__setattr__(self, name, float(value))
 

@@ -124,7 +124,7 @@ def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None,
     if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, GramDesign):
         return problem, warm, None
     root = regularizer.root(problem.design.shape[1])
-    plain = Problem(problem.design.scores(root.T), problem.risk, problem.lam, L2(), problem.intercept)
+    plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)
     if warm is not None and problem.fits(warm.model):
         inner = solve_triangular(root, np.asarray(warm.model.weights).T, lower=True).T
         warm = Start(Model(np.ascontiguousarray(inner), warm.model.intercept), warm.witness)
