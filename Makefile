@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-oracle bench-memory bench-start bench-bundle bench-projections clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -52,6 +52,9 @@ bench-multiclass: $(VENV)/bench
 
 bench-blocks: $(VENV)/bench
 	$(BIN)/python benchmarks/blocks.py --update-readme
+
+bench-regularizers: $(VENV)/bench
+	$(BIN)/python benchmarks/regularizers.py --update-readme
 
 bench-memory: $(VENV)/bench
 	$(BIN)/python benchmarks/memory.py --update-readme

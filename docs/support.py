@@ -16,6 +16,9 @@ PAGE = Path(__file__).with_name("support.md")
 _HEAD = """# What supports what
 
 Made by `python docs/support.py`. ✓: every fit ends with a certificate. A dash: the solver says why it can't.
+Entropies and q-norms have `dual_coordinate` alone, which needs a mean of losses: the other solvers rest on the square
+(or on its mixture with absolute values), and joint risks and measures have none but them. A square with an operator,
+`Square(K)`, has `dual_coordinate` too.
 
 """
 

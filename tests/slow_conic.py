@@ -80,6 +80,89 @@ def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
     return x[:d], x[d]
 
 
+def conic_with(loss_name, X, y, c, lam, intercept, add_regularizer):
+    """(w, b) with a regularizer given by its rows: ``add_regularizer(d, before)`` adds variables at the end.
+
+    Variables are w, b, those of the loss, and then those of the regularizer, whose cost is in units of lam.
+    """
+    n, d = X.shape
+    bias = np.full((n, 1), 1.0 if intercept else 0.0)
+    A, rhs, cones, extra_cost, extra_quadratic = conic_rows(loss_name, np.hstack([X, bias]), y, c)
+    fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, A.shape[1]))
+    if not intercept:
+        A, rhs, cones = sp.vstack([fixed, A]), np.append(0.0, rhs), [clarabel.ZeroConeT(1), *cones]
+    cost, quadratic = np.concatenate([np.zeros(d + 1), extra_cost]), np.append(np.zeros(d + 1), extra_quadratic)
+    rows, more_rhs, more_cones, more_cost = add_regularizer(d, A.shape[1])
+    extra = len(more_cost)
+    A = sp.vstack([sp.hstack([A, sp.csc_matrix((A.shape[0], extra))]), rows])
+    rhs, cones = np.append(rhs, more_rhs), [*cones, *more_cones]
+    cost, quadratic = np.append(cost, lam * more_cost), np.append(quadratic, np.zeros(extra))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    solver = clarabel.DefaultSolver(sp.diags(quadratic).tocsc(), cost, sp.csc_matrix(A), rhs, cones, settings)
+    x = np.array(solver.solve().x)
+    return x[:d], x[d]
+
+
+def entropy_cone(prior, mass, balanced):
+    """sum w ln(w/mu) - w + mu over the parts, which add up to ``mass`` unless that is None; (-t, w, mu) in the cone."""
+
+    def add(d, before):
+        parts = 2 * d if balanced else d
+        size = before + 2 * parts
+        place = {"part": before, "t": before + parts}
+        rows, rhs, cones = [], [], []
+        # w = w+ - w-
+        link = sp.lil_matrix((d, size))
+        for j in range(d):
+            link[j, j] = 1.0
+            link[j, place["part"] + j] = -1.0
+            if balanced:
+                link[j, place["part"] + d + j] = 1.0
+        rows, rhs, cones = [link], [np.zeros(d)], [clarabel.ZeroConeT(d)]
+        if mass is not None:
+            total = sp.lil_matrix((1, size))
+            total[0, place["part"] : place["part"] + parts] = 1.0
+            rows, rhs, cones = [*rows, total], [*rhs, [mass]], [*cones, clarabel.ZeroConeT(1)]
+        for j in range(parts):
+            # w exp(-t/w) <= mu is t >= w ln(w/mu)
+            triple = sp.lil_matrix((3, size))
+            triple[0, place["t"] + j], triple[1, place["part"] + j] = 1.0, -1.0
+            rows, rhs = [*rows, triple], [*rhs, [0.0, 0.0, prior[j % d]]]
+            cones = [*cones, clarabel.ExponentialConeT()]
+        cost = np.concatenate([-np.ones(parts), np.ones(parts)])
+        return sp.vstack(rows), np.concatenate(rhs), cones, cost
+
+    return add
+
+
+def norm_cone(q, power):
+    """(1/power) N^power with N >= |w|_q: |w_j| <= r_j^(1/q) N^(1 - 1/q), sum r = N, and N <= t^(1/power)."""
+
+    def add(d, before):
+        # variables r (d), N, t
+        size, norm, top = before + d + 2, before + d, before + d + 1
+        total = sp.lil_matrix((1, size))
+        total[0, before : before + d], total[0, norm] = 1.0, -1.0
+        rows, rhs, cones = [total], [np.zeros(1)], [clarabel.ZeroConeT(1)]
+        for j in range(d):
+            triple = sp.lil_matrix((3, size))
+            triple[0, before + j], triple[1, norm], triple[2, j] = -1.0, -1.0, -1.0
+            rows, rhs, cones = [*rows, triple], [*rhs, np.zeros(3)], [*cones, clarabel.PowerConeT(1.0 / q)]
+        last = sp.lil_matrix((3, size))
+        last[0, top], last[2, norm] = -1.0, -1.0
+        rows, rhs = [*rows, last], [*rhs, [0.0, 1.0, 0.0]]
+        return (
+            sp.vstack(rows),
+            np.concatenate(rhs),
+            [*cones, clarabel.PowerConeT(1.0 / power)],
+            np.append(np.zeros(d + 1), 1.0 / power),
+        )
+
+    return add
+
+
 def conic_rows(loss_name, X1, y, c):
     """Rows A z + slack = rhs, cones of the slack, and costs of the extra variables for sum c_i f(x_i . z, y_i)."""
     n = len(y)

@@ -115,8 +115,8 @@ class Problem:
         return 0.5 * self.lam * (_FARTHEST_SCORE / (self.design.largest_row_norm or 1.0)) ** 2
 
     def zero_model(self) -> Model:
-        """w = 0 with the best intercept for it."""
-        return Model(np.zeros(self.weights_shape), None if self.intercept else self.no_intercept())
+        """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""
+        return Model(self.regularizer.centre(self.weights_shape), None if self.intercept else self.no_intercept())
 
     def no_intercept(self) -> Any:
         """Zero, in the shape of this problem's intercept."""

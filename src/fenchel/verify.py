@@ -76,7 +76,7 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
         if found.dual > known.certificate.dual:
             known = best_of(known, judge(problem, model, witness))
 
-    if effort > 0 and not tight() and problem.risk.smooth:
+    if effort > 0 and not tight() and problem.risk.smooth and problem.regularizer.finite:
         try:
             near = _descend(problem, model, int(effort / 2))
         except KeyboardInterrupt:

@@ -89,20 +89,22 @@ class Span:
         """The t of the best bound, where the slope of a concave function vanishes; one step for the square."""
         assert self.at_zero is not None
         gain = self.at_zero - self.conjugate
-        if not gain > 0.0:
-            return 0.0
 
         def slope(scale: float) -> float:
             own = self.problem.lam
             return gain - own * self.problem.regularizer.conjugate_slope(self.dual, scale * own / lam)
 
         low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.dual) * lam / self.problem.lam)
-        if slope(high) >= 0.0:
+        start = slope(low)
+        if not start > 0.0:
+            return 0.0
+        end = slope(high)
+        if end >= 0.0:
             return high
-        # false position is exact where the slope is linear, as it is for the square
-        start, end = slope(low), slope(high)
-        for _ in range(_HALVINGS):
-            middle = low + (high - low) * start / (start - end) if start > end else 0.5 * (low + high)
+        # false position is exact where the slope is linear, as it is for the square; bisection between for the others
+        for turn in range(_HALVINGS):
+            linear = turn % 2 == 0 and math.isfinite(end)
+            middle = low + (high - low) * (start / (start - end) if linear else 0.5)
             value = slope(middle)
             if abs(value) <= 1e-9 * abs(gain) or not low < middle < high:
                 return middle
@@ -134,7 +136,9 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:
     if not np.any(unbalanced):
         return 0.0
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    reach = problem.regularizer.radius(primal / problem.lam) * np.sqrt(problem.design.squared_row_norms)
+    reach = problem.regularizer.radius_among(primal / problem.lam, problem.design.shape[1]) * np.sqrt(
+        problem.design.squared_row_norms
+    )
     # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
     counted = unbalanced > 0.0
     return float(np.sum(unbalanced[counted] * problem.risk.intercept_bound(primal, reach)[counted]))

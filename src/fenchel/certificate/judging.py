@@ -228,6 +228,10 @@ def _primal(problem: Problem, model: Model) -> _Primal:
         raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
     scores += intercept
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
+    if penalty == math.inf and not problem.regularizer.finite:
+        raise FenchelError(
+            f"the regularizer {problem.regularizer.name!r} is infinite at these weights: it asks for their sign and sum"
+        )
     if not math.isfinite(problem.lam * penalty + risk) and not (risk == math.inf and _may_be_infinite(problem)):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
     slopes = problem.risk.slope_bound(scores) if math.isfinite(risk) else 0.0

@@ -4,10 +4,12 @@ from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.kernel import KernelClassifier
 from fenchel.estimators.logistic_regression import LogisticRegression
 from fenchel.estimators.measures import MeasureClassifier
+from fenchel.estimators.online import OnlineClassifier
 from fenchel.estimators.path import RegularizationPath, regularization_path
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.selection import LinearClassifierCV, LinearRegressorCV
 from fenchel.estimators.support_vector import LinearSVC, LinearSVR
+from fenchel.estimators.winnow import WinnowClassifier
 
 __all__ = [
     "KernelClassifier",
@@ -19,6 +21,8 @@ __all__ = [
     "LinearSVR",
     "LogisticRegression",
     "MeasureClassifier",
+    "OnlineClassifier",
     "RegularizationPath",
+    "WinnowClassifier",
     "regularization_path",
 ]

@@ -22,6 +22,7 @@ from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
 from fenchel.losses import Loss, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.risks import MulticlassRisk
 from fenchel.solvers import Solver
 
@@ -79,6 +80,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
         The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
+    regularizer : {"l2", "entropy", "unnormalized_entropy", "q_norm"} or a Regularizer, default="l2"
+        Takes the place of :math:`\Omega`; objects have parameters, e.g. ``Entropy(mass=10, balanced=True)``.  The
+        entropies allow positive weights only, unless they are balanced.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
     tol : float, default=1e-3
@@ -145,6 +149,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         *,
         C: float = 1.0,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer = "l2",
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -160,6 +165,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.loss = loss
         self.C = C
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

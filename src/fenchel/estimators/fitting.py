@@ -26,7 +26,7 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter
-from fenchel.regularizers import L2, ElasticNet, Regularizer
+from fenchel.regularizers import L2, REGULARIZERS, ElasticNet, Regularizer
 from fenchel.risks import MeanRisk
 from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
@@ -50,6 +50,22 @@ def mixed(l1_ratio: float) -> Regularizer:
     """The regularizer of an estimator's ``l1_ratio``: the square, or its mixture with the absolute value."""
     mixture = ElasticNet(l1_ratio)
     return mixture if l1_ratio else L2()
+
+
+def named(regularizer: Any, l1_ratio: float) -> Regularizer:
+    """The regularizer of that name with its defaults, or the object itself; "l2" is mixed by ``l1_ratio``."""
+    if regularizer == "l2":
+        return mixed(l1_ratio)
+    if regularizer == ElasticNet.name:
+        return ElasticNet(l1_ratio)
+    if l1_ratio:
+        raise FenchelError("l1_ratio belongs to regularizer='l2': leave one of the two at its default")
+    if isinstance(regularizer, str) and regularizer in REGULARIZERS:
+        return REGULARIZERS[regularizer]()
+    if not isinstance(regularizer, Regularizer):
+        names = ", ".join(map(repr, REGULARIZERS))
+        raise FenchelError(f"regularizer must be one of {names} or a Regularizer, got {regularizer!r}")
+    return regularizer
 
 
 class Given(NamedTuple):
@@ -88,7 +104,7 @@ class LinearEstimator(BaseEstimator):
         self._regularizer()
 
     def _regularizer(self) -> Regularizer:
-        return mixed(self.l1_ratio)
+        return named(getattr(self, "regularizer", "l2"), self.l1_ratio)
 
     def _solver(self) -> str | Solver:
         return self.solver

@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
 
@@ -35,6 +36,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
         The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
+    regularizer : {"l2", "entropy", "unnormalized_entropy", "q_norm"} or a Regularizer, default="l2"
+        Takes the place of :math:`\Omega`; objects have parameters, e.g. ``Entropy(mass=10, balanced=True)``.  The
+        entropies allow positive weights only, unless they are balanced.
     fit_intercept : bool, default=True
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
@@ -73,6 +77,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         *,
         C: float = 1.0,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer = "l2",
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -86,6 +91,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self.loss = loss
         self.C = C
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

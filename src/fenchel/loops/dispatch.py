@@ -88,6 +88,30 @@ def steepness(regularizer: Any, v: float, reach: float) -> float:
 
 
 @dispatch
+def coupled(regularizer: Any) -> bool:
+    """Whether a sum over all features enters every weight."""
+    return regularizer.coupled()
+
+
+@dispatch
+def framed(regularizer: Any, top: float, bottom: float) -> Any:
+    """Frame and floor of a regularizer for components within these bounds, see ``TransferKernel``."""
+    return regularizer.framed(top, bottom)
+
+
+@dispatch
+def node(regularizer: Any, v: float, prior: float, frame: float, floor: float) -> Any:
+    """h'(v) and h(v), see ``TransferKernel``."""
+    return regularizer.node(v, prior, frame, floor)
+
+
+@dispatch
+def gain(regularizer: Any, total: float, frame: float) -> float:
+    """G'(z), see ``TransferKernel``."""
+    return regularizer.gain(total, frame)
+
+
+@dispatch
 def row_dot(rows: Any, i: Any, w: Any) -> float:
     """x_i . w"""
     return rows.row_dot(i, w)

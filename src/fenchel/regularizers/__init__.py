@@ -4,11 +4,28 @@ from __future__ import annotations
 
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
+from fenchel.regularizers.entropy import Entropy
 from fenchel.regularizers.gram_norm import GramNorm
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
+from fenchel.regularizers.q_norm import QNorm
+from fenchel.regularizers.square import Square
+from fenchel.regularizers.unnormalized_entropy import UnnormalizedEntropy
 
 #: the regularizers that users can name
-REGULARIZERS: dict[str, type[Regularizer]] = {regularizer.name: regularizer for regularizer in (L2, ElasticNet, L1)}
+REGULARIZERS: dict[str, type[Regularizer]] = {
+    regularizer.name: regularizer for regularizer in (L2, ElasticNet, L1, Entropy, UnnormalizedEntropy, QNorm)
+}
 
-__all__ = ["L1", "L2", "REGULARIZERS", "ElasticNet", "GramNorm", "Regularizer"]
+__all__ = [
+    "L1",
+    "L2",
+    "REGULARIZERS",
+    "ElasticNet",
+    "Entropy",
+    "GramNorm",
+    "QNorm",
+    "Regularizer",
+    "Square",
+    "UnnormalizedEntropy",
+]

@@ -27,6 +27,31 @@ class RegularizerKernel(Protocol):
         ...
 
 
+class TransferKernel(Protocol):
+    r"""What a compiled loop asks of a conjugate of the form :math:`\Omega^*(v) = G(\sum_j h_j(v_j))`.
+
+    A NamedTuple of floats.  The weights are :math:`w_j = G'(z)\,h_j'(v_j)` with :math:`z = \sum_j h_j(v_j)`, so that
+    one number, z, is all that ties features together.  ``frame`` and ``floor`` keep the numbers within the range of
+    floats; they are chosen from the extreme components of v.
+    """
+
+    def coupled(self) -> bool:
+        """Whether z matters at all."""
+        ...
+
+    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+        """Frame and floor for components of v between bottom and top."""
+        ...
+
+    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+        """h'(v) and h(v) in this frame, for a feature of this prior."""
+        ...
+
+    def gain(self, total: float, frame: float) -> float:
+        """G'(z) for a z in this frame; zero where there are no weights."""
+        ...
+
+
 @dataclass(frozen=True)
 class Regularizer(abc.ABC):
     r"""A convex function :math:`\Omega(w) \ge 0` with its conjugate :math:`\Omega^*(v)`.
@@ -35,6 +60,15 @@ class Regularizer(abc.ABC):
     """
 
     name: ClassVar[str]
+
+    @property
+    def finite(self) -> bool:
+        """Whether every weight vector has a finite Omega."""
+        return True
+
+    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Weights of this shape where Omega is smallest."""
+        return np.zeros(shape)
 
     @abc.abstractmethod
     def value(self, weights: NDArray) -> float:
@@ -68,9 +102,32 @@ class Regularizer(abc.ABC):
     def radius(self, level: float) -> float:
         """The largest Euclidean norm of weights with Omega(w) <= level."""
 
+    def radius_among(self, level: float, features: int) -> float:
+        """The same for that many weights: ``radius``, unless their number matters."""
+        return self.radius(level)
+
     def kernel(self) -> RegularizerKernel | None:
         """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""
         return None
+
+    def transfer_kernel(self, features: int) -> TransferKernel | None:
+        """For compiled loops, where the conjugate has the form that ``TransferKernel`` says."""
+        return None
+
+    def priors(self, features: int) -> NDArray[np.float64]:
+        """What ``TransferKernel.node`` is told of each feature."""
+        return np.ones(features)
+
+    def typical_bend(self, features: int) -> float:
+        """About what the second derivative of the conjugate is in one component: where a search for steps starts."""
+        return 1.0
+
+    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+        """About the largest second derivative of the conjugate along rows of these squared norms and largest entries.
+
+        One over it is the learning rate that Zhang (2002), Sec. 6.2 advises.
+        """
+        return squared_norms * self.typical_bend(features)
 
     @property
     @abc.abstractmethod

@@ -44,6 +44,30 @@ class ElasticNetKernel(NamedTuple):
         return self.gain if abs(v) + reach > self.threshold else 0.0
 
 
+class ThresholdKernel(NamedTuple):
+    """The elastic net as a ``TransferKernel``, for inner rules other than the default: rho and 1/(1 - rho)."""
+
+    threshold: float
+    slope: float
+
+    def coupled(self) -> bool:
+        """Every feature by itself."""
+        return False
+
+    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+        """Nothing to scale."""
+        return 0.0, 0.0
+
+    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+        """The thresholded component; nothing ties features together."""
+        size = abs(v) - self.threshold
+        return (math.copysign(size * self.slope, v) if size > 0.0 else 0.0), 0.0
+
+    def gain(self, total: float, frame: float) -> float:
+        """One."""
+        return 1.0
+
+
 @dataclass(frozen=True)
 class ElasticNet(Regularizer):
     """A mixture of the square and the absolute value; ``l1_ratio=0`` is the square alone."""
@@ -89,3 +113,9 @@ class ElasticNet(Regularizer):
 
     def kernel(self) -> ElasticNetKernel:
         return ElasticNetKernel(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))
+
+    def typical_bend(self, features: int) -> float:
+        return 1.0 / (1.0 - self.l1_ratio)
+
+    def transfer_kernel(self, features: int) -> ThresholdKernel:
+        return ThresholdKernel(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))

@@ -1,9 +1,15 @@
-r"""Dual coordinate descent: Zhang (2002), Algorithm 1 (dual Gauss-Seidel) with exact steps.
+r"""Dual coordinate descent: Zhang (2002), Algorithm 1 (dual Gauss-Seidel).
 
-Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` through its dual, for the square
-and for regularizers that act on each weight alone.  Random permutations of the examples; one visit minimizes the dual
-over one variable exactly (eq. 13), or a quadratic above it (``loops.dual_coordinate``), at the cost of the example's
-non-zeros.
+Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` through its dual.  Random permutations
+of the examples; one visit moves one dual variable, at the cost of the example's non-zeros.  The inner ``rule``:
+
+- "exact": the dual is minimized over the variable, eq. (13); ``stretch`` takes t times that step (Sec. 6.2);
+- "newton": a step that is certain to raise the dual and nearly minimizes it, at the cost of one or two evaluations;
+- "gradient": eq. (11) with a ``learning_rate``; without one, what Sec. 6.2 advises.  Nothing is certain to rise;
+- "auto": exact for the square; for the elastic net the minimizer of a quadratic above the dual
+  (``loops.dual_coordinate``); newton for the others (``loops.transferred``).
+
+A square with a dense operator is whitened first (``regularizers.square``).
 
 Free intercept.  The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31).  Read in
 the primal this is a proximal point method in b: each round solves the problem with the extra term
@@ -35,6 +41,7 @@ s                    ``free[CENTRE]``, the multiplier and centre of the intercep
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -45,12 +52,13 @@ from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
 from fenchel.losses import Interpolation, NegativeLog
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
+from fenchel.regularizers import L2, ElasticNet, Square
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.constraints import Repair
 from fenchel.solvers.descent import Descent, random_state, squared_norms
 from fenchel.solvers.dual_start import first_dual
+from fenchel.solvers.transfer import RULES, Transfer, whitened
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 25
@@ -74,6 +82,8 @@ class OutputState:
     #: S, m.u and s: an array, since loops change it
     free: NDArray[np.float64]
     descent: Descent
+    #: what weights that are no linear function of u need besides
+    transfer: Transfer | None = None
 
 
 @dataclass
@@ -94,6 +104,8 @@ class State:
     outputs: list[OutputState]
     #: makes models that meet the constraints, where the loss is one
     repair: Repair
+    #: R of a whitened problem: the weights are R times those of ``problem``
+    root: NDArray[np.float64] | None = None
     turn: int = 0
     #: the certificate that the solver was last shown: another one is a new round
     seen: Any = field(default=None)
@@ -104,25 +116,53 @@ class DualCoordinate:
     """Options of dual coordinate descent."""
 
     shrinking: bool = True
+    #: "auto", "exact", "newton" or "gradient"
+    rule: str = "auto"
+    #: eta of the gradient rule, for all examples; None chooses one for each
+    learning_rate: float | None = None
+    #: t of the scaled exact step
+    stretch: float = 1.0
     #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
     name: ClassVar[str] = "dual_coordinate"
 
+    def __post_init__(self) -> None:
+        if self.rule not in ("auto", *RULES):
+            raise FenchelError(f"rule must be one of {', '.join(map(repr, ('auto', *RULES)))}, got {self.rule!r}")
+        for name in ("learning_rate", "stretch"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not 0 < value < math.inf):
+                raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+        if self.learning_rate is not None and self.rule != "gradient":
+            raise FenchelError("learning_rate is for rule='gradient'")
+        if self.stretch != 1.0 and self.rule not in ("auto", "exact"):
+            raise FenchelError("stretch scales exact steps: use rule='exact'")
+
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk):
             return "dual_coordinate needs a mean of losses"
-        loss = problem.risk.loss
+        loss, regularizer = problem.risk.loss, problem.regularizer
         if loss.constraint and problem.risk.outputs is not None:
             return f"dual_coordinate takes the constraints of {loss.name!r} for one output only"
+        if loss.constraint and not isinstance(regularizer, (L2, ElasticNet)):
+            return f"dual_coordinate makes models that meet {loss.name!r} for the square and the elastic net only"
         if isinstance(loss, NegativeLog) and problem.intercept:
             return "negative_log is not bounded below, so nothing bounds an intercept: use intercept=False"
-        if isinstance(loss, Interpolation) and not isinstance(problem.regularizer, L2):
+        if isinstance(loss, Interpolation) and not isinstance(regularizer, L2):
             return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
-        if problem.regularizer.kernel() is None:
+        if regularizer.kernel() is None and not isinstance(regularizer, Square) and self._through(problem) is None:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         return None
 
+    def _through(self, problem: Problem) -> Any:
+        """The kernel for ``loops.transferred`` if that is the loop to take."""
+        kernel = problem.regularizer.kernel()
+        plain = kernel is not None and (kernel.linear() or (self.rule == "auto" and self.stretch == 1.0))
+        return None if plain else problem.regularizer.transfer_kernel(problem.design.shape[1])
+
     def start(self, problem: Problem, warm: Warm | None) -> State:
+        problem, warm, root = whitened(problem, warm)
+        through = self._through(problem)
         shares, lam = problem.risk.shares, problem.lam
         norms = squared_norms(problem)
         if not np.all(np.isfinite(norms)):
@@ -142,7 +182,7 @@ class DualCoordinate:
             problem=problem,
             rows=problem.design.rows(),
             loss=problem.risk.loss.kernel(),
-            regularizer=problem.regularizer.kernel(),
+            regularizer=problem.regularizer.kernel() if through is None else through,
             mean=mean,
             projection=projection,
             constant=constant,
@@ -150,6 +190,7 @@ class DualCoordinate:
             random=random_state(self.seed or 0),
             outputs=[],
             repair=Repair(problem),
+            root=root,
         )
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
@@ -160,9 +201,14 @@ class DualCoordinate:
             book[:, LABEL] = labels[k]
             np.divide(thetas[k], shares, out=book[:, ALPHA], where=shares > 0)
             book[:, SCALE] = shares / lam
-            book[:, CURVE] = book[:, SCALE] * (norms + constant)
+            book[:, CURVE] = book[:, SCALE] * (norms + constant) / self.stretch
+            if self.rule == "gradient" and self.learning_rate is not None:
+                book[:, CURVE] = book[:, SCALE] * (1.0 / self.learning_rate + constant)
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
-            state.outputs.append(OutputState(book, u[k], free, Descent(counted, len(shares))))
+            output = OutputState(book, u[k], free, Descent(counted, len(shares)))
+            if through is not None:
+                output.transfer = Transfer.of(problem, through, self, book, u[k])
+            state.outputs.append(output)
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -191,7 +237,9 @@ class DualCoordinate:
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
-        model, witness = Model(problem.regularizer.transfer(vectors), intercept), Witness(theta)
+        weights = problem.regularizer.transfer(vectors)
+        model = Model(weights if state.root is None else weights @ state.root.T, intercept)
+        witness = Witness(theta)
         return state.repair(model, witness) if problem.risk.loss.constraint else (model, witness)
 
     def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -208,7 +256,28 @@ class DualCoordinate:
         descent, design = output.descent, state.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0])
         begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
-        found = visit(
+        threshold = descent.threshold if self.shrinking else np.inf
+        if output.transfer is not None:
+            found = output.transfer.visit(state, output, begin, end, threshold)
+        else:
+            found = self._visit(state, output, begin, end, threshold)
+        if descent.add(found, end, state.problem.lam):
+            # (31) with eta = 1: the centre moves to the present intercept
+            centre = output.free[CENTRE]
+            constant = state.constant if output.transfer is None else output.transfer.constant
+            output.free[CENTRE] += constant * output.free[SUM]
+            if descent.settle(descent.at_rest and output.free[CENTRE] == centre):
+                self._refresh(state, output)
+            if output.transfer is not None:
+                output.transfer.renew(state, output)
+            descent.finish()
+        return end - begin
+
+    def _visit(
+        self, state: State, output: OutputState, begin: int, end: int, threshold: float
+    ) -> tuple[int, float, int, float]:
+        descent = output.descent
+        found: tuple[int, float, int, float] = visit(
             state.rows,
             state.loss,
             state.regularizer,
@@ -221,16 +290,9 @@ class DualCoordinate:
             begin,
             end,
             descent.kept,
-            descent.threshold if self.shrinking else np.inf,
+            threshold,
         )
-        if descent.add(found, end, state.problem.lam):
-            # (31) with eta = 1: the centre moves to the present intercept
-            centre = output.free[CENTRE]
-            output.free[CENTRE] += state.constant * output.free[SUM]
-            if descent.settle(descent.at_rest and output.free[CENTRE] == centre):
-                self._refresh(state, output)
-            descent.finish()
-        return end - begin
+        return found
 
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""

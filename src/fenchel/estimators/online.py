@@ -1,0 +1,244 @@
+"""Online linear classification: Perceptron, Winnow and p-norm algorithms, certified when asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from fenchel.certificate import Certificate
+from fenchel.designs import as_design
+from fenchel.designs.rows import CSRRows
+from fenchel.errors import FenchelError
+from fenchel.estimators.classifier import one_against_rest
+from fenchel.estimators.fitting import input_of
+from fenchel.estimators.winnow import entropy_of
+from fenchel.losses import as_loss
+from fenchel.problem import Model, Problem
+from fenchel.regularizers import QNorm, Regularizer, Square
+from fenchel.risks import MeanRisk
+from fenchel.verify import certify
+
+UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
+
+
+@dataclass
+class _Learner:
+    """v of one class against the rest, with what the loop keeps of it."""
+
+    v: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    carry: NDArray[np.float64]
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
+    r"""The online parents of large-margin methods, Zhang (2002), eq. (24).
+
+    An example on the wrong side moves the dual vector, :math:`v \leftarrow v + \eta\,y\,x`, and the weights are
+    :math:`w = \nabla\Omega^*(v)`.  More than two classes are learnt one against the rest.  There is no certificate
+    until ``certify`` is asked for one.
+
+    Parameters
+    ----------
+    update : {"perceptron", "winnow", "normalized_winnow", "p_norm"}, default="perceptron"
+    learning_rate : float, default=1.0
+        :math:`\eta`.  The Perceptron does not depend on it; 0.01 is the paper's choice for Winnow.
+    max_iter : int, default=10
+        Passes of ``fit`` over the data; it ends sooner after a pass without a mistake.
+    balanced, prior, mass : as in ``WinnowClassifier``, for the two Winnows
+    p : float, default=3.0
+        Of the p-norm algorithm, above 1.
+    fit_intercept : bool, default=True
+        Append a constant feature 1, which is treated like the others.
+    shuffle : bool, default=True
+        Whether ``fit`` visits the examples in random order; ``partial_fit`` takes them as they come.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    classes_ : the labels
+    n_iter_ : passes of ``fit``
+    mistakes_ : examples on the wrong side in the last pass, over all classes
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import OnlineClassifier
+    >>> X = np.random.default_rng(0).integers(0, 2, (200, 50))
+    >>> y = X[:, 0] + X[:, 1] > X[:, 2]
+    >>> model = OnlineClassifier("winnow", learning_rate=0.1, random_state=0).fit(X, y)
+    >>> certificate = model.certify(X, y)
+    """
+
+    def __init__(
+        self,
+        update: str = "perceptron",
+        *,
+        learning_rate: float = 1.0,
+        max_iter: int = 10,
+        balanced: bool = True,
+        prior: Any = None,
+        mass: float | None = None,
+        p: float = 3.0,
+        fit_intercept: bool = True,
+        shuffle: bool = True,
+        random_state: Any = None,
+    ) -> None:
+        self.update = update
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.balanced = balanced
+        self.prior = prior
+        self.mass = mass
+        self.p = p
+        self.fit_intercept = fit_intercept
+        self.shuffle = shuffle
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from rows X and labels y, from nothing."""
+        self._check_parameters()
+        X, y = validate_data(self, X, y, **input_of(X))
+        check_classification_targets(y)
+        self.classes_ = np.unique(y)
+        self._begin()
+        random = check_random_state(self.random_state)
+        for passes in range(1, self.max_iter + 1):
+            self.n_iter_ = passes
+            order = random.permutation(len(y)) if self.shuffle else np.arange(len(y))
+            self._learn(X, y, order)
+            if self.mistakes_ == 0:
+                break
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Go on with rows X and labels y, in their order; the first call needs all classes."""
+        self._check_parameters()
+        first = not hasattr(self, "classes_")
+        X, y = validate_data(self, X, y, reset=first, **input_of(X))
+        check_classification_targets(y)
+        _check_partial_fit_first_call(self, classes)
+        if first:
+            self._begin()
+            self.n_iter_ = 1
+        if not np.all(np.isin(y, self.classes_)):
+            raise FenchelError(f"y holds labels that are not among the classes {self.classes_!r}")
+        self._learn(X, y, np.arange(len(y)))
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Signed scores: (n,) for two classes, else (n, classes)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **input_of(X))
+        scores = as_design(X).scores(self.coef_) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """The label of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def certify(self, X: Any, y: Any, *, C: float = 1.0, loss: Any = "hinge", effort: float = 100.0) -> Certificate:
+        """How far the weights are from the optimum of the large-margin problem of this C (summed over the classes).
+
+        The constant feature is a feature of that problem, as it is here; X is copied to append it.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, **input_of(X))
+        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < C < math.inf:
+            raise FenchelError(f"C must be a positive finite number, got {C!r}")
+        columns, codes = [np.asarray(self.coef_)], np.searchsorted(self.classes_, y)
+        if self.fit_intercept:
+            ones = np.ones((X.shape[0], 1))
+            X = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
+            columns.append(self.intercept_[:, None])
+        weights, found = np.hstack(columns), []
+        for k in range(len(weights)):
+            labels = one_against_rest(codes, k if len(weights) > 1 else 1)
+            risk = MeanRisk(as_loss(loss, "classification"), labels)
+            problem = Problem(X, risk, 1.0 / (C * X.shape[0]), self._regularizer())
+            found.append(certify(problem, Model(weights[k], 0.0), effort=effort))
+        return sum(found[1:], start=found[0])
+
+    def _check_parameters(self) -> None:
+        self._regularizer()
+        rate = self.learning_rate
+        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < rate < math.inf:
+            raise FenchelError(f"learning_rate must be positive and finite, got {rate!r}")
+        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+            raise FenchelError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+
+    def _regularizer(self) -> Regularizer:
+        if self.update not in UPDATES:
+            raise FenchelError(f"update must be one of {', '.join(map(repr, UPDATES))}, got {self.update!r}")
+        if self.update == "perceptron":
+            return Square(np.ones(getattr(self, "n_features_in_", 1) + bool(self.fit_intercept)))
+        if self.update == "p_norm":
+            if isinstance(self.p, bool) or not isinstance(self.p, Real) or not 1 < self.p < math.inf:
+                raise FenchelError(f"p must be a finite number above 1, got {self.p!r}")
+            return QNorm(self.p / (self.p - 1.0))
+        return entropy_of(self.update == "normalized_winnow", self.prior, self.mass, bool(self.balanced))
+
+    def _begin(self) -> None:
+        """Weights of the prior for every class."""
+        from fenchel.loops.transferred import rebuild
+
+        if len(self.classes_) < 2:
+            raise FenchelError(f"y must hold at least two classes, got one class only: {self.classes_!r}")
+        size = self.n_features_in_ + 1
+        self._learners = []
+        for _ in range(1 if len(self.classes_) == 2 else len(self.classes_)):
+            learner = _Learner(np.zeros(size), np.zeros((size, 2)), np.zeros(4))
+            rebuild(self._kernel(), learner.v, self._priors(), learner.nodes, learner.carry)
+            self._learners.append(learner)
+
+    def _features(self) -> int:
+        return self.n_features_in_ + bool(self.fit_intercept)
+
+    def _kernel(self) -> Any:
+        return self._regularizer().transfer_kernel(self._features())
+
+    def _priors(self) -> NDArray[np.float64]:
+        """Of the features and the constant one; without an intercept that has no share."""
+        priors = self._regularizer().priors(self._features())
+        return priors if self.fit_intercept else np.append(priors, 0.0)
+
+    def _learn(self, X: Any, y: NDArray, order: NDArray) -> None:
+        """One pass for every class, and the weights after it."""
+        from fenchel.loops.online import online_pass
+
+        rows, codes, priors, kernel = as_design(X).rows(), np.searchsorted(self.classes_, y), self._priors(), None
+        if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
+            # repeated entries of a row would move one after the other
+            copy = sp.csr_array(X, copy=True)
+            copy.sum_duplicates()
+            rows = as_design(copy).rows()
+        kernel = self._kernel()
+        room = X.shape[1] if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
+        trial, constant, weights = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), []
+        self.mistakes_ = 0
+        for k, learner in enumerate(self._learners):
+            labels = one_against_rest(codes, k if len(self._learners) > 1 else 1)
+            state = (learner.v, priors, learner.nodes, learner.carry, trial)
+            rate = float(self.learning_rate)
+            self.mistakes_ += online_pass(rows, kernel, labels, *state, rate, constant, order.astype(np.uint32))
+            size = self._features()
+            weights.append(self._regularizer().transfer(learner.v[:size]))
+        coef = np.stack(weights)
+        self.coef_ = np.ascontiguousarray(coef[:, : self.n_features_in_])
+        self.intercept_ = coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef))

@@ -1,0 +1,193 @@
+r"""Entropy of weights that add up to a mass A: Zhang (2002), Sec. 5.1 and Appendix E.4.
+
+.. math::
+    \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j}\quad\Bigl(w \ge 0,\ \sum_j w_j = A = \sum_j\mu_j\Bigr), \qquad
+    \Omega^*(v) = A\ln\sum_j\frac{\mu_j}{A}e^{v_j}, \qquad
+    \nabla\Omega^*(v)_j = A\,\frac{\mu_j e^{v_j}}{\sum_k\mu_k e^{v_k}}
+
+Everything is computed in logarithms, so that a small lam, that is a long v, can't overflow.  Balanced, for weights of
+both signs: :math:`w = w^+ - w^-`, as if every row were :math:`[x, -x]`, where both parts share the mass
+:math:`A = 2\sum_j\mu_j`, so that :math:`\|w\|_1 \le A`:
+
+.. math::
+    \Omega^*(v) = A\ln\sum_j\frac{2\mu_j}{A}\cosh v_j, \qquad
+    \Omega(w) = \max_\kappa\; A(1+\kappa) + \sum_j w_j\operatorname{asinh}\frac{w_j}{2e^\kappa\mu_j}
+    - \sqrt{w_j^2 + 4e^{2\kappa}\mu_j^2}
+
+The parts are :math:`w^\pm_j = e^\kappa\mu_j e^{\pm v_j}`, and the best :math:`\kappa` gives them the mass A.
+With several outputs each has a mass of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import kl_div, logsumexp, softmax, xlogy
+
+from fenchel.errors import FenchelError
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.prior import checked_prior, hash_fields, same_fields, spread_prior
+from fenchel.regularizers.unnormalized_entropy import EntropyKernel
+
+#: how far, relative to the mass, weights may miss it through rounding alone
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class Entropy(Regularizer):
+    """Relative entropy to a prior of the same mass; ``balanced`` allows weights of both signs.
+
+    Without a prior all features have the same one; the mass is then ``mass`` or 1.  With a prior the mass is its sum
+    (over both signs if balanced); a ``mass`` that is given as well must agree.
+    """
+
+    name: ClassVar[str] = "entropy"
+    mass: float | None = None
+    prior: float | NDArray[np.float64] | None = None
+    balanced: bool = False
+
+    def __post_init__(self) -> None:
+        mass = self.mass
+        if mass is not None:
+            if isinstance(mass, bool) or not isinstance(mass, Real) or not 0 < mass < math.inf:
+                raise FenchelError(f"mass must be positive and finite, got {mass!r}")
+            object.__setattr__(self, "mass", float(mass))
+        object.__setattr__(self, "balanced", bool(self.balanced))
+        if self.prior is None:
+            return
+        prior = checked_prior(self.prior)
+        object.__setattr__(self, "prior", prior)
+        if mass is None:
+            return
+        if np.ndim(prior) == 0:
+            raise FenchelError("a number as prior makes the mass that number times the features: give one of the two")
+        total = float(np.sum(prior)) * self._signs
+        if not math.isclose(total, mass, rel_tol=1e-9):
+            raise FenchelError(
+                f"the prior adds up to {total:g} and mass={mass:g}; they must agree: give one of the two"
+            )
+
+    def __eq__(self, other: object) -> bool:
+        return same_fields(self, other)
+
+    def __hash__(self) -> int:
+        return hash_fields(self)
+
+    @property
+    def _signs(self) -> float:
+        return 2.0 if self.balanced else 1.0
+
+    def priors(self, features: int) -> NDArray[np.float64]:
+        if self.prior is None:
+            return np.full(features, (1.0 if self.mass is None else self.mass) / (self._signs * features))
+        return spread_prior(self.prior, features)
+
+    def total(self, features: int) -> float:
+        """The mass A."""
+        return self._signs * float(np.sum(self.priors(features)))
+
+    @property
+    def finite(self) -> bool:
+        return False
+
+    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return np.zeros(shape) if self.balanced else np.broadcast_to(self.priors(shape[-1]), shape).copy()
+
+    def value(self, weights: NDArray) -> float:
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
+        if self.balanced:
+            if np.any(np.sum(np.abs(rows), axis=-1) > mass * (1.0 + _ROUNDING)):
+                return math.inf
+            return sum(_balanced_value(row, prior, mass, self._multiplier(row, prior, mass)) for row in rows)
+        if np.any(np.abs(np.sum(rows, axis=-1) - mass) > mass * _ROUNDING):
+            return math.inf
+        # - w + mu adds nothing but keeps what rounding does to the sum of the weights to second order
+        return float(np.sum(kl_div(rows, prior)))
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        """One that the transfer undoes; any constant may be added to it, unless balanced."""
+        rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
+        prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if not self.balanced:
+                return np.log(weights / prior)
+            found = [np.arcsinh(row / (2.0 * math.exp(self._multiplier(row, prior, mass)) * prior)) for row in rows]
+        return np.stack(found).reshape(np.shape(weights))
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.atleast_2d(np.asarray(dual, dtype=np.float64))
+        prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
+        both = np.concatenate([v, -v], axis=-1) if self.balanced else v
+        shares = np.concatenate([prior, prior]) / mass if self.balanced else prior / mass
+        if np.max(np.abs(v), initial=0.0) < 1.0:
+            # near zero the logarithm of one and a little
+            return mass * float(np.sum(np.log1p(np.expm1(both) @ shares)))
+        return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return float(np.vdot(self.transfer(scale * np.asarray(dual)), dual))
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        v = np.asarray(dual, dtype=np.float64)
+        prior, mass, features = self.priors(v.shape[-1]), self.total(v.shape[-1]), v.shape[-1]
+        logarithm = np.log(prior)
+        if not self.balanced:
+            return mass * softmax(v + logarithm, axis=-1)
+        both = softmax(np.concatenate([v + logarithm, -v + logarithm], axis=-1), axis=-1)
+        return mass * (both[..., :features] - both[..., features:])
+
+    def radius(self, level: float) -> float:
+        return self.radius_among(level, np.size(self.prior) if self.prior is not None else 1)
+
+    def radius_among(self, level: float, features: int) -> float:
+        """The mass, since the Euclidean norm is at most the sum of the absolute values."""
+        return self.total(features) * (1.0 + _ROUNDING)
+
+    @property
+    def strong_convexity(self) -> float:
+        """1/A: the conjugate's second derivative along x is A times a variance of entries of x and zeros."""
+        if isinstance(self.prior, float):
+            return 0.0  # the mass grows with the number of features
+        return 1.0 / self.total(np.size(self.prior) if self.prior is not None else 1)
+
+    def transfer_kernel(self, features: int) -> EntropyKernel:
+        return EntropyKernel(self.total(features), float(self.balanced))
+
+    def typical_bend(self, features: int) -> float:
+        return self.total(features) / features
+
+    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+        return largest**2 * self.total(features)
+
+    def _multiplier(self, weights: NDArray, prior: NDArray, mass: float) -> float:
+        """The kappa that gives the two parts of the weights the mass A; -inf where nothing is left for it."""
+        absolute = np.abs(weights)
+
+        def missing(kappa: float) -> float:
+            return float(np.sum(np.hypot(absolute, 2.0 * math.exp(kappa) * prior))) - mass
+
+        # at kappa = 0 the parts have at least the mass of the prior, A
+        low, high = -700.0, 0.0
+        if missing(low) >= 0.0:
+            return -math.inf
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+            low, high = (middle, high) if missing(middle) < 0.0 else (low, middle)
+        return high
+
+
+def _balanced_value(weights: NDArray, prior: NDArray, mass: float, kappa: float) -> float:
+    absolute = np.abs(weights)
+    if kappa == -math.inf:
+        # one part of every weight has all of it
+        return float(np.sum(xlogy(absolute, absolute / prior)))
+    parts = 2.0 * math.exp(kappa) * prior
+    return mass * (1.0 + kappa) + float(np.sum(absolute * np.arcsinh(absolute / parts) - np.hypot(absolute, parts)))

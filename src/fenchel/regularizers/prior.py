@@ -1,0 +1,62 @@
+"""Priors of the entropies: one positive number for all features, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+
+
+def checked_prior(prior: Any) -> float | NDArray[np.float64]:
+    """A positive number, or a read-only array of them."""
+    if isinstance(prior, Real) and not isinstance(prior, bool):
+        found: Any = float(prior)
+    else:
+        try:
+            found = np.array(prior, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise FenchelError(f"prior must be a positive number or one for each feature, got {prior!r}") from error
+        found.flags.writeable = False
+        if isinstance(prior, bool) or found.ndim != 1 or found.size == 0:
+            raise FenchelError(f"prior must be a positive number or one for each feature, got {prior!r}")
+    if not np.all(np.isfinite(found)) or not np.all(np.asarray(found) > 0):
+        raise FenchelError("prior must be positive and finite: a feature without prior has no weight; leave it out")
+    return found
+
+
+def spread_prior(prior: float | NDArray[np.float64], features: int) -> NDArray[np.float64]:
+    """The prior of each feature."""
+    if isinstance(prior, np.ndarray) and len(prior) != features:
+        raise FenchelError(f"prior has {len(prior)} entries for {features} features; they must agree")
+    return np.full(features, prior) if np.ndim(prior) == 0 else np.asarray(prior)
+
+
+def same_fields(one: Any, other: Any) -> bool:
+    """Equality of two dataclasses of one type whose fields may be arrays."""
+    if type(one) is not type(other):
+        return False
+    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
+
+
+def hash_fields(one: Any) -> int:
+    """A hash that agrees with ``same_fields``."""
+    parts = (value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(one).values())
+    return hash((type(one), *parts))
+
+
+def highest(function: Callable[[float], float], level: float, start: float) -> float:
+    """The largest x >= start with function(x) <= level, rounded up, for a function that rises from there."""
+    low, high = start, max(2.0 * start, 1.0)
+    while function(high) <= level and high < 1e300:
+        low, high = high, 2.0 * high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if function(middle) <= level else (low, middle)
+    return high

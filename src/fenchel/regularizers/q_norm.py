@@ -1,0 +1,136 @@
+r"""Powers of q-norms: Zhang (2002), Sec. 5.1 and Appendix E.2 (with the exponents q' and p' outside the norms).
+
+.. math::
+    \Omega(w) = \tfrac{1}{q'}\|w\|_q^{q'}, \qquad \Omega^*(v) = \tfrac{1}{p'}\|v\|_p^{p'}, \qquad
+    \nabla\Omega^*(v)_j = \operatorname{sign}(v_j)|v_j|^{p-1}\|v\|_p^{p'-p}, \qquad
+    \tfrac1p + \tfrac1q = \tfrac{1}{p'} + \tfrac{1}{q'} = 1
+
+With q' = 2 this is the regularizer of the p-norm algorithms; q = q' = 2 is the square.  With several outputs the
+terms of the outputs are added.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.regularizers.base import Regularizer
+
+
+class QNormKernel(NamedTuple):
+    """The norm for compiled loops: p - 1, p'/p - 1 and p' - 1."""
+
+    exponent: float
+    outer: float
+    scaling: float
+
+    def coupled(self) -> bool:
+        """Through the norm."""
+        return True
+
+    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+        """One over the largest component."""
+        largest = max(top, -bottom)
+        return (1.0 / largest if largest > 0.0 else 1.0), 0.0
+
+    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+        """|v|^(p-1) with the sign of v, and |v|^p, of v times the frame."""
+        size = abs(v) * frame
+        if self.exponent == 2.0:
+            power = size * size
+        elif self.exponent == 0.5:
+            power = math.sqrt(size)
+        elif self.exponent == 1.0:
+            power = size
+        else:
+            power = size**self.exponent
+        return math.copysign(power, v), power * size
+
+    def gain(self, total: float, frame: float) -> float:
+        """|v|_p^(p' - p) in this frame."""
+        if total <= 0.0:
+            return 0.0
+        return total**self.outer / (frame if self.scaling == 1.0 else frame**self.scaling)
+
+
+@dataclass(frozen=True)
+class QNorm(Regularizer):
+    """``1/power`` times the ``power`` of the q-norm."""
+
+    name: ClassVar[str] = "q_norm"
+    q: float = 1.5
+    power: float = 2.0
+
+    def __post_init__(self) -> None:
+        for name in ("q", "power"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not 1 < float(value) < math.inf:
+                raise FenchelError(f"{name} must be a finite number above 1, got {value!r}")
+            object.__setattr__(self, name, float(value))
+
+    @property
+    def dual_exponents(self) -> tuple[float, float]:
+        """p and p'."""
+        return self.q / (self.q - 1.0), self.power / (self.power - 1.0)
+
+    def value(self, weights: NDArray) -> float:
+        return float(np.sum(_norms(weights, self.q) ** self.power)) / self.power
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        return _slope(weights, self.q, self.power)
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        p, power = self.dual_exponents
+        return float(np.sum((abs(scale) * _norms(dual, p)) ** power)) / power
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        p, power = self.dual_exponents
+        norms = _norms(dual, p)
+        return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
+
+    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+        return _norms(dual, self.dual_exponents[0])
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        return _slope(dual, *self.dual_exponents)
+
+    def radius(self, level: float) -> float:
+        return self.radius_among(level, 1)
+
+    def radius_among(self, level: float, features: int) -> float:
+        return (self.power * level) ** (1.0 / self.power) * float(features) ** max(0.0, 0.5 - 1.0 / self.q)
+
+    @property
+    def strong_convexity(self) -> float:
+        """q - 1 for the square of a norm with q <= 2; nothing otherwise."""
+        return self.q - 1.0 if self.power == 2.0 and self.q <= 2.0 else 0.0
+
+    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+        return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
+
+    def transfer_kernel(self, features: int) -> QNormKernel:
+        p, power = self.dual_exponents
+        # exact where the exponents are, as for q = 1.5
+        p = float(round(p)) if abs(p - round(p)) < 1e-12 else p
+        return QNormKernel(p - 1.0, power / p - 1.0, power - 1.0)
+
+
+def _norms(values: NDArray, q: float) -> NDArray[np.float64]:
+    """The q-norm of each row, as a column, whatever the size of its entries."""
+    absolute = np.abs(np.asarray(values, dtype=np.float64))
+    largest = np.max(absolute, axis=-1, keepdims=True, initial=0.0)
+    safe = np.where(largest > 0.0, largest, 1.0)
+    return largest * np.sum((absolute / safe) ** q, axis=-1, keepdims=True) ** (1.0 / q)
+
+
+def _slope(values: NDArray, q: float, power: float) -> NDArray[np.float64]:
+    """The gradient of the power of the q-norm over ``power``."""
+    values, norms = np.asarray(values, dtype=np.float64), _norms(values, q)
+    share = np.abs(values) / np.where(norms > 0.0, norms, 1.0)
+    return np.copysign(share ** (q - 1.0) * norms ** (power - 1.0), values)

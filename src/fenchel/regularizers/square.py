@@ -1,0 +1,162 @@
+r"""Square regularization with an operator K: Zhang (2002), eq. (12).
+
+.. math:: \Omega(w) = \tfrac12 w^T K w, \qquad \Omega^*(v) = \tfrac12 v^T K^{-1} v, \qquad \nabla\Omega^*(v) = K^{-1}v
+
+K is a diagonal (positive numbers, one for each feature), a dense symmetric positive definite matrix, or an object
+with ``solve(v)`` = :math:`K^{-1}v`.  With a diagonal a step of dual coordinate descent costs the non-zeros of its row.
+With the others :math:`K^{-1}x_i` is dense, so X is whitened once instead: with :math:`K^{-1} = RR^T` and
+:math:`w = R\,\tilde w` the problem has the plain square and the dense design XR (n times d numbers).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from fenchel.errors import FenchelError
+from fenchel.regularizers.base import Regularizer
+
+
+class DiagonalKernel(NamedTuple):
+    """A diagonal operator for compiled loops.  One field, since a compiled tuple can't be empty."""
+
+    slope: float
+
+    def coupled(self) -> bool:
+        """Every feature by itself."""
+        return False
+
+    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+        """Nothing to scale."""
+        return 0.0, 0.0
+
+    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+        """v/k; nothing ties features together."""
+        return v * prior, 0.0
+
+    def gain(self, total: float, frame: float) -> float:
+        """One."""
+        return self.slope
+
+
+@dataclass(frozen=True, eq=False)
+class Square(Regularizer):
+    """Half of w^T K w; ``operator`` is the diagonal of K, K, or an object with ``solve``."""
+
+    operator: Any
+    name: ClassVar[str] = "square"
+
+    def __post_init__(self) -> None:
+        if hasattr(self.operator, "solve"):
+            return
+        try:
+            found = np.array(self.operator, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise FenchelError("operator must be a diagonal, a matrix, or an object with solve") from error
+        found.flags.writeable = False
+        object.__setattr__(self, "operator", found)
+        square = found.ndim == 1 or (found.ndim == 2 and found.shape[0] == found.shape[1])
+        if not square or found.size == 0 or not np.all(np.isfinite(found)):
+            raise FenchelError(f"operator must be (d,) or (d, d) and finite, got shape {found.shape}")
+        if found.ndim == 1 and not np.all(found > 0):
+            raise FenchelError("operator has entries that are not positive: K must be positive definite")
+        if found.ndim == 2 and not np.allclose(found, found.T, rtol=1e-10, atol=1e-12 * np.max(np.abs(found))):
+            raise FenchelError("operator is not symmetric: K must be symmetric positive definite")
+        if found.ndim == 2:
+            _factor(found)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Square) or hasattr(self.operator, "solve"):
+            return isinstance(other, Square) and self.operator is other.operator
+        return not hasattr(other.operator, "solve") and np.array_equal(self.operator, other.operator)
+
+    def __hash__(self) -> int:
+        return hash(self.operator.tobytes() if isinstance(self.operator, np.ndarray) else id(self.operator))
+
+    @property
+    def diagonal(self) -> bool:
+        """Whether K is given by its diagonal."""
+        return isinstance(self.operator, np.ndarray) and self.operator.ndim == 1
+
+    def value(self, weights: NDArray) -> float:
+        weights = np.asarray(weights, dtype=np.float64)
+        return 0.5 * float(np.vdot(weights, self.gradient(weights)))
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        weights = np.asarray(weights, dtype=np.float64)
+        if self.diagonal:
+            return weights * self.operator
+        if isinstance(self.operator, np.ndarray):
+            return weights @ self.operator
+        # K = R^-T R^-1
+        root = self.root(weights.shape[-1])
+        inner = solve_triangular(root, weights.T, lower=True)
+        return np.asarray(solve_triangular(root, inner, lower=True, trans="T").T)
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        return 0.5 * scale**2 * float(np.vdot(dual, self.transfer(dual)))
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.conjugate(dual)
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        dual = np.asarray(dual, dtype=np.float64)
+        if self.diagonal:
+            return dual / self.operator
+        root = self.root(dual.shape[-1])
+        return (dual @ root) @ root.T
+
+    def radius(self, level: float) -> float:
+        modulus = self.strong_convexity
+        return math.sqrt(2.0 * level / modulus) if modulus > 0.0 else math.inf
+
+    def radius_among(self, level: float, features: int) -> float:
+        if not self.diagonal:
+            self.root(features)
+        return self.radius(level)
+
+    @property
+    def strong_convexity(self) -> float:
+        """The smallest eigenvalue of K, or a little less; 0 for an object with ``solve`` that was not used yet."""
+        if self.diagonal:
+            return float(np.min(self.operator))
+        if isinstance(self.operator, np.ndarray):
+            self.root(len(self.operator))
+        root = vars(self).get("_root")
+        return 0.0 if root is None else (1.0 - 1e-10) / float(np.linalg.norm(root, 2)) ** 2
+
+    def root(self, features: int) -> NDArray[np.float64]:
+        """Lower triangular R with R R^T = K^-1, computed once."""
+        if "_root" not in vars(self):
+            given = isinstance(self.operator, np.ndarray)
+            inverse = np.linalg.inv(self.operator) if given else self.operator.solve(np.eye(features))
+            object.__setattr__(self, "_root", _factor(0.5 * (inverse + np.transpose(inverse))))
+        root: NDArray[np.float64] = vars(self)["_root"]
+        if len(root) != features:
+            raise FenchelError(f"operator is for {len(root)} features; X has {features}")
+        return root
+
+    def transfer_kernel(self, features: int) -> DiagonalKernel | None:
+        return DiagonalKernel(1.0) if self.diagonal else None
+
+    def priors(self, features: int) -> NDArray[np.float64]:
+        if not self.diagonal:
+            return np.ones(features)
+        if len(self.operator) != features:
+            raise FenchelError(f"operator has {len(self.operator)} entries for {features} features; they must agree")
+        return 1.0 / self.operator
+
+    def typical_bend(self, features: int) -> float:
+        return float(np.mean(self.priors(features)))
+
+
+def _factor(matrix: NDArray) -> NDArray[np.float64]:
+    try:
+        return np.asarray(cholesky(matrix, lower=True))
+    except np.linalg.LinAlgError as error:
+        raise FenchelError("operator is not positive definite: K must be symmetric positive definite") from error

@@ -1,0 +1,142 @@
+r"""Entropy without a fixed mass: Zhang (2002), eq. (17), shifted so that its smallest value is zero.
+
+.. math::
+    \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j} - w_j + \mu_j \quad (w \ge 0), \qquad
+    \Omega^*(v) = \sum_j \mu_j(e^{v_j} - 1), \qquad \nabla\Omega^*(v)_j = \mu_j e^{v_j}
+
+Balanced, for weights of both signs: :math:`w = w^+ - w^-` with the entropies of both parts, as if every row were
+:math:`[x, -x]`, without doubling X:
+
+.. math::
+    \Omega(w) = \sum_j w_j\operatorname{asinh}\frac{w_j}{2\mu_j} - \sqrt{w_j^2 + 4\mu_j^2} + 2\mu_j, \qquad
+    \Omega^*(v) = \sum_j 2\mu_j(\cosh v_j - 1), \qquad \nabla\Omega^*(v)_j = 2\mu_j\sinh v_j
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import kl_div
+
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.prior import checked_prior, hash_fields, highest, same_fields, spread_prior
+
+
+class EntropyKernel(NamedTuple):
+    """Both entropies for compiled loops: the mass A (0 without one), and whether weights have both signs."""
+
+    mass: float
+    balanced: float
+
+    def coupled(self) -> bool:
+        """With a mass."""
+        return self.mass > 0.0
+
+    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+        """With a mass only ratios matter: the largest component becomes 0."""
+        if self.mass == 0.0:
+            return 0.0, 1.0
+        frame = max(top, -bottom) if self.balanced > 0.0 else top
+        return frame, math.exp(-2.0 * frame) if frame > 0.0 else 1.0
+
+    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+        """mu e^(v - frame), or the difference and the sum of both signs'."""
+        if self.balanced == 0.0:
+            term = prior * math.exp(v - frame)
+            return term, term
+        size = abs(v)
+        large = math.exp(size - frame)
+        small = floor / large if large > floor else large
+        # near zero the difference of the two would be all rounding
+        difference = large - small if size > 0.1 else -large * math.expm1(-2.0 * size)
+        return math.copysign(prior * difference, v), prior * (large + small)
+
+    def gain(self, total: float, frame: float) -> float:
+        """A/z, or 1 without a mass."""
+        return self.mass / total if self.mass > 0.0 else 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class UnnormalizedEntropy(Regularizer):
+    """Relative entropy to a prior, a number or one for each feature; ``balanced`` allows weights of both signs."""
+
+    name: ClassVar[str] = "unnormalized_entropy"
+    prior: float | NDArray[np.float64] = 0.01
+    balanced: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "prior", checked_prior(self.prior))
+        object.__setattr__(self, "balanced", bool(self.balanced))
+
+    def __eq__(self, other: object) -> bool:
+        return same_fields(self, other)
+
+    def __hash__(self) -> int:
+        return hash_fields(self)
+
+    @property
+    def finite(self) -> bool:
+        return self.balanced
+
+    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        return np.zeros(shape) if self.balanced else np.broadcast_to(self.priors(shape[-1]), shape).copy()
+
+    def value(self, weights: NDArray) -> float:
+        weights = np.asarray(weights, dtype=np.float64)
+        prior = self.priors(weights.shape[-1])
+        if not self.balanced:
+            return float(np.sum(kl_div(weights, prior)))
+        ratio = weights / (2.0 * prior)
+        # asinh r - (sqrt(1 + r^2) - 1)/r without cancellation, and without squares that overflow
+        return float(np.sum(weights * (np.arcsinh(ratio) - ratio / (1.0 + np.hypot(1.0, ratio)))))
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        prior = self.priors(np.shape(weights)[-1])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.arcsinh(weights / (2.0 * prior)) if self.balanced else np.log(weights / prior)
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.asarray(dual, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            terms = 4.0 * np.sinh(0.5 * v) ** 2 if self.balanced else np.expm1(v)
+        return float(np.sum(self.priors(v.shape[-1]) * terms))
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return float(np.vdot(self.transfer(scale * np.asarray(dual)), dual))
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        v = np.asarray(dual, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return self.priors(v.shape[-1]) * (2.0 * np.sinh(v) if self.balanced else np.exp(v))
+
+    def radius(self, level: float) -> float:
+        return self.radius_among(level, np.size(self.prior))
+
+    def radius_among(self, level: float, features: int) -> float:
+        """Tight along one axis if balanced; else a bound on the sum of the weights, by the log-sum inequality."""
+        if self.balanced:
+            widest = UnnormalizedEntropy(float(np.max(self.prior)), balanced=True)
+            return highest(lambda weight: widest.value(np.array([weight])), level, 0.0)
+        mass = float(np.sum(self.priors(features)))
+        return highest(lambda total: float(kl_div(total, mass)), level, mass)
+
+    @property
+    def strong_convexity(self) -> float:
+        """The second derivative vanishes for large weights."""
+        return 0.0
+
+    def transfer_kernel(self, features: int) -> EntropyKernel:
+        return EntropyKernel(0.0, float(self.balanced))
+
+    def priors(self, features: int) -> NDArray[np.float64]:
+        return spread_prior(self.prior, features)
+
+    def typical_bend(self, features: int) -> float:
+        return float(np.mean(self.prior)) * (2.0 if self.balanced else 1.0)
+
+    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+        return largest**2 * float(np.sum(self.priors(features))) * (2.0 if self.balanced else 1.0)

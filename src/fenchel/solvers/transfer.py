@@ -1,0 +1,131 @@
+"""What dual coordinate descent keeps besides u where weights are no linear function of it (``loops.transferred``)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from fenchel.designs import GramDesign, as_design
+from fenchel.designs.rows import CSRRows
+from fenchel.loops.dual_coordinate import CURVE, SCALE
+from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
+from fenchel.loops.transferred import EXACT, GRADIENT, NEWTON, largest_entries, rebuild, visit_transferred
+from fenchel.problem import Model, Problem
+from fenchel.regularizers import L2, Square
+from fenchel.solvers.base import Start, Warm
+
+if TYPE_CHECKING:
+    from fenchel.solvers.dual_coordinate import DualCoordinate, OutputState, State
+
+#: the inner rules by name
+RULES = {"exact": EXACT, "newton": NEWTON, "gradient": GRADIENT}
+#: square of the constant feature of a free intercept, relative to the mean slope that steps met, and to lam
+_CONSTANT, _PROXIMAL = 0.1, 0.1
+
+
+@dataclass
+class Transfer:
+    """Nodes of the features and the running sum over them, for one output."""
+
+    rows: Any
+    priors: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    #: frame, floor, running sum and the highest that it was
+    carry: NDArray[np.float64]
+    #: room for the nodes of one row
+    trial: NDArray[np.float64]
+    rule: int
+    stretch: float
+    #: B^2
+    constant: float
+
+    @classmethod
+    def of(cls, problem: Problem, kernel: Any, solver: DualCoordinate, book: NDArray, u: NDArray) -> Transfer:
+        """For a start at u; sets the slopes of the first lines in the book."""
+        rows, features = plain_rows(problem), problem.design.shape[1]
+        name = "exact" if solver.rule == "auto" and solver.stretch != 1.0 else solver.rule
+        rule = RULES.get(name, NEWTON)
+        largest, norms = np.empty(len(book)), np.empty(len(book))
+        largest_entries(rows, largest)
+        compiled_norms(rows, norms)
+        if rule != GRADIENT:
+            bends = norms * problem.regularizer.typical_bend(features)
+        elif solver.learning_rate is not None:
+            bends = np.full(len(book), 1.0 / solver.learning_rate)
+        else:
+            bends = problem.regularizer.steepest(norms, largest, features)
+        book[:, CURVE] = book[:, SCALE] * bends
+        longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
+        constant = _constant(problem, bends) if problem.intercept else 0.0
+        priors = np.ascontiguousarray(problem.regularizer.priors(features))
+        room = np.zeros((max(1, longest), 2))
+        found = cls(rows, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch, constant)
+        rebuild(kernel, u, found.priors, found.nodes, found.carry)
+        return found
+
+    def visit(
+        self, state: State, output: OutputState, begin: int, end: int, threshold: float
+    ) -> tuple[int, float, int, float]:
+        """Go on with the pass of this output."""
+        descent = output.descent
+        found: tuple[int, float, int, float] = visit_transferred(
+            self.rows,
+            state.loss,
+            state.regularizer,
+            output.book,
+            output.u,
+            self.priors,
+            self.nodes,
+            self.carry,
+            self.trial,
+            output.free,
+            self.constant,
+            self.rule,
+            self.stretch,
+            descent.order,
+            begin,
+            end,
+            descent.kept,
+            threshold,
+        )
+        return found
+
+    def renew(self, state: State, output: OutputState) -> None:
+        """At the end of a pass: nodes and sum free of drift, and a constant feature that fits the slopes met."""
+        rebuild(state.regularizer, output.u, self.priors, self.nodes, self.carry)
+        if state.problem.intercept and self.rule != GRADIENT:
+            counted = output.book[:, SCALE] > 0
+            self.constant = _constant(state.problem, output.book[counted, CURVE] / output.book[counted, SCALE])
+
+
+def _constant(problem: Problem, bends: NDArray) -> float:
+    return max(_CONSTANT * float(np.mean(bends)), _PROXIMAL * problem.lam)
+
+
+def plain_rows(problem: Problem) -> Any:
+    """The rows of the design; of a copy if a row has unsorted or repeated entries, whose nodes would clash."""
+    rows = problem.design.rows()
+    if not isinstance(rows, CSRRows) or not compiled_norms(rows, np.empty(problem.design.shape[0])):
+        return rows
+    copy = sp.csr_array((rows.data.copy(), rows.indices.astype(np.int64), rows.indptr.astype(np.int64)))
+    copy.resize(problem.design.shape)
+    copy.sum_duplicates()
+    return as_design(copy).rows()
+
+
+def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
+    """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
+    regularizer = problem.regularizer
+    if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, GramDesign):
+        return problem, warm, None
+    root = regularizer.root(problem.design.shape[1])
+    plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)
+    if warm is not None and problem.fits(warm.model):
+        inner = solve_triangular(root, np.asarray(warm.model.weights).T, lower=True).T
+        warm = Start(Model(np.ascontiguousarray(inner), warm.model.intercept), warm.witness)
+    return plain, warm, root
