@@ -71,8 +71,8 @@ class RocArea:
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
         self._weights = None if weights is None else checked_weights(weights, len(self.labels))
-        self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
-        if not (np.any(self.shares[self._positives]) and np.any(self.shares[self._negatives])):
+        self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
+        if not (np.any(self.shares[self.positives]) and np.any(self.shares[self.negatives])):
             raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
 
     @property
@@ -85,10 +85,10 @@ class RocArea:
         return shares_of(self._weights, self.examples)
 
     @cached_property
-    def _in_class(self) -> NDArray[np.float64]:
+    def in_class(self) -> NDArray[np.float64]:
         """a and b: what each example counts in its class."""
         found = np.empty(self.examples)
-        for own in (self._positives, self._negatives):
+        for own in (self.positives, self.negatives):
             found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
         return found
 
@@ -104,24 +104,24 @@ class RocArea:
         """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
         pairs = self._pairs(scores)
         slope = self._slope(pairs)
-        return slope, -float(np.sum(slope[self._positives])), self._risk(scores, pairs)
+        return slope, -float(np.sum(slope[self.positives])), self._risk(scores, pairs)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
-            within = np.clip(self.labels * theta, 0.0, self._in_class)
-            outside = np.max(np.abs(self.labels * theta - within) - _ROUNDING * self._in_class)
+            within = np.clip(self.labels * theta, 0.0, self.in_class)
+            outside = np.max(np.abs(self.labels * theta - within) - _ROUNDING * self.in_class)
             if outside > 0.0 or abs(math.fsum(theta)) > _ROUNDING:
                 return np.inf
             _, sums, caps = self._cuts(theta)
             if np.any(sums > caps + _ROUNDING):
                 return np.inf
-        return -float(np.sum(theta[self._positives], dtype=np.longdouble))
+        return -float(np.sum(theta[self.positives], dtype=np.longdouble))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """A dual point in the domain of the conjugate, near theta; one inside keeps every bit but for one entry."""
-        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self._in_class)
+        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self.in_class)
         theta = balanced(self.labels * sizes)
         order, sums, caps = self._cuts(theta)
         over = sums > caps + 4.0 * _EPS * sums
@@ -145,10 +145,10 @@ class RocArea:
         # differences of squares lose fewer digits near zero, and few where mu is no small share of all scores
         scores = scores - 0.5 * (top + bottom)
         precision = np.float64 if top - bottom + 1.0 < _NARROW * mu else np.longdouble
-        low, high = scores[self._positives] - 1.0, scores[self._negatives]
+        low, high = scores[self.positives] - 1.0, scores[self.negatives]
         order_low, order_high = np.argsort(low), np.argsort(high)
         low, high = low[order_low], high[order_high]
-        a, b = self._in_class[self._positives[order_low]], self._in_class[self._negatives[order_high]]
+        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
         # 1. the positives: right up to first, wrong from last on, and sums of z and z^2 between
         weight, linear, square = _moments(b, high, 2, precision)
         first, last = np.searchsorted(high, low), np.searchsorted(high, low + mu, side="right")
@@ -157,7 +157,7 @@ class RocArea:
         squares = np.clip(square[last] - square[first] - low * (2.0 * between - low * inside), 0.0, mu * sums)
         losses = linear[-1] - linear[last] - low * wrong
         theta = np.empty(self.examples)
-        theta[self._positives[order_low]] = a * (wrong + sums / mu)
+        theta[self.positives[order_low]] = a * (wrong + sums / mu)
         risk, excess = float(a @ (losses + sums)), float(a @ (sums - squares / mu))
         value = float(a @ (losses - 0.5 * mu * wrong + squares / (2.0 * mu)))
         # 2. the negatives: s_j >= s_i - 1 for as many i as have first <= j, s_j > s_i - 1 + mu where last <= j
@@ -165,7 +165,7 @@ class RocArea:
         first, last = (np.cumsum(np.bincount(at, minlength=len(high)))[: len(high)] for at in (last, first))
         inside = weight[last] - weight[first]
         sums = np.clip(high * inside - (linear[last] - linear[first]), 0.0, mu * inside)
-        theta[self._negatives[order_high]] = -b * (weight[first] + sums / mu)
+        theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
     def slope_bound(self, scores: NDArray) -> float:
@@ -178,10 +178,10 @@ class RocArea:
 
     def _pairs(self, scores: NDArray) -> _Pairs:
         """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
-        low, high = scores[self._positives] - 1.0, scores[self._negatives]
+        low, high = scores[self.positives] - 1.0, scores[self.negatives]
         order_low, order_high = np.argsort(low), np.argsort(high)
         low, high = low[order_low], high[order_high]
-        a, b = self._in_class[self._positives[order_low]], self._in_class[self._negatives[order_high]]
+        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
         first = np.searchsorted(high, low, side="left")
         last = np.searchsorted(low, high, side="right")
         above, scores_above, below = np.empty(len(low)), np.empty(len(low)), np.empty(len(high))
@@ -197,25 +197,25 @@ class RocArea:
 
     def _risk(self, scores: NDArray, pairs: _Pairs) -> float:
         # sum over j of b_j (1 - s_i + s_j) for each i
-        losses = (1.0 - scores[self._positives]) * pairs.above + pairs.scores_above
-        return max(0.0, float(self._in_class[self._positives] @ losses))
+        losses = (1.0 - scores[self.positives]) * pairs.above + pairs.scores_above
+        return max(0.0, float(self.in_class[self.positives] @ losses))
 
     def _slope(self, pairs: _Pairs) -> NDArray[np.float64]:
         slope = np.empty(self.examples)
-        slope[self._positives] = -self._in_class[self._positives] * pairs.above
-        slope[self._negatives] = self._in_class[self._negatives] * pairs.below
+        slope[self.positives] = -self.in_class[self.positives] * pairs.above
+        slope[self.negatives] = self.in_class[self.negatives] * pairs.below
         return slope
 
     def _cuts(self, theta: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """The positives in order of falling theta_i / a_i, with P_k and U at each of them."""
-        counted = self._in_class > 0.0
-        positives, negatives = self._positives[counted[self._positives]], self._negatives[counted[self._negatives]]
-        order = positives[np.argsort(-theta[positives] / self._in_class[positives], kind="stable")]
+        counted = self.in_class > 0.0
+        positives, negatives = self.positives[counted[self.positives]], self.negatives[counted[self.negatives]]
+        order = positives[np.argsort(-theta[positives] / self.in_class[positives], kind="stable")]
         sums = _prefix_sums(theta[order])[1:]
-        reached = _prefix_sums(self._in_class[order])[1:]
-        filled = -theta[negatives] / self._in_class[negatives]
+        reached = _prefix_sums(self.in_class[order])[1:]
+        filled = -theta[negatives] / self.in_class[negatives]
         by_filled = np.argsort(filled, kind="stable")
-        weights = self._in_class[negatives[by_filled]]
+        weights = self.in_class[negatives[by_filled]]
         full = np.searchsorted(filled[by_filled], reached, side="right")
         # negatives that are filled below t give all, the others b_j t
         given = _prefix_sums(-theta[negatives[by_filled]])[full]

@@ -25,6 +25,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers.measure_values import Evaluate, evaluator
 from fenchel.solvers.spaces import Features, space_for
 
 #: the first mu makes mu D this share of R(0)
@@ -62,6 +63,8 @@ class SmoothedObjective:
     problem: Problem
     mu: float
     space: Features
+    #: the smoothed risk at some scores, see ``measure_values``
+    evaluate: Evaluate
 
     def point(self, weights: NDArray, intercept: NDArray) -> Point:
         """Everything at some weights: one pair of products with X."""
@@ -71,7 +74,7 @@ class SmoothedObjective:
 
     def from_scores(self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None) -> Point:
         """The same where the scores are known already, and the risk if it is: one product."""
-        at = at or self.problem.risk.smoothed(scores, self.mu)
+        at = at or self.evaluate(scores, self.mu)
         return Point(weights, intercept, scores, at, self.space.pulled(at.theta))
 
     def value(self, point: Point) -> float:
@@ -140,7 +143,7 @@ def beginning(problem: Problem, warm: Warm | None, mu: float) -> tuple[SmoothedO
         raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
     if not design.mean_square / lam < _STEEPEST:
         raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
-    objective = SmoothedObjective(problem, mu, space_for(problem))
+    objective = SmoothedObjective(problem, mu, space_for(problem), evaluator(problem.risk))
     weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
     scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
     if problem.intercept:

@@ -24,6 +24,7 @@ D                      ``risk.smoothing_range``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -34,6 +35,8 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.measure_curvature import Curvature, curvature_for
+from fenchel.solvers.parts import Parts
 from fenchel.solvers.smoothed import (
     Point,
     SmoothedObjective,
@@ -59,6 +62,8 @@ _INSIDE = 0.05
 _REFRESH = 100
 #: steps without a smaller objective or mu, before the method says that it stalls
 _PATIENCE = 10
+#: the curvature is made anew after so many steps at the soonest
+_SELDOM = 4.0
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -73,6 +78,10 @@ class State:
     changes: list[NDArray[np.float64]] = field(default_factory=list)
     #: pairs that are remembered, steps made, risks evaluated, and steps without progress
     memory: int = 20
+    #: makes the first matrix of L-BFGS where X has few columns; its inverse, and steps since it was made
+    curvature: Curvature | None = None
+    inverse: Callable[[NDArray], NDArray] | None = None
+    since: int = 0
     steps: int = 0
     looks: int = 0
     idle: int = 0
@@ -89,6 +98,8 @@ class Smoothing:
     c_mu: float = 10.0
     #: pairs that are remembered; None takes as many as cost about as much as the products with X
     memory: int | None = None
+    #: begin L-BFGS with the curvature where X has few columns (``measure_curvature``)
+    curvature: bool = True
     name: ClassVar[str] = "smoothing"
 
     def __post_init__(self) -> None:
@@ -106,6 +117,8 @@ class Smoothing:
             state = State(*beginning(problem, warm, mu))
         affordable = problem.design.stored_entries // max(1, state.point.weights.size)
         state.memory = self.memory or min(max(affordable, _FEWEST), _MOST)
+        entries = problem.design.stored_entries
+        state.curvature = curvature_for(problem, Parts(*problem.design.shape, entries)) if self.curvature else None
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -113,6 +126,7 @@ class Smoothing:
             return STALLED
         with np.errstate(over="ignore", invalid="ignore"):
             passes = self._shrink(state, hint)
+            passes += self._bend(state)
             return passes + self._descend(state)
 
     def expected_gap(self, state: State) -> float:
@@ -134,11 +148,23 @@ class Smoothing:
         state.looks += 1
         return state.objective.space.pulling
 
+    def _bend(self, state: State) -> float:
+        """The curvature here, when steps have cost about as much as it does; the passes used."""
+        curvature, objective, point = state.curvature, state.objective, state.point
+        if curvature is None or state.since < max(curvature.cost, _SELDOM):
+            state.since += 1
+            return 0.0
+        state.inverse = curvature.inverse(point.scores, point.at.theta, objective.mu)
+        state.since = 1
+        state.moves.clear()
+        state.changes.clear()
+        return curvature.passes
+
     def _descend(self, state: State) -> float:
         """2. and 3.: one step; the passes used."""
         point, objective, space = state.point, state.objective, state.objective.space
         gradient = _gradient(objective, point)
-        direction = -_two_loops(space, gradient, state.moves, state.changes)
+        direction = -_two_loops(space, gradient, state.moves, state.changes, state.inverse)
         size = point.weights.size
         change, shift = direction[:size].reshape(point.weights.shape), direction[size:]
         by_score = space.scores(change)
@@ -147,7 +173,8 @@ class Smoothing:
         found = self._search(state, change, by_score, space.dot(gradient, direction))
         if found is None:
             # a direction that is good for nothing: once more along the gradient, and then that is that
-            state.stalled = not state.moves
+            state.stalled = not state.moves and state.inverse is None
+            state.inverse, state.since = None, 0
             state.moves.clear()
             state.changes.clear()
             return space.scoring
@@ -183,9 +210,9 @@ class Smoothing:
             return None
         low, low_slope, high, high_slope = 0.0, slope, np.inf, np.nan
         # without experience scores move by about one margin
-        length = 1.0 if state.moves or largest == 0.0 else 1.0 / largest
+        length = 1.0 if state.moves or state.inverse is not None or largest == 0.0 else 1.0 / largest
         for _ in range(_LOOKS):
-            at = problem.risk.smoothed(point.scores + length * by_score, mu)
+            at = state.objective.evaluate(point.scores + length * by_score, mu)
             state.looks += 1
             here = first + length * bend - float(np.vdot(at.theta, by_score))
             gain = length * (first + 0.5 * length * bend) + (at.value - point.at.value)
@@ -220,17 +247,26 @@ def _gradient(objective: SmoothedObjective, point: Point) -> NDArray[np.float64]
     return gradient
 
 
-def _two_loops(space: Features, gradient: NDArray, moves: list[NDArray], changes: list[NDArray]) -> NDArray[np.float64]:
+def _two_loops(
+    space: Features,
+    gradient: NDArray,
+    moves: list[NDArray],
+    changes: list[NDArray],
+    inverse: Callable[[NDArray], NDArray] | None,
+) -> NDArray[np.float64]:
     """H times the gradient."""
     if not moves:
-        return gradient.copy()
+        return gradient.copy() if inverse is None else inverse(gradient)
     result, shares = gradient.copy(), []
     scales = [1.0 / space.dot(move, change) for move, change in zip(moves, changes, strict=True)]
     for move, change, scale in zip(reversed(moves), reversed(changes), reversed(scales), strict=True):
         share = scale * space.dot(move, result)
         result -= share * change
         shares.append(share)
-    result *= 1.0 / (scales[-1] * space.dot(changes[-1], changes[-1]))
+    if inverse is None:
+        result *= 1.0 / (scales[-1] * space.dot(changes[-1], changes[-1]))
+    else:
+        result = inverse(result)
     for move, change, scale, share in zip(moves, changes, scales, reversed(shares), strict=True):
         result += (share - scale * space.dot(change, result)) * move
     return result
