@@ -16,7 +16,6 @@ clouds                made-up clouds of points, for smoke tests, needs no file
 from __future__ import annotations
 
 import lzma
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +24,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.data import OUT, shared_folder
+from benchmarks.data import shared_folder
+from benchmarks.kept import kept
 from benchmarks.synthetic import tidy
 
 _SCALED = ("dna", "satimage", "letter", "sector")
@@ -58,13 +58,14 @@ def load_split(name: str, seed: int = 0) -> Split:
     """The set of that name in memory; ``seed`` matters where the test part is drawn at random."""
     if name == "clouds":
         return _clouds(seed)
-    matrix, labels = _kept(name, "train")
+    parts = ("train",) if name == "news20" else ("train", "test")
+    (matrix, labels), *test_part = kept(f"classes-{name}", parts, lambda: _prepared(name))
     classes, numbers = np.unique(labels, return_inverse=True)
     if name == "news20":
         order = np.random.default_rng(seed).permutation(len(numbers))
         test, train = np.sort(order[: len(order) // 5]), np.sort(order[len(order) // 5 :])
         return Split(name, matrix[train], numbers[train], matrix[test], numbers[test], len(classes))
-    test_matrix, test_labels = _kept(name, "test")
+    [(test_matrix, test_labels)] = test_part
     places = np.searchsorted(classes, test_labels)
     # a label that was not seen in training is never right
     known = classes[np.minimum(places, len(classes) - 1)] == test_labels
@@ -77,22 +78,6 @@ def _clouds(seed: int) -> Split:
     classes = rng.integers(0, 4, 300)
     points = centres[classes] + 0.7 * rng.standard_normal((300, 6))
     return Split("clouds", tidy(sp.csr_matrix(points[:200])), classes[:200], points[200:], classes[200:], 4)
-
-
-def _kept(name: str, part: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    """A part of a set from the cache, prepared first if it is not there."""
-    file = OUT / "benchmark-data" / f"classes-{name}-{part}.npz"
-    if not file.exists():
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for which, (matrix, labels) in zip(("train", "test"), _prepared(name), strict=False):
-            target = OUT / "benchmark-data" / f"classes-{name}-{which}.npz"
-            unfinished = target.with_suffix(f".{os.getpid()}.npz")
-            parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
-            np.savez(unfinished, shape=np.array(matrix.shape), labels=labels, **parts)
-            unfinished.replace(target)
-    with np.load(file) as kept:
-        shape = tuple(int(size) for size in kept["shape"])
-        return sp.csr_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape), kept["labels"]
 
 
 def _prepared(name: str) -> list[tuple[sp.csr_matrix, np.ndarray]]:

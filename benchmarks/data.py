@@ -44,10 +44,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from benchmarks import synthetic
+from benchmarks.kept import OUT as OUT
+from benchmarks.kept import kept
 
 ROOT = Path(__file__).resolve().parents[1]
-#: everything that benchmarks write
-OUT = ROOT / "out"
 _DENSE = "-dense"
 _UNIT = "-unit"
 _ALL_CLASSES = "-classes"
@@ -91,7 +91,7 @@ def load(name: str) -> DataSet:
     elif base in synthetic.SIMULATED:
         matrix, labels = synthetic.SIMULATED[base]()
     elif base in _PREPARATIONS:
-        matrix, labels = _kept(base)
+        [(matrix, labels)] = kept(base, [""], lambda: [_prepared(base)])
     else:
         known = ", ".join([*_PREPARATIONS, *synthetic.SIMULATED])
         raise ValueError(f"there is no data set {name!r}; known are {known}, each also with {_DENSE!r} at the end")
@@ -109,22 +109,6 @@ def shared_folder() -> Path:
     return folder
 
 
-def _kept(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
-    """A prepared set from the cache, prepared first if it is not there."""
-    file = OUT / "benchmark-data" / f"{name}.npz"
-    if not file.exists():
-        matrix, labels = _prepared(name)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        part = file.with_suffix(f".{os.getpid()}.npz")
-        parts = {"data": matrix.data, "indices": matrix.indices, "indptr": matrix.indptr}
-        np.savez(part, shape=np.array(matrix.shape), labels=labels, **parts)
-        part.replace(file)
-    with np.load(file) as kept:
-        shape = tuple(int(size) for size in kept["shape"])
-        matrix = sp.csr_matrix((kept["data"], kept["indices"], kept["indptr"]), shape=shape)
-        return matrix, kept["labels"]
-
-
 def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set read from the shared folder."""
     from sklearn.datasets import load_svmlight_file
@@ -140,10 +124,8 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     return synthetic.tidy(matrix), labels
 
 
-def _connections(file: Path) -> tuple[sp.csr_matrix, np.ndarray]:
-    """The records of KDD Cup 1999."""
-    from sklearn.preprocessing import OneHotEncoder
-
+def connections(file: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The records of KDD Cup 1999: numbers, the three columns of names, and classes (+1 is normal traffic)."""
     numbers, names = array("d"), []
     with lzma.open(file, "rt") as text:
         for line in text:
@@ -151,9 +133,16 @@ def _connections(file: Path) -> tuple[sp.csr_matrix, np.ndarray]:
             numbers.extend(map(float, (first, *others)))
             names.append((protocol, service, flag, label))
     columns = np.array(names)
-    scaled = _unit_columns(np.array(numbers).reshape(len(names), -1))
-    matrix = sp.hstack([sp.csr_matrix(scaled), OneHotEncoder().fit_transform(columns[:, :3])])
-    return synthetic.tidy(matrix), _classes(columns[:, 3] == "normal.")
+    return np.array(numbers).reshape(len(names), -1), columns[:, :3], _classes(columns[:, 3] == "normal.")
+
+
+def _connections(file: Path) -> tuple[sp.csr_matrix, np.ndarray]:
+    """A column for each name, the others mapped to [0, 1]."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    numbers, names, labels = connections(file)
+    matrix = sp.hstack([sp.csr_matrix(_unit_columns(numbers)), OneHotEncoder().fit_transform(names)])
+    return synthetic.tidy(matrix), labels
 
 
 def _tf_idf(counts: sp.csr_matrix) -> Any:

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
@@ -47,11 +48,19 @@ def test_import_is_lazy():
     assert done.stdout.strip() == "[]"
 
 
-def test_the_example_of_rare_positives_runs(monkeypatch, capsys):
+@pytest.mark.parametrize("queries", [None, 40])
+def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("imbalanced", ROOT / "examples" / "imbalanced.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    data = make_classification(400, 10, weights=[0.9], random_state=0)
+    X, y = make_classification(400, 10, weights=[0.9], random_state=0)
+    query = None if queries is None else np.arange(400) % queries
+    data = module.Data(X, y, query)
+    if queries is not None:
+        marked = module.Data(np.column_stack([X, query]), y, query)
+        parts = [part for part, _ in module.three_parts(marked, 0)]
+        assert sum(map(len, parts)) == 400
+        assert sum(len(np.unique(part[:, -1])) for part in parts) == queries
     monkeypatch.setattr(module, "load", lambda name: data)
     monkeypatch.setattr(module, "STRENGTHS", (0.1, 1.0))
     monkeypatch.setattr(sys, "argv", ["imbalanced.py", "--data", "made-up", "--seeds", "2"])
