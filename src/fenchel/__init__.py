@@ -46,6 +46,7 @@ _HOMES = {
     "OwnMeasure": "fenchel.risks",
     "PrecisionAtK": "fenchel.risks",
     "Pegasos": "fenchel.solvers",
+    "Pragam": "fenchel.solvers",
     "Problem": "fenchel.problem",
     "Quantile": "fenchel.losses",
     "RecallAtK": "fenchel.risks",
