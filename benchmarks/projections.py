@@ -98,13 +98,14 @@ def elsewhere(quick: bool) -> list[dict[str, Any]]:
         low, high = np.zeros((1, size + 1)), np.append(bounds, np.inf)[None]
         low[0, -1] = -np.inf
         ones = np.ones((1, size + 1))
-        parts = [np.broadcast_to(part, wide.shape) for part in (wide, ones, ones, low, high)]
+        # as solvers pass them
+        parts = [np.broadcast_to(part, wide.shape)[:, ::-1] for part in (wide, ones, ones, low, high)]
         found, totals = np.empty(wide.shape), np.broadcast_to(0.0, count)
         jobs: dict[str, Callable[[], Any]] = {
             "there": lambda v=v, bounds=bounds, starts=starts, size=size: _many(
                 INNER["root"], v, bounds, starts, np.zeros(size)
             ),
-            "projection": lambda parts=parts, totals=totals, found=found: project_rows(*parts, totals, found),
+            "projection": lambda parts=parts, totals=totals, found=found: project_rows(*parts, totals, found[:, ::-1]),
         }
         job = f"{count:,} Weston–Watkins roots of {classes} classes"
         cells.append({"job": job, **_in_turns(jobs, 1)})
@@ -152,8 +153,8 @@ def markdown(cells: list[dict[str, Any]], others: list[dict[str, Any]]) -> str:
     ]  # fmt: skip
     second = markdown_table(["search", "as it is, ms", "as a projection, ms", "projection ÷ as it is"], lines)
     legend = (
-        f"Milliseconds of processor time, median [least–most] of {_ROUNDS} interleaved rounds; normal targets, unit box, "
-        "a quarter of n as the sum. Weston–Watkins roots start from the last visit's answer, as in the solver."
+        f"Milliseconds of processor time, median [least–most] of {_ROUNDS} interleaved rounds; normal targets, unit "
+        "box, a quarter of n as the sum. Weston–Watkins roots start from the last visit's answer, as in the solver."
     )
     return "\n\n".join(part for part in [goal, table, second, legend] if part)
 

@@ -1,5 +1,6 @@
-"""Projections onto a box with one linear equality from other methods: a conic solver, exact fractions, and by sorting."""
+"""Projections onto a box with one linear equality from other methods: a conic solver, and exact fractions."""
 
+import itertools
 from fractions import Fraction
 
 import clarabel
@@ -52,7 +53,7 @@ def by_fractions(target, low, high, total, weights, scales):
     kinks = sorted((c - bound) / q for ends in (lows, highs) for c, q, bound in zip(m, speed, ends, strict=True))
     if surplus(kinks[0]) <= 0:
         return np.array([float(a) for a in at(kinks[0])])
-    for one, other in zip(kinks, kinks[1:], strict=False):
+    for one, other in itertools.pairwise(kinks):
         after = surplus(other)
         if after <= 0:
             before = surplus(one)

@@ -54,7 +54,7 @@ def test_the_optimum_is_certified(kind, epsilon):
 @every_kind
 @pytest.mark.parametrize("epsilon", ACCURACIES)
 def test_the_theorem_holds_before_that_many_steps_no_iterate_is_accurate(kind, epsilon):
-    """The first accurate iterate comes no earlier than the theorem says (the formulas themselves, so all k are seen)."""
+    """The first accurate iterate comes no earlier than the theorem says, by the formulas themselves."""
     share = {"Hadamard": 1 / 2, "hinge": 2 / 3, "F1": 1 / 3, "PRBEP": 1 / 5, "ROC area": 2 / 3}.get(kind.name)
     if share is None:
         pytest.skip("its theorem is a limit")

@@ -54,6 +54,7 @@ _HOMES = {
     "Poisson": "fenchel.losses",
     "PrecisionAtK": "fenchel.risks",
     "Pegasos": "fenchel.solvers",
+    "Pragam": "fenchel.solvers",
     "Problem": "fenchel.problem",
     "ProxNewton": "fenchel.solvers",
     "QNorm": "fenchel.regularizers",

@@ -3,8 +3,8 @@ r"""What a construction of a lower bound is, and how solvers are watched on it.
 A construction is a problem :math:`J(w) = \lambda\|w\|^2/2 + R(Xw)` together with a start :math:`w_0` and the
 subgradient that an adversary chooses wherever R has a kink: its risk answers with that one.  For the bundle method that
 the theorem is about (without stabilisation, with an exact inner problem) every iterate :math:`w_k`, the optimum
-:math:`J^*` and the gap :math:`J(w_k) - J^*` are known.  The gap is that of the present iterate, k >= 1: the start itself
-is often better than all that follow.
+:math:`J^*` and the gap :math:`J(w_k) - J^*` are known.  The gap is that of the present iterate, k >= 1: the start
+itself is often better than all that follow.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ n{2\sqrt3}e_1 - \tfrac n2 e_{i+1}`, with :math:`\lambda = 1` and :math:`n = \lce
 .. math:: J(w_k) = \tfrac16 + \tfrac1{2k}, \qquad J^* = \frac{n + 8}{6(n + 11)}, \qquad
           J(w_k) - J^* = \frac1{2k} + \frac1{2(n + 11)}
 
-(:math:`w_0` itself is better than every :math:`w_k`.)  The paper's risk has twice the score term of ours: rows are twice
-as long here.
+(:math:`w_0` itself is better than every :math:`w_k`.)  The paper's risk has twice the score term of ours: rows are
+twice as long here.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import F1
@@ -58,7 +59,7 @@ class F1Score(SizedConstruction):
         X[-1] *= -1.0
         X[-1, 0] = math.sqrt(3.0) * n / 2.0
         labels = np.append(-np.ones(n - 1), 1.0)
-        return Problem(2.0 * X, OneFalsePositive(labels), 1.0)
+        return Problem(as_design(2.0 * X), OneFalsePositive(labels), 1.0)
 
     @property
     def start(self) -> NDArray[np.float64]:

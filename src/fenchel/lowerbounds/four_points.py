@@ -2,8 +2,8 @@ r"""Four examples in one dimension: Zhang, Saha and Vishwanathan (2010), Theorem
 
 .. math:: J(w) = \tfrac1{32}w^2 + \tfrac12[1 - \tfrac w2]_+ + \tfrac12[1 - w]_+, \qquad w^* = 2,\ J^* = \tfrac18
 
-The hinge loss of the examples -1, -1/2 (negative) and 1/2, 1 (positive) with :math:`\lambda = 1/16`; rows are short, and
-there is no choice of subgradients.  From :math:`w_0 = 0` the line search bundle method gives, with
+The hinge loss of the examples -1, -1/2 (negative) and 1/2, 1 (positive) with :math:`\lambda = 1/16`; rows are short,
+and there is no choice of subgradients.  From :math:`w_0 = 0` the line search bundle method gives, with
 :math:`w = w_{2k-1}` and :math:`\alpha = \alpha_{2k-1,1}`, the weight of the first plane,
 
 .. math::
@@ -24,6 +24,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import Construction, inverse
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
@@ -59,7 +60,7 @@ class FourPoints(Construction):
     @cached_property
     def problem(self) -> Problem:
         X = np.array([[-1.0], [-0.5], [0.5], [1.0]])
-        return Problem(X, MeanRisk("hinge", [-1.0, -1.0, 1.0, 1.0]), 1.0 / 16.0)
+        return Problem(as_design(X), MeanRisk("hinge", [-1.0, -1.0, 1.0, 1.0]), 1.0 / 16.0)
 
     @property
     def start(self) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
+from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.lowerbounds.construction import Construction, first_tied, inverse
 from fenchel.problem import Problem
@@ -90,7 +91,7 @@ class Hadamard(Construction):
 
     @cached_property
     def problem(self) -> Problem:
-        return Problem(self._pieces.T, LargestScore(self.d), self.lam)
+        return Problem(as_design(self._pieces.T), LargestScore(self.d), self.lam)
 
     @property
     def start(self) -> NDArray[np.float64]:

@@ -19,13 +19,14 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 
 
 class OneAtItsKink(MeanRisk):
-    """The mean hinge loss; of the examples at their kinks the first one has the slope of a wrong one, the others none."""
+    """The mean hinge loss; of the examples at their kinks the first one counts as wrong, the others as right."""
 
     def __init__(self, labels: NDArray) -> None:
         super().__init__("hinge", labels)
@@ -53,7 +54,7 @@ class HingeLoss(SizedConstruction):
         n = self.n
         labels = np.where(np.arange(1, n + 1) % 2 == 0, 1.0, -1.0)
         X = labels[:, None] * np.column_stack([np.full(n, math.sqrt(n)), n * np.eye(n)])
-        return Problem(X, OneAtItsKink(labels), 1.0)
+        return Problem(as_design(X), OneAtItsKink(labels), 1.0)
 
     @property
     def start(self) -> NDArray[np.float64]:

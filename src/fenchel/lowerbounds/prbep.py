@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import BreakEven
@@ -59,7 +60,7 @@ class BreakEvenPoint(SizedConstruction):
         X[0, 1] = _C * n
         X[1:, 2] = -_C * n
         X[1:, 3:] = -_C * n * np.eye(n - 1)
-        return Problem(2.0 * X, OneSwap(np.append(1.0, -np.ones(n - 1))), 1.0)
+        return Problem(as_design(2.0 * X), OneSwap(np.append(1.0, -np.ones(n - 1))), 1.0)
 
     @property
     def start(self) -> NDArray[np.float64]:

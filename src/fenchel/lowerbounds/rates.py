@@ -1,9 +1,9 @@
 r"""How many steps solvers take on the constructions, and how that grows with :math:`1/\varepsilon`.
 
 For every accuracy the step :math:`T(\varepsilon)` is the first k with :math:`J(w_k) - J^* \le \varepsilon`, on the
-construction for that accuracy (a weak lower bound) or on the one problem that there is (a strong one); the exponent p of
-:math:`T \sim \varepsilon^{-p}` is fitted to the logarithms.  Table 1 of Zhang, Saha and Vishwanathan (2010) says which
-one to expect.
+construction for that accuracy (a weak lower bound) or on the one problem that there is (a strong one); the exponent p
+of :math:`T \sim \varepsilon^{-p}` is fitted to the logarithms.  Table 1 of Zhang, Saha and Vishwanathan (2010) says
+which one to expect.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
 from fenchel.problem import Problem
 from fenchel.risks import RocArea
@@ -60,7 +61,7 @@ class RocCurve(SizedConstruction):
         X = np.zeros((n + 1, n + 2))
         X[0, 1] = math.sqrt(n)
         X[1:, 2:] = -n * np.eye(n)
-        return Problem(X, OnePair(np.append(1.0, -np.ones(n))), 1.0)
+        return Problem(as_design(X), OnePair(np.append(1.0, -np.ones(n))), 1.0)
 
     @property
     def start(self) -> NDArray[np.float64]:

@@ -5,13 +5,14 @@ r"""The projection onto a box with one linear equality, in linear time.
 
 With :math:`p_i = \sigma_i x_i`, whose bounds :math:`l', u'` are :math:`\sigma l, \sigma u` in order, the answer is
 
-.. math:: p_i(\tau) = \mathrm{clip}((v_i - \tau)/s_i,\ l'_i,\ u'_i), \qquad v_i = m_i d_i^2/\sigma_i,\ s_i = d_i^2/\sigma_i^2
+.. math::
+    p_i(\tau) = \mathrm{clip}((v_i - \tau)/s_i,\ l'_i,\ u'_i), \qquad v_i = m_i d_i^2/\sigma_i,\ s_i = d_i^2/\sigma_i^2
 
 for the :math:`\tau` where they add up to z.  Their sum falls with :math:`\tau` and is linear between the kinks
-:math:`v - su'` and :math:`v - sl'`.  Saha, Zhang and Vishwanathan, App. B, Alg. 2 look for the two kinks around the root
-by medians; the rule for stopping that is printed there does not end on ties.  Here a bracket low < tau < high is kept,
-with a sum that is too large at its low end and too small at its high end, until no kink lies strictly inside.  The sum
-is linear there, so the mixture of both ends that has the right sum is the projection: exactly, whatever ties there are
+:math:`v - su'` and :math:`v - sl'`.  Saha, Zhang and Vishwanathan, App. B, Alg. 2 look for the two kinks around the
+root by medians; the rule for stopping that is printed there does not end on ties.  Here a bracket low < tau < high is
+kept, with a sum that is too large at its low end and too small at its high end, until no kink lies strictly inside.  The
+sum is linear there, so the mixture of both ends that has the right sum is the projection: exactly, whatever ties there are
 and however small s is.
 
 1. Newton's step from the last tau; when the steps become short, twice as far, so that the root is between the two.
@@ -68,8 +69,8 @@ def onto_box_and_equality(
     counted = sigma != 0.0
     if not np.all(counted):
         x = np.clip(m, low, high)
-        parts = (part[counted] for part in (m, low, high))
-        x[counted] = onto_box_and_equality(*parts, total, weights=sigma[counted], scales=d[counted])
+        m, low, high = m[counted], low[counted], high[counted]
+        x[counted] = onto_box_and_equality(m, low, high, total, weights=sigma[counted], scales=d[counted])
         return x
     if not m.size:
         if abs(total) > 0.0:

@@ -9,6 +9,7 @@ from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.pragam import Pragam
 from fenchel.solvers.prox_newton import ProxNewton
 from fenchel.solvers.smoothing import Smoothing
 
@@ -23,6 +24,7 @@ __all__ = [
     "Newton",
     "NewtonCG",
     "Pegasos",
+    "Pragam",
     "ProxNewton",
     "Smoothing",
     "Solver",

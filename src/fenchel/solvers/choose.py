@@ -37,13 +37,25 @@ from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
 from fenchel.solvers.pegasos import Pegasos
+from fenchel.solvers.pragam import Pragam
 from fenchel.solvers.prox_newton import ProxNewton
 from fenchel.solvers.smoothing import Smoothing
 
 #: the solvers that users can name
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver
-    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos, ProxNewton)
+    for solver in (
+        DualCoordinate,
+        Newton,
+        BlockCoordinate,
+        NewtonCG,
+        ProxNewton,
+        Smoothing,
+        AGM,
+        Bundle,
+        Pegasos,
+        Pragam,
+    )
 }
 
 

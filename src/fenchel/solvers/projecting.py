@@ -32,9 +32,9 @@ def project_blocks(
     rows = np.atleast_2d(m)
     z = np.broadcast_to(np.asarray(totals, dtype=np.float64), len(rows))
     found = np.empty(rows.shape)
-    # one signature for all: read-only views
-    parts = [np.broadcast_to(part, rows.shape) for part in (rows, sigma, d * d, low, high)]
-    row = project_rows(*parts, z, found)
+    # read-only and from the last column to the first: one layout for numba, and so one signature, whatever is broadcast
+    parts = [np.broadcast_to(part, rows.shape)[:, ::-1] for part in (rows, sigma, d * d, low, high)]
+    row = project_rows(*parts, z, found[:, ::-1])
     if row >= 0:
         where = "" if m.ndim == 1 else f" (row {row})"
         raise FenchelError(f"no point of the box has the sum {z[row]}{where}: check the bounds and the weights")

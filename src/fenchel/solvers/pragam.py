@@ -1,0 +1,199 @@
+r"""Primal-adjoint gap minimization (Pragam), Nesterov's excessive gap technique: Saha, Zhang and Vishwanathan, Alg. 1.
+
+Solves :math:`\min_w J(w) = \tfrac\lambda2\|w\|^2 + R(Xw)` (with :math:`\min_b R(Xw + b)` where an intercept is free)
+together with its dual :math:`D(\theta) = -\|X^T\theta\|^2/(2\lambda) - R^*(-\theta)` over :math:`\theta\in Q`.  With
+
+.. math::
+    J_\mu(w) = \tfrac\lambda2\|w\|^2 + \max_{\theta\in Q}\, -\theta\cdot Xw - R^*(-\theta) - \mu\,d(\theta - \theta_c)
+
+the *excessive gap* :math:`J_{\mu_k}(w_k) \le D(\theta_k)` holds at every step, hence
+:math:`J(w_k) - D(\theta_k) \le \mu_k D_2` with :math:`D_2 = \max_Q d(\theta - \theta_c)`.
+
+1. :math:`\theta_c = 0` (or a dual point to start from), :math:`\theta_0 = v(\theta_c),\ w_0 = w(\theta_c)`.
+   (From a random start, as printed, there is no excessive gap.)
+2. :math:`\hat\theta = \theta_{\mu_k}(w_k)` (23), :math:`\beta = (1-\tau)\theta_k + \tau\hat\theta`.
+3. :math:`w_{k+1} = (1-\tau)w_k + \tau w(\beta)` (24), :math:`\theta_{k+1} = v(\beta)` (25), :math:`\mu_{k+1} =
+   (1-\tau)\mu_k`.
+
+:math:`w(\theta) = X^T\theta/\lambda`, and v is a proximal gradient step of curvature L, in which :math:`R^*` is kept as
+it is, so that losses with a tube need no more variables.  With a given L, or with the bound that the data allow,
+:math:`\mu_0 = 2L,\ \tau_k = 2/(k+3)` and the gap is at most :math:`4LD_2/((k+1)(k+2))` (26).  ``lipschitz="adaptive"``
+finds L on the way (Nesterov 2007): all that the proof asks of it is
+
+.. math:: \|X^T(\theta_{k+1} - \beta)\|^2/\lambda \le L\,2d(\theta_{k+1} - \beta) \quad\text{and}\quad
+          \tau^2/(1-\tau) \le \mu_k/L
+
+so L doubles until the first holds and is halved after every step, :math:`\tau` makes the second an equality, and
+:math:`\mu_0` is the first L that is accepted.
+
+A step takes one product with X and one with its transpose; with an adaptive L one more with the transpose, and a pair
+for every further trial.  The metric d and the steps are in ``dual_sets``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.dual_sets import DualSet, dual_set, no_dual_set, squared_length
+
+#: the first L that is tried, as a share of the bound from the data
+_FIRST = 2.0**-6
+#: what rounding may add to the test of L, relative to what is compared
+_ROUNDING = 1e-12
+#: a bound on the gap of this share of the objective is rounding
+_DONE = 1e-16
+#: how much wider the dual points may be seen from another one than from zero
+_WIDEST = 4.0
+
+
+@dataclass
+class State:
+    """Where the method stands."""
+
+    problem: Problem
+    dual_set: DualSet
+    #: of the proximal function
+    centre: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    #: X^T theta; only with an adaptive L
+    pull: NDArray[np.float64] | None
+    weights: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    mu: float
+    steepness: float
+    #: the L that was accepted last
+    accepted: float
+    #: no L needs to be larger
+    largest: float
+    steps: int = 0
+
+
+@dataclass(frozen=True)
+class Pragam:
+    """Options of the excessive gap method."""
+
+    #: a bound on the Lipschitz constant of the gradient of D in the metric of ``dual_sets``; "data" for the one that
+    #: the lengths of the rows give, "adaptive" to find it on the way
+    lipschitz: float | str = "adaptive"
+    name: ClassVar[str] = "pragam"
+
+    def __post_init__(self) -> None:
+        given = self.lipschitz
+        number = isinstance(given, Real) and not isinstance(given, bool) and 0.0 < float(given) < math.inf
+        if not number and given not in ("data", "adaptive"):
+            raise FenchelError(f"lipschitz must be a positive number, 'data' or 'adaptive', got {given!r}")
+
+    def supports(self, problem: Problem) -> str | None:
+        if not isinstance(problem.regularizer, L2):
+            return "pragam needs the square regularizer"
+        reason = no_dual_set(problem)
+        return None if reason is None else f"pragam {reason}"
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        found, design = dual_set(problem), problem.design
+        shares, squares = problem.risk.shares, design.squared_row_norms
+        largest = float(shares @ squares) / problem.lam
+        if not math.isfinite(largest):
+            raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
+        # without any features every L will do
+        largest = largest or 1.0
+        centre = np.zeros(problem.theta_shape)
+        if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
+            centre = found.feasible(np.array(warm.witness.theta, dtype=np.float64))
+        # 1.
+        pull = design.adjoint(centre) if np.any(centre) else np.zeros(problem.weights_shape)
+        weights = pull / problem.lam
+        scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
+        adaptive = self.lipschitz == "adaptive"
+        L = largest * _FIRST if adaptive else largest if self.lipschitz == "data" else float(self.lipschitz)
+        state = State(problem, found, centre, centre, pull, weights, scores, 2.0 * L, L, L, largest)
+        state.theta = found.step(centre, scores, L)
+        if not adaptive:
+            state.pull = None
+            return state
+        state.pull = design.adjoint(state.theta)
+        while not _is_steep_enough(state, state.theta - centre, state.pull - pull):
+            state.steepness = min(2.0 * state.steepness, largest)
+            state.theta = found.step(centre, scores, state.steepness)
+            state.pull = design.adjoint(state.theta)
+        state.mu = state.accepted = state.steepness
+        return state
+
+    def step(self, state: State, hint: Hint) -> float:
+        if state.mu * _WIDEST * state.dual_set.width <= _DONE * state.problem.risk.value_at_zero:
+            return STALLED
+        # 2.
+        nearest = state.dual_set.step(state.centre, state.scores, state.mu)
+        found = _given(state, nearest) if state.pull is None else _searched(state, state.pull, nearest, hint)
+        move, passes = found
+        if move is None:
+            return passes
+        tau = move.share
+        state.weights = (1.0 - tau) * state.weights + tau * move.weights
+        state.scores = (1.0 - tau) * state.scores + tau * move.scores
+        state.theta, state.pull, state.mu = move.theta, move.pull, (1.0 - tau) * state.mu
+        state.steps += 1
+        return passes
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        problem = state.problem
+        intercept = None if problem.intercept else problem.no_intercept()
+        return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
+
+
+class _Move(NamedTuple):
+    """tau, w(beta) with its scores, v(beta) with its X^T theta."""
+
+    share: float
+    weights: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    theta: NDArray[np.float64]
+    pull: NDArray[np.float64] | None
+
+
+def _given(state: State, nearest: NDArray) -> tuple[_Move, float]:
+    """3. with a given L."""
+    design, tau = state.problem.design, 2.0 / (state.steps + 3.0)
+    beta = (1.0 - tau) * state.theta + tau * nearest
+    weights = design.adjoint(beta) / state.problem.lam
+    scores = design.scores(weights)
+    return _Move(tau, weights, scores, state.dual_set.step(beta, scores, state.steepness), None), 1.0
+
+
+def _searched(state: State, last_pull: NDArray, nearest: NDArray, hint: Hint) -> tuple[_Move | None, float]:
+    """3. with trials of L; nothing if the user wants to stop before one is accepted."""
+    design, pull_nearest, passes = state.problem.design, state.problem.design.adjoint(nearest), 0.5
+    while True:
+        ratio = state.mu / state.steepness
+        # tau^2 / (1 - tau) = mu / L
+        tau = 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
+        beta = (1.0 - tau) * state.theta + tau * nearest
+        pull_beta = (1.0 - tau) * last_pull + tau * pull_nearest
+        weights = pull_beta / state.problem.lam
+        scores = design.scores(weights)
+        theta = state.dual_set.step(beta, scores, state.steepness)
+        pull = design.adjoint(theta)
+        passes += 1.0
+        if _is_steep_enough(state, theta - beta, pull - pull_beta):
+            state.accepted, state.steepness = state.steepness, 0.5 * state.steepness
+            return _Move(tau, weights, scores, theta, pull), passes
+        state.steepness = min(2.0 * state.steepness, state.largest)
+        if hint.stop_requested():
+            return None, passes
+
+
+def _is_steep_enough(state: State, move: NDArray, pull: NDArray) -> bool:
+    """Whether L is at least the curvature of D along this move."""
+    bend = float(np.vdot(pull, pull)) / state.problem.lam
+    allowed = state.steepness * squared_length(state.problem.risk, move)
+    return bend <= (1.0 + _ROUNDING) * allowed or state.steepness >= state.largest

@@ -1,0 +1,155 @@
+"""The excessive gap method: its invariant at every step, its bound, its proximal steps, and the optimum of others."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import slow_dual_steps
+from catalog import Case
+from fenchel import CrammerSinger, ElasticNet, FenchelError, MeanRisk, Pragam, Problem, WestonWatkins, solve
+from fenchel.lowerbounds import FourPoints
+from fenchel.lowerbounds.rates import rate
+from fenchel.solvers.base import STALLED, Hint
+from fenchel.solvers.dual_sets import dual_set, squared_length
+
+LOSSES = ("hinge", "absolute", "epsilon_insensitive")
+HINT = Hint(None, 0.0, lambda: False)
+
+
+def several(kind, seed=0, n=30, d=4, k=4, lam=0.05, weights=None):
+    rng = np.random.default_rng(seed)
+    X, classes = rng.normal(size=(n, d)), rng.integers(0, k, n)
+    return Problem(X, kind(classes, k, weights=weights), lam)
+
+
+PROBLEMS = {
+    f"{loss}-{'bias' if intercept else 'plain'}": Case(loss, intercept=intercept, lam=0.05).problem()
+    for loss, intercept in itertools.product(LOSSES, (False, True))
+}
+PROBLEMS["hinge-weighted"] = Case("hinge", intercept=True, weighted=True, lam=0.01).problem()
+PROBLEMS["quantile-bias"] = Case("quantile", intercept=True, lam=0.01).problem()
+PROBLEMS["hinge-outputs"] = Case("hinge", outputs=3, lam=0.05).problem()
+PROBLEMS["logistic-plain"] = Case("logistic", lam=0.05).problem()
+PROBLEMS["huber-bias"] = Case("huber", intercept=True, lam=0.05).problem()
+PROBLEMS["crammer_singer"] = several(CrammerSinger)
+PROBLEMS["weston_watkins"] = several(WestonWatkins)
+every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+
+
+def gap_and_excess(problem, state):
+    """J(w) - D(theta), and J_mu(w) - D(theta), written down anew; theta maximizes J_mu by a step from the centre."""
+    weights, theta, risk, lam = state.weights, state.theta, problem.risk, problem.lam
+    scores = problem.design.scores(weights)
+    best = dual_set(problem).step(state.centre, scores, state.mu)
+    penalty = 0.5 * lam * float(np.vdot(weights, weights))
+    smoothed = penalty - float(np.vdot(best, scores)) - risk.conjugate(best, feasible=True)
+    smoothed -= 0.5 * state.mu * squared_length(risk, best - state.centre)
+    pull = problem.design.adjoint(theta)
+    dual = -float(np.vdot(pull, pull)) / (2 * lam) - risk.conjugate(theta, feasible=True)
+    shift = risk.best_intercept(scores) if problem.intercept else 0.0
+    return penalty + risk.value(scores + shift) - dual, smoothed - dual
+
+
+def exact_lipschitz(problem):
+    """sigma_max(C^(1/2) X)^2 / lam."""
+    X = problem.design.scores(np.eye(problem.design.shape[1]))
+    return float(np.linalg.norm(np.sqrt(problem.risk.shares)[:, None] * X, 2) ** 2 / problem.lam)
+
+
+def widest(problem, centre):
+    """A bound on D_2 seen from the centre."""
+    here = np.sqrt(squared_length(problem.risk, centre) / 2)
+    return (np.sqrt(dual_set(problem).width) + here) ** 2
+
+
+@every_problem
+@pytest.mark.parametrize("lipschitz", ["adaptive", "data", "given", "warm"])
+def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
+    warm, option = None, lipschitz
+    if lipschitz == "given":
+        option = exact_lipschitz(problem)
+    if lipschitz == "warm":
+        warm, option = solve(problem, "bundle", tol=1e-2), "adaptive"
+    solver = Pragam(option)
+    state = solver.start(problem, warm)
+    width, accepted = widest(problem, state.centre), []
+    for k in range(60):
+        gap, excess = gap_and_excess(problem, state)
+        scale = problem.risk.value_at_zero
+        assert excess <= 1e-12 * scale
+        assert gap <= state.mu * width + 1e-12 * scale
+        if solver.lipschitz != "adaptive":
+            assert gap <= 4 * state.steepness * width / ((k + 1) * (k + 2)) + 1e-12 * scale
+        accepted.append(state.accepted)
+        assert solver.step(state, HINT) > 0
+    assert max(accepted) <= state.largest * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "bias"])
+def test_a_step_is_the_minimizer_of_the_conic_solver(loss, intercept):
+    problem = Case(loss, n=12, intercept=intercept, weighted=True).problem()
+    risk, rng = problem.risk, np.random.default_rng(1)
+    counted = risk.shares > 0
+    found = dual_set(problem)
+    for curvature in (0.05, 1.0, 30.0):
+        centre = found.feasible(rng.normal(size=12) * risk.shares)
+        scores = 2 * rng.normal(size=12)
+        parts = (risk.labels, risk.shares, centre, scores)
+        expected = slow_dual_steps.mean_step(loss, *(part[counted] for part in parts), curvature, intercept)
+        theta = found.step(centre, scores, curvature)
+        np.testing.assert_allclose(theta[counted] / risk.shares[counted], expected / risk.shares[counted], atol=1e-6)
+        assert np.all(theta[~counted] == 0)
+
+
+@pytest.mark.parametrize("kind", [CrammerSinger, WestonWatkins])
+def test_a_step_of_several_classes_is_the_minimizer_of_the_conic_solver(kind):
+    problem = several(kind, n=8)
+    risk, rng = problem.risk, np.random.default_rng(2)
+    found = dual_set(problem)
+    for curvature in (0.1, 1.0, 20.0):
+        centre, scores = found.feasible(rng.normal(size=(8, 4)) / 8), rng.normal(size=(8, 4))
+        expected = slow_dual_steps.class_step(kind.name, risk.classes, 4, risk.shares, centre, scores, curvature)
+        np.testing.assert_allclose(found.step(centre, scores, curvature), expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "logistic-plain"])
+def test_it_finds_the_optimum_of_the_other_solvers(name):
+    problem = PROBLEMS[name]
+    found = solve(problem, "pragam", tol=2e-6, max_iter=20_000)
+    assert found.converged
+    others = ["bundle", "dual_coordinate" if isinstance(problem.risk, MeanRisk) else "block_coordinate"]
+    for other in others:
+        expected = solve(problem, other, tol=1e-8, max_iter=20_000).certificate
+        assert found.certificate.primal == pytest.approx(expected.primal, rel=1e-5)
+        assert found.certificate.dual == pytest.approx(expected.dual, rel=1e-5)
+
+
+def test_its_rate_on_the_four_points_is_that_of_the_paper():
+    for option in ("data", "adaptive"):
+        assert rate("pragam", Pragam(option), FourPoints).exponent <= 0.6
+
+
+def test_rows_of_zeros_and_a_point_that_can_not_be_improved():
+    problem = Problem(np.zeros((4, 2)), MeanRisk("hinge", [1, -1, 1, 1]), 1.0)
+    solution = solve(problem, "pragam", tol=0.0, max_iter=100_000)
+    assert solution.certificate.gap == pytest.approx(0, abs=1e-15)
+    state = Pragam().start(problem, None)
+    state.mu = 0.0
+    assert Pragam().step(state, HINT) == STALLED
+
+
+def test_what_it_can_not_take_is_named():
+    labels, X = np.array([1.0, -1.0]), np.eye(2)
+    for problem, reason in (
+        (Problem(X, MeanRisk("squared", labels), 1.0), "bounded slopes"),
+        (Problem(X, MeanRisk("hinge", labels), 1.0, ElasticNet(0.5)), "square regularizer"),
+        (Problem(X, MeanRisk("logistic", labels), 1.0, intercept=True), "free intercept"),
+        (Problem(X, MeanRisk("hinge", np.eye(2) * 2 - 1), 1.0, intercept=True), "several outputs"),
+        (Problem(X, WestonWatkins([0, 1]), 1.0, intercept=True), "several classes"),
+    ):
+        assert reason in Pragam().supports(problem)
+    for bad in (0.0, -1.0, np.inf, "fast", True):
+        with pytest.raises(FenchelError, match="lipschitz must be"):
+            Pragam(bad)
