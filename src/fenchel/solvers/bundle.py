@@ -38,6 +38,7 @@ from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.inner_problem import Optimum, Penalty, best_mixture
+from fenchel.solvers.parts import in_parts
 from fenchel.solvers.plane_oracle import PlaneOracle, Touch
 from fenchel.solvers.planes import Planes
 from fenchel.solvers.segment import Point, between, lowest_between, point_at
@@ -98,6 +99,8 @@ class Bundle:
     stabilisation: str = "level"
     #: at most so many planes; None sets a limit of memory
     most_planes: int | None = None
+    #: threads for the products with X; None takes that of ``solve``
+    n_jobs: int | None = None
     name: ClassVar[str] = "bundle"
 
     def __post_init__(self) -> None:
@@ -119,6 +122,7 @@ class Bundle:
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
+        problem, _ = in_parts(problem, self.n_jobs)
         oracle = PlaneOracle(problem)
         planes = Planes(int(np.prod(problem.weights_shape)))
         weights = np.zeros(problem.weights_shape)
