@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fenchel.solvers.newton as newton_module
-import fenchel.solvers.sample as sample_module
+import fenchel.solvers.parts as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
 from fenchel import MeanRisk, Newton, Problem, Status, solve
@@ -130,10 +130,10 @@ def test_threads_do_not_change_a_bit(case, way, monkeypatch):
     if way == "many" and case.l1_ratio:
         pytest.skip("the elastic net always forms its matrix")
     choose_way(way, monkeypatch, residual=0.1)
-    monkeypatch.setattr(sample_module, "_PART_ENTRIES", 60)
+    monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
     problem = case.problem()
     state = Newton().start(problem, None)
-    assert len(state.outputs[0].sample.bounds) > 4
+    assert state.outputs[0].sample.parts.count > 3
     one, three = (solve(problem, "newton", tol=1e-8, n_jobs=n_jobs) for n_jobs in (1, 3))
     np.testing.assert_array_equal(one.model.weights, three.model.weights)
     np.testing.assert_array_equal(one.model.intercept, three.model.intercept)
@@ -146,7 +146,7 @@ def test_threads_do_not_change_a_bit(case, way, monkeypatch):
 def test_threads_without_monkeypatching_anything():
     """Data large enough for several parts as they are."""
     problem = Case("hinge", n=30000, d=40, intercept=True, lam=1e-3).problem()
-    assert len(Newton(sampling=False).start(problem, None).outputs[0].sample.bounds) > 2
+    assert Newton(sampling=False).start(problem, None).outputs[0].sample.parts.count > 1
     one, two = (solve(problem, Newton(n_jobs=n_jobs, sampling=False), tol=1e-3) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.model.weights, two.model.weights)
     assert one.certificate == two.certificate
@@ -154,7 +154,7 @@ def test_threads_without_monkeypatching_anything():
 
 @pytest.mark.parametrize("end", ["converged", "interrupted"])
 def test_no_thread_is_left(end, monkeypatch):
-    monkeypatch.setattr(sample_module, "_PART_ENTRIES", 60)
+    monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
     problem, before = Case("hinge", n=300, outputs=None).problem(), threading.active_count()
     solver = Newton(n_jobs=3) if end == "converged" else Interrupting(n_jobs=3, after=4)
     seen = []

@@ -25,17 +25,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Problem
 from fenchel.solvers.base import STALLED, Hint, Warm
-from fenchel.solvers.smoothed import (
-    Point,
-    SmoothedObjective,
-    beginning,
-    checked_epsilon,
-    first_mu,
-    proposal,
-    unsupported,
-)
+from fenchel.solvers.smoothed import SmoothedSolver, Standing
 
 #: how much L changes at a time
 _UP, _DOWN = 2.0, 2.0
@@ -48,11 +40,9 @@ _ROUNDING = 1e-12
 
 
 @dataclass
-class State:
+class State(Standing):
     """Where the method stands."""
 
-    objective: SmoothedObjective
-    point: Point
     #: x_0, the sum of a_i times the gradient of f, A and L
     origin: NDArray[np.float64]
     pulls: NDArray[np.float64]
@@ -63,32 +53,23 @@ class State:
 
 
 @dataclass(frozen=True)
-class AGM:
+class AGM(SmoothedSolver):
     """Options of the accelerated gradient method."""
 
-    #: keep mu = c_mu epsilon / D, as the paper does
-    fixed: bool = False
-    epsilon: float = 1e-3
-    c_mu: float = 10.0
     name: ClassVar[str] = "agm"
-
-    def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, self.c_mu)
 
     def supports(self, problem: Problem) -> str | None:
         if problem.intercept:
             return "agm uses the strong convexity of the regularizer, which a free intercept has no part in"
-        return unsupported(problem, self.name)
+        return super().supports(problem)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        fixed = self.c_mu * self.epsilon / problem.risk.smoothing_range if self.fixed else None
-        mu = first_mu(problem, fixed)
         with np.errstate(over="ignore", invalid="ignore"):
-            objective, point = beginning(problem, warm, mu)
+            begin = self.beginning(problem, warm)
         # too small is found out by trials; with a mean square per row it is about right for means of rows
-        steepness = problem.design.mean_square / max(mu, 1.0) or 1.0
-        zero = np.zeros_like(point.weights)
-        return State(objective, point, point.weights, zero, 0.0, steepness, steepness)
+        steepness = problem.design.mean_square / max(begin.objective.mu, 1.0) or 1.0
+        weights = begin.point.weights
+        return State(begin.objective, begin.point, weights, np.zeros_like(weights), 0.0, steepness, steepness)
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled or state.objective.is_done(state.point, self.fixed):
@@ -105,15 +86,6 @@ class AGM:
                     break
         state.stalled = state.stalled or not state.steepness < _BEYOND * state.first_steepness
         return passes
-
-    def expected_gap(self, state: State) -> float:
-        return state.objective.gap(state.point)
-
-    def expected_objective(self, state: State) -> float:
-        return state.objective.unsmoothed(state.point)
-
-    def propose(self, state: State) -> tuple[Model, Witness]:
-        return proposal(state.objective, state.point)
 
     def _restart(self, state: State, mu: float) -> None:
         """From the present point with another mu."""

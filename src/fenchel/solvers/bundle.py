@@ -40,6 +40,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.inner_problem import Optimum, Penalty, best_mixture
 from fenchel.solvers.linear_program import lowest_model
+from fenchel.solvers.parts import in_parts
 from fenchel.solvers.plane_oracle import PlaneOracle, Touch
 from fenchel.solvers.planes import Planes
 from fenchel.solvers.segment import Point, between, lowest_between, point_at
@@ -102,6 +103,8 @@ class Bundle:
     most_planes: int | None = None
     #: the inner problem is solved to this share of the gap; 0 is as exactly as floats allow
     inner_share: float = _INNER_SHARE
+    #: threads for the products with X; None takes that of ``solve``
+    n_jobs: int | None = None
     name: ClassVar[str] = "bundle"
 
     def __post_init__(self) -> None:
@@ -129,6 +132,7 @@ class Bundle:
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
+        problem, _ = in_parts(problem, self.n_jobs)
         oracle = PlaneOracle(problem)
         planes = Planes(int(np.prod(problem.weights_shape)))
         weights = np.zeros(problem.weights_shape)

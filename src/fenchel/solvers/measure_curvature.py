@@ -29,8 +29,8 @@ from fenchel.solvers.parts import Parts, weighted_gram
 _MOST_FEATURES = 1000
 #: rows for each feature that make a good H, and data passes that its sums over rows may take beyond that
 _ROWS_PER_FEATURE, _AFFORDED = 16, 4.0
-#: bins of ROC area for each mu, in all, and points of each that are looked at
-_BINS_PER_MU, _MOST_BINS, _POINTS = 6, 240, 4
+#: bins of ROC area for each mu, fewest and most in all, and points of each that are looked at
+_BINS_PER_MU, _FEWEST_BINS, _MOST_BINS, _POINTS = 6, 60, 240, 4
 #: slopes are averaged over this share of mu on both sides
 _AROUND = 0.5
 #: what operations take beside each other, in nanoseconds of the machine of benchmarks/README.md: an entry of a
@@ -66,13 +66,23 @@ class Curvature:
         risk, rows = self.problem.risk, self.problem.design.shape[0]
         selected = np.arange(rows, dtype=np.uint32 if rows < 2**32 else np.uint64)
         if self.rows < rows:
-            selected = np.sort(self.random.choice(selected, self.rows, replace=False))
+            selected = np.sort(self._drawn(selected)).astype(selected.dtype)
         if isinstance(risk, RocArea):
             matrix = self._of_pairs(risk, selected, scores[selected], mu)
         else:
             matrix = self._of_counts(risk, selected, scores[selected], theta[selected], mu)
         matrix[np.diag_indices(self.features)] += self.problem.lam
         return factorized(matrix)
+
+    def _drawn(self, everything: NDArray) -> NDArray:
+        """A sample of the rows; for pairs, half of them of each class if there are so many."""
+        risk = self.problem.risk
+        if not isinstance(risk, RocArea):
+            return self.random.choice(everything, self.rows, replace=False)
+        few, many = sorted((risk.positives, risk.negatives), key=len)
+        count = min(len(few), self.rows // 2)
+        halves = [(few, count), (many, min(len(many), self.rows - count))]
+        return np.concatenate([self.random.choice(own, size, replace=False) for own, size in halves])
 
     def _of_counts(
         self, risk: Any, selected: NDArray, scores: NDArray, theta: NDArray, mu: float
@@ -100,9 +110,9 @@ class Curvature:
             weights[own] /= total if total > 0.0 else 1.0
         places = scores - positive
         # only where the classes meet there is something between right and wrong
-        low = max(float(np.min(places[positive], initial=np.inf)), float(np.min(places[~positive], initial=np.inf)) - mu)
-        high = min(float(np.max(places[~positive], initial=-np.inf)), float(np.max(places[positive], initial=-np.inf)) + mu)
-        count = int(min(max(_BINS_PER_MU * max(high - low, 0.0) / mu, 1.0), _MOST_BINS))
+        (low_pos, high_pos), (low_neg, high_neg) = (_range(places[own]) for own in (positive, ~positive))
+        low, high = max(low_pos, low_neg - mu), min(high_neg, high_pos + mu)
+        count = int(min(max(_BINS_PER_MU * max(high - low, 0.0) / mu, _FEWEST_BINS), _MOST_BINS))
         width = max(high - low, 0.0) / count or mu
         bins = np.clip((places - low) / width, 0.0, count - 1.0).astype(np.int64)
         weights[(places < low) | (places > high)] = 0.0
@@ -115,6 +125,10 @@ class Curvature:
         add_to_bins(self.problem.design.rows(), selected, bins + np.where(positive, 0, count), weights, sums)
         cross = sums[:count].T @ (between @ sums[count:])
         return matrix - cross - cross.T
+
+
+def _range(values: NDArray) -> tuple[float, float]:
+    return float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
 
 
 def _shares(count: int, width: float, mu: float) -> NDArray[np.float64]:

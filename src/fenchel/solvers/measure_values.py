@@ -7,6 +7,7 @@ the risk's own function answers.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,10 +24,10 @@ _OFF = 1e-13
 _NARROWEST = 1e-9
 
 
-def evaluator(risk: Any) -> Evaluate:
-    """The fastest way to a smoothed risk and its maximizer."""
+def evaluator(risk: Any, pool: ThreadPoolExecutor | None = None) -> Evaluate:
+    """The fastest way to a smoothed risk and its maximizer; the result does not depend on threads."""
     if type(risk) is RocArea:
-        return _Pairs(risk)
+        return _Pairs(risk, pool)
     if type(risk) is BreakEven:
         return _Counts(risk, 0, exact=True)
     if type(risk) is RecallAtK:
@@ -35,10 +36,10 @@ def evaluator(risk: Any) -> Evaluate:
 
 
 class _Pairs:
-    """ROC area: NumPy sorts, loops do the rest."""
+    """ROC area: NumPy sorts, loops do the rest; two threads take a class each."""
 
-    def __init__(self, risk: RocArea) -> None:
-        self.risk = risk
+    def __init__(self, risk: RocArea, pool: ThreadPoolExecutor | None) -> None:
+        self.risk, self.map = risk, map if pool is None else pool.map
         self.classes = risk.positives, risk.negatives
         self.in_class = [risk.in_class[own] for own in self.classes]
         #: one number for all where they are equal
@@ -48,18 +49,26 @@ class _Pairs:
         largest = float(np.max(np.abs(scores)))
         if not mu > _NARROWEST * (1.0 + largest):
             return self.risk.smoothed(scores, mu)
-        values, orders, weights = [], [], []
-        for own, shift, common, in_class in zip(self.classes, (1.0, 0.0), self.common, self.in_class, strict=True):
-            value = scores[own] - shift
-            order = np.argsort(value)
-            values.append(value[order])
-            orders.append(own[order])
-            weights.append(in_class[order] if common is None else common)
-        theta, sorted_theta = np.empty(len(scores)), [np.empty(len(value)) for value in values]
-        value, risk, excess = pairs_of_positives(*values, *weights, mu, sorted_theta[0])
-        pairs_of_negatives(*values, *weights, mu, sorted_theta[1])
-        for order, own_theta in zip(orders, sorted_theta, strict=True):
-            theta[order] = own_theta
+        theta = np.empty(len(scores))
+
+        def ordered(k: int) -> tuple[NDArray, NDArray, NDArray]:
+            """A class in order: its scores (less the margin), its places, and what each counts."""
+            own, common = self.classes[k], self.common[k]
+            values = scores[own] - (1.0 if k == 0 else 0.0)
+            order = np.argsort(values)
+            return values[order], own[order], self.in_class[k][order] if common is None else common
+
+        (low, at_low, a), (high, at_high, b) = self.map(ordered, range(2))
+
+        def paired(k: int) -> Any:
+            """Theta of a class, and what the positives tell of the risk."""
+            loop, places = (pairs_of_positives, at_low) if k == 0 else (pairs_of_negatives, at_high)
+            part = np.empty(len(places))
+            found = loop(low, high, a, b, mu, part)
+            theta[places] = part
+            return found
+
+        (value, risk, excess), _ = self.map(paired, range(2))
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
 

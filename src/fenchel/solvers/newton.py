@@ -33,7 +33,6 @@ v                    ``dual``, :math:`X^T\theta/\lambda`
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,6 +46,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import MOST_FEATURES, Quadratic, line_minimum
 from fenchel.solvers.newton_state import OutputState, State
+from fenchel.solvers.parts import pool_of
 from fenchel.solvers.sample import Sample
 
 #: mu is multiplied by this when the centre moves
@@ -106,9 +106,7 @@ class Newton:
         counted = np.flatnonzero(problem.risk.shares > 0)
         index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64
         order: NDArray = random.permutation(counted).astype(index)
-        workers = self.n_jobs or 1
-        pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        state = State(problem, order, pool, random, [])
+        state = State(problem, order, pool_of(self.n_jobs), random, [])
         labels = np.atleast_2d(problem.risk.labels.T)
         usable = warm is not None and problem.fits(warm.model)
         with np.errstate(over="ignore", invalid="ignore"):

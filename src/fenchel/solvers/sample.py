@@ -1,7 +1,4 @@
-r"""A sample of the examples with all sums that Newton's method needs over it, shared among threads.
-
-Whatever ``n_jobs`` is, the rows are cut into the same parts and the parts are added in the same order, so the result
-does not depend on it.
+r"""A sample of the examples with all sums that Newton's method needs over it, shared among threads (``parts``).
 
 ==========================  =======================================================================
 symbol                      here
@@ -16,19 +13,14 @@ symbol                      here
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.loops.newton import bend_along, half_gram, mean_bend, multiply, pull, slope_along, slopes
+from fenchel.loops.newton import bend_along, mean_bend, multiply, pull, slope_along, slopes
 from fenchel.problem import Problem
-
-#: a part has at least so many entries, or starting a thread costs more than it saves
-_PART_ENTRIES = 1 << 18
-_MOST_PARTS = 8
+from fenchel.solvers.parts import Parts, weighted_gram
 
 
 class Sample:
@@ -36,26 +28,23 @@ class Sample:
 
     def __init__(self, problem: Problem, labels: NDArray, selected: NDArray, pool: ThreadPoolExecutor | None) -> None:
         self.design, self.loss, self.rows = problem.design, problem.risk.loss.kernel(), problem.design.rows()
-        self.selected, self.pool = selected, pool
+        self.selected = selected
         self.labels = np.ascontiguousarray(labels[selected])
         shares = problem.risk.shares[selected]
         self.shares = shares / np.sum(shares)
-        count, (n, self.features) = len(selected), self.design.shape
+        count, self.features = len(selected), self.design.shape[1]
         self.scores, self.change = np.zeros(count), np.zeros(count)
         self.centre, self.theta, self.bend = np.zeros(count), np.zeros(count), np.zeros(count)
-        entries = self.design.stored_entries * count / n
-        # each part has its own sum over the features, which must be small beside its rows
-        parts = int(max(1, min(_MOST_PARTS, entries // _PART_ENTRIES, entries // (4 * self.features))))
-        self.bounds = np.linspace(0, count, parts + 1).astype(int)
+        self.parts = Parts(self.design, pool, count)
 
     def multiply(self, weights: NDArray, intercept: float, result: NDArray) -> None:
         """X w + b into ``result``."""
-        self._each(lambda begin, end: multiply(self.rows, self.selected, weights, result, begin, end))
+        self.parts.each(lambda begin, end: multiply(self.rows, self.selected, weights, result, begin, end))
         result += intercept
 
     def slopes(self, mu: float) -> tuple[float, float]:
         """Dual point and curvature at the present scores; the gap that smoothing leaves, and the sum of theta."""
-        found = self._each(
+        found = self.parts.each(
             lambda begin, end: slopes(
                 self.loss, self.labels, self.shares, self.centre, self.scores, mu, self.theta, self.bend, begin, end
             )
@@ -64,7 +53,7 @@ class Sample:
 
     def mean_bend(self, mu: float, radius: float) -> None:
         """The curvature averaged over scores up to ``radius`` away, instead of the one at the scores."""
-        self._each(
+        self.parts.each(
             lambda begin, end: mean_bend(
                 self.loss, self.labels, self.shares, self.centre, self.scores, mu, radius, self.bend, begin, end
             )
@@ -72,7 +61,7 @@ class Sample:
 
     def slope_along(self, step: float, mu: float) -> tuple[float, float]:
         """First and second derivative of the smoothed risk along ``change``."""
-        found = self._each(
+        found = self.parts.each(
             lambda begin, end: slope_along(
                 self.loss, self.labels, self.shares, self.centre, self.scores, self.change, step, mu, begin, end
             )
@@ -87,7 +76,7 @@ class Sample:
             pull(self.rows, self.selected, self.theta, result, begin, end)
             return result
 
-        return sum(self._each(part))
+        return sum(self.parts.each(part))
 
     def bend_along(self, band: NDArray, weights: NDArray, intercept: float) -> tuple[NDArray[np.float64], float]:
         """X^T diag(bend) (X w + b) over the positions in ``band``, and the sum of bend (X w + b)."""
@@ -97,32 +86,9 @@ class Sample:
             result = np.zeros(self.features)
             return result, bend_along(self.rows, selected, bend, weights, intercept, result, begin, end)
 
-        found = self._each(part, len(band))
+        found = self.parts.each(part, len(band))
         return sum(product for product, _ in found), sum(total for _, total in found)
 
     def gram(self, band: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """X^T diag(bend) X and X^T bend over the positions in ``band``: BLAS where the design has it."""
-        selected, bend = self.selected[band], self.bend[band]
-        dense = self.design.gram(selected, bend)
-        if dense is not None:
-            return dense
-
-        def part(begin: int, end: int) -> tuple[NDArray, NDArray]:
-            half, border = np.zeros((self.features, self.features)), np.zeros(self.features)
-            half_gram(self.rows, selected, bend, half, border, begin, end)
-            return half, border
-
-        found = self._each(part, len(band), parts=1 if self.features > _PART_ENTRIES**0.5 else None)
-        half = sum(half for half, _ in found)
-        return half + half.T, sum(border for _, border in found)
-
-    def _each(self, work: Callable[[int, int], Any], count: int | None = None, parts: int | None = None) -> list[Any]:
-        """The results of all parts in order, computed in threads if there is a pool."""
-        bounds = self.bounds
-        if count is not None or parts is not None:
-            bounds = np.linspace(0, self.bounds[-1] if count is None else count, (parts or len(bounds) - 1) + 1)
-            bounds = bounds.astype(int)
-        pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-        if self.pool is None or len(bounds) == 2:
-            return [work(begin, end) for begin, end in pairs]
-        return list(self.pool.map(lambda pair: work(*pair), pairs))
+        """X^T diag(bend) X and X^T bend over the positions in ``band``."""
+        return weighted_gram(self.design, self.selected[band], self.bend[band], self.parts)

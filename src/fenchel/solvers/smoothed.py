@@ -16,6 +16,7 @@ mu shrinks only when the first part dominates and is too large for the gap that 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ from fenchel.regularizers import L2
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import Hint, Warm
 from fenchel.solvers.measure_values import Evaluate, evaluator
+from fenchel.solvers.parts import Parts, in_parts
 from fenchel.solvers.spaces import Features, space_for
 
 #: the first mu makes mu D this share of R(0)
@@ -65,6 +67,7 @@ class SmoothedObjective:
     space: Features
     #: the smoothed risk at some scores, see ``measure_values``
     evaluate: Evaluate
+    parts: Parts
 
     def point(self, weights: NDArray, intercept: NDArray) -> Point:
         """Everything at some weights: one pair of products with X."""
@@ -116,53 +119,80 @@ class SmoothedObjective:
         return 0.5 * self.problem.lam * self.space.dot(point.weights, point.weights)
 
 
-def unsupported(problem: Problem, name: str) -> str | None:
-    """None, or the reason why a smoothed objective can't be made of this problem."""
-    risk = problem.risk
-    if not hasattr(risk, "smoothed"):
-        shown = getattr(risk, "name", type(risk).__name__)
-        return f"{name} has no smoothing for the risk {shown!r}: its dual points are not a box with one equality"
-    if getattr(getattr(risk, "loss", None), "overflows", False):
-        return f"{name} has no care for a loss that overflows; use dual_coordinate or newton"
-    if not risk.smooth and not np.isfinite(risk.smoothing_range):
-        return f"{name} needs a smooth loss or one with bounded slopes"
-    if not isinstance(problem.regularizer, L2):
-        return f"{name} needs the square regularizer: {problem.regularizer.name!r} is not smooth or no sum of squares"
-    return None
+@dataclass
+class Standing:
+    """Where a method stands."""
+
+    objective: SmoothedObjective
+    point: Point
 
 
-def first_mu(problem: Problem, fixed: float | None) -> float:
-    """None for smooth risks; the fixed one, or one that leaves about half of R(0)."""
-    if problem.risk.smooth:
-        return 0.0
-    return fixed if fixed is not None else _FIRST * problem.risk.value_at_zero / problem.risk.smoothing_range
+@dataclass(frozen=True)
+class SmoothedSolver:
+    """What the solvers on smoothed objectives have in common: options, the start, and what they tell."""
 
+    #: keep mu = c_mu epsilon / D, as the paper does
+    fixed: bool = False
+    epsilon: float = 1e-3
+    c_mu: float = 10.0
+    #: threads for the products with X and the sorts; None takes that of ``solve``
+    n_jobs: int | None = None
+    name: ClassVar[str]
 
-def beginning(problem: Problem, warm: Warm | None, mu: float) -> tuple[SmoothedObjective, Point]:
-    """The objective and a point on it: that of a warm start, or zero with the best intercept for it."""
-    design, lam = problem.design, problem.lam
-    if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
-        raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
-    if not design.mean_square / lam < _STEEPEST:
-        raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
-    objective = SmoothedObjective(problem, mu, space_for(problem), evaluator(problem.risk))
-    weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
-    scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
-    if problem.intercept:
-        known = warm.model.intercept if warm is not None and problem.fits(warm.model) else None
-        intercept = np.array(problem.risk.best_intercept(scores) if known is None else known, dtype=np.float64)
-    scores += intercept
-    return objective, objective.from_scores(weights, intercept, scores)
+    def __post_init__(self) -> None:
+        for name, value in (("epsilon", self.epsilon), ("c_mu", self.c_mu)):
+            if not 0.0 < value < np.inf:
+                raise FenchelError(f"{name} must be positive and finite, got {value!r}")
 
+    def supports(self, problem: Problem) -> str | None:
+        risk = problem.risk
+        if not hasattr(risk, "smoothed"):
+            shown = getattr(risk, "name", type(risk).__name__)
+            return (
+                f"{self.name} has no smoothing for the risk {shown!r}: its dual points are not a box with one equality"
+            )
+        if getattr(getattr(risk, "loss", None), "overflows", False):
+            return f"{self.name} has no care for a loss that overflows; use dual_coordinate or newton"
+        if not risk.smooth and not np.isfinite(risk.smoothing_range):
+            return f"{self.name} needs a smooth loss or one with bounded slopes"
+        if not isinstance(problem.regularizer, L2):
+            shown = problem.regularizer.name
+            return f"{self.name} needs the square regularizer: {shown!r} is not smooth or no sum of squares"
+        return None
 
-def proposal(objective: SmoothedObjective, point: Point) -> tuple[Model, Witness]:
-    """Copies of the present weights and of the maximizer."""
-    intercept = None if objective.problem.intercept else objective.problem.no_intercept()
-    return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy())
+    def expected_gap(self, state: Standing) -> float:
+        return state.objective.gap(state.point)
 
+    def expected_objective(self, state: Standing) -> float:
+        return state.objective.unsmoothed(state.point)
 
-def checked_epsilon(epsilon: float, c_mu: float) -> None:
-    """Raise unless both are positive."""
-    for name, value in (("epsilon", epsilon), ("c_mu", c_mu)):
-        if not 0.0 < value < np.inf:
-            raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+    def propose(self, state: Standing) -> tuple[Model, Witness]:
+        """Copies of the present weights and of the maximizer."""
+        objective, point = state.objective, state.point
+        intercept = None if objective.problem.intercept else objective.problem.no_intercept()
+        return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy())
+
+    def first_mu(self, problem: Problem) -> float:
+        """None for smooth risks; the fixed one, or one that leaves about half of R(0)."""
+        if problem.risk.smooth:
+            return 0.0
+        share = self.c_mu * self.epsilon if self.fixed else _FIRST * problem.risk.value_at_zero
+        return share / problem.risk.smoothing_range
+
+    def beginning(self, problem: Problem, warm: Warm | None) -> Standing:
+        """The objective and a point on it: that of a warm start, or zero with the best intercept for it."""
+        design, lam = problem.design, problem.lam
+        if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
+            raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
+        if not design.mean_square / lam < _STEEPEST:
+            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+        problem, parts = in_parts(problem, self.n_jobs)
+        evaluate = evaluator(problem.risk, parts.pool)
+        objective = SmoothedObjective(problem, self.first_mu(problem), space_for(problem), evaluate, parts)
+        weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
+        scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
+        if problem.intercept:
+            known = warm.model.intercept if warm is not None and problem.fits(warm.model) else None
+            intercept = np.array(problem.risk.best_intercept(scores) if known is None else known, dtype=np.float64)
+        scores += intercept
+        return Standing(objective, objective.from_scores(weights, intercept, scores))

@@ -32,20 +32,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.measure_curvature import Curvature, curvature_for
-from fenchel.solvers.parts import Parts
-from fenchel.solvers.smoothed import (
-    Point,
-    SmoothedObjective,
-    beginning,
-    checked_epsilon,
-    first_mu,
-    proposal,
-    unsupported,
-)
+from fenchel.solvers.smoothed import Point, SmoothedObjective, SmoothedSolver, Standing
 from fenchel.solvers.spaces import Features
 
 #: pairs that are remembered: more of them take fewer steps (a9a, w8a), but cost more where X has many columns
@@ -68,11 +59,9 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
-class State:
+class State(Standing):
     """Where the method stands."""
 
-    objective: SmoothedObjective
-    point: Point
     #: the last moves of (w, b) and changes of the gradient, newest last
     moves: list[NDArray[np.float64]] = field(default_factory=list)
     changes: list[NDArray[np.float64]] = field(default_factory=list)
@@ -89,13 +78,9 @@ class State:
 
 
 @dataclass(frozen=True)
-class Smoothing:
+class Smoothing(SmoothedSolver):
     """Options of L-BFGS on the smoothed objective."""
 
-    #: keep mu = c_mu epsilon / D, as the paper does
-    fixed: bool = False
-    epsilon: float = 1e-3
-    c_mu: float = 10.0
     #: pairs that are remembered; None takes as many as cost about as much as the products with X
     memory: int | None = None
     #: begin L-BFGS with the curvature where X has few columns (``measure_curvature``)
@@ -103,22 +88,17 @@ class Smoothing:
     name: ClassVar[str] = "smoothing"
 
     def __post_init__(self) -> None:
-        checked_epsilon(self.epsilon, self.c_mu)
+        super().__post_init__()
         if self.memory is not None and (not isinstance(self.memory, int) or self.memory < 1):
             raise FenchelError(f"memory must be a whole number of pairs or None, got {self.memory!r}")
 
-    def supports(self, problem: Problem) -> str | None:
-        return unsupported(problem, self.name)
-
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        fixed = self.c_mu * self.epsilon / problem.risk.smoothing_range if self.fixed else None
-        mu = first_mu(problem, fixed)
         with np.errstate(over="ignore", invalid="ignore"):
-            state = State(*beginning(problem, warm, mu))
+            begin = self.beginning(problem, warm)
+        state = State(begin.objective, begin.point)
         affordable = problem.design.stored_entries // max(1, state.point.weights.size)
         state.memory = self.memory or min(max(affordable, _FEWEST), _MOST)
-        entries = problem.design.stored_entries
-        state.curvature = curvature_for(problem, Parts(*problem.design.shape, entries)) if self.curvature else None
+        state.curvature = curvature_for(problem, begin.objective.parts) if self.curvature else None
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -128,15 +108,6 @@ class Smoothing:
             passes = self._shrink(state, hint)
             passes += self._bend(state)
             return passes + self._descend(state)
-
-    def expected_gap(self, state: State) -> float:
-        return state.objective.gap(state.point)
-
-    def expected_objective(self, state: State) -> float:
-        return state.objective.unsmoothed(state.point)
-
-    def propose(self, state: State) -> tuple[Model, Witness]:
-        return proposal(state.objective, state.point)
 
     def _shrink(self, state: State, hint: Hint) -> float:
         """1. a smaller mu at the same scores; the passes used."""
