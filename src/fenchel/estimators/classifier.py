@@ -22,6 +22,7 @@ from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.estimators.forms import joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
 from fenchel.losses import Loss, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.risks import MulticlassRisk
 from fenchel.solvers import Solver
 
@@ -78,7 +79,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     C : float, default=1.0
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, which is these alone.
+    regularizer : str or a Regularizer, default=None
+        Another :math:`\Omega` by its name, or an object; None goes by ``l1_ratio``.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
     tol : float, default=1e-3
@@ -141,6 +144,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         *,
         C: float = 1.0,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -156,6 +160,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.loss = loss
         self.C = C
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

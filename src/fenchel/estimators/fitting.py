@@ -26,7 +26,7 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter
-from fenchel.regularizers import L2, ElasticNet, Regularizer
+from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
 from fenchel.risks import MeanRisk
 from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
@@ -47,9 +47,26 @@ def input_of(X: Any) -> dict[str, Any]:
 
 
 def mixed(l1_ratio: float) -> Regularizer:
-    """The regularizer of an estimator's ``l1_ratio``: the square, or its mixture with the absolute value."""
+    """The regularizer of an estimator's ``l1_ratio``: the square, its mixture with the absolute value, or that alone."""
+    if isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool) and l1_ratio == 1:
+        return L1()
     mixture = ElasticNet(l1_ratio)
     return mixture if l1_ratio else L2()
+
+
+def named(regularizer: str | Regularizer, l1_ratio: float) -> Regularizer:
+    """The regularizer of that name, or itself; ``l1_ratio`` belongs to the elastic net alone."""
+    if isinstance(regularizer, str) and regularizer in REGULARIZERS:
+        if regularizer == ElasticNet.name:
+            return ElasticNet(l1_ratio) if l1_ratio else ElasticNet()
+        regularizer = REGULARIZERS[regularizer]()
+    if not isinstance(regularizer, Regularizer):
+        raise FenchelError(f"regularizer={regularizer!r} is unknown; choose one of {list(REGULARIZERS)} or an object")
+    if l1_ratio:
+        raise FenchelError(
+            f"l1_ratio={l1_ratio!r} and regularizer={regularizer.name!r} both choose the regularization: leave one"
+        )
+    return regularizer
 
 
 class Given(NamedTuple):
@@ -61,6 +78,9 @@ class Given(NamedTuple):
 
 class LinearEstimator(BaseEstimator):
     """What classifiers and regressors share: parameters, fitting of one or several problems, scores."""
+
+    #: those that have this parameter set it
+    regularizer: str | Regularizer | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +108,7 @@ class LinearEstimator(BaseEstimator):
         self._regularizer()
 
     def _regularizer(self) -> Regularizer:
-        return mixed(self.l1_ratio)
+        return mixed(self.l1_ratio) if self.regularizer is None else named(self.regularizer, self.l1_ratio)
 
     def _solver(self) -> str | Solver:
         return self.solver

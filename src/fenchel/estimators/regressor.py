@@ -12,6 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.losses import Loss, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
 
@@ -31,7 +32,9 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     C : float, default=1.0
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, which is these alone.
+    regularizer : str or a Regularizer, default=None
+        Another :math:`\Omega` by its name, or an object; None goes by ``l1_ratio``.
     fit_intercept : bool, default=True
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
@@ -70,6 +73,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         *,
         C: float = 1.0,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -83,6 +87,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         self.loss = loss
         self.C = C
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
