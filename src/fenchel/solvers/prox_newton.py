@@ -45,8 +45,8 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import line_minimum, settle
 
-#: features in a working set at least, and for each one with a weight: as long as the gap is a large share, and then
-_FEWEST, _AT_FIRST, _PER_WEIGHT, _LARGE = 600, 4, 2, 0.1
+#: features in a working set at least, and for each one with a weight
+_FEWEST, _PER_WEIGHT = 600, 2
 #: all features make the working set if they are at most so many times as many
 _NEARLY_ALL = 1.5
 #: up to so many features the quadratic model is formed
@@ -214,8 +214,7 @@ class ProxNewton:
     def _choose(self, part: Part, priority: NDArray) -> float:
         """3: the working set; the data passes that it took to copy its columns."""
         having = part.weights[part.alive] != 0.0
-        per_weight = _AT_FIRST if part.gap > _LARGE * abs(part.objective) else _PER_WEIGHT
-        size = max(_FEWEST, per_weight * int(np.count_nonzero(having)))
+        size = max(_FEWEST, _PER_WEIGHT * int(np.count_nonzero(having)))
         priority = np.where(having, -np.inf, priority)
         if _NEARLY_ALL * size < len(priority):
             chosen = np.sort(part.alive[np.argpartition(priority, size)[:size]])
