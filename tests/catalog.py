@@ -11,14 +11,15 @@ import scipy.sparse as sp
 
 from fenchel import BlockCoordinate, CrammerSinger, MeanRisk, Problem, WestonWatkins
 from fenchel.losses import LOSSES
-from fenchel.regularizers import L2, REGULARIZERS, ElasticNet
+from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
 from fenchel.solvers import SOLVERS
 from slow_reference import MARGIN, RESIDUAL
 
 LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 #: of the elastic net: no absolute values at all, few, many, and hardly anything else
 L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
-#: those that are zero at zero weights and act on each weight alone; ``test_transfers`` has the others
+#: those that are zero at zero weights and act on each weight alone; the others, and the absolute values alone, have laws
+#: of their own: tests/test_transfers.py and tests/test_l1.py
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values() if regularizer().kernel() is not None]
 REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
 #: those that take losses of single scores, and those that take a joint risk of several classes
@@ -47,8 +48,8 @@ def regularizer_id(regularizer):
 
 
 def regularizer_of(l1_ratio):
-    """Zero is the square regularizer."""
-    return ElasticNet(l1_ratio) if l1_ratio else L2()
+    """Zero is the square regularizer, one the absolute values alone."""
+    return L1() if l1_ratio == 1.0 else ElasticNet(l1_ratio) if l1_ratio else L2()
 
 
 def labels_from(task, signal, rng):

@@ -208,7 +208,7 @@ def test_points_that_fall_short_are_told():
         ({"Cs": (0.0, 1.0)}, "Cs must be positive"),
         ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be positive"),
         ({"loss": "nothing"}, "loss='nothing'"),
-        ({"l1_ratio": 1.0}, "l1_ratio=1"),
+        ({"l1_ratio": 1.1}, "l1_ratio"),
     ],
     ids=str,
 )

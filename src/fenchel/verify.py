@@ -11,6 +11,7 @@ from scipy.optimize import minimize
 from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L1
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Start
 from fenchel.solving import Progress, solve
@@ -76,7 +77,9 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
         if found.dual > known.certificate.dual:
             known = best_of(known, judge(problem, model, witness))
 
-    if effort > 0 and not tight() and problem.risk.smooth and problem.regularizer.finite:
+    # where the conjugate is finite on a bounded set only, the objective has kinks that gradients do not see
+    smooth = problem.risk.smooth and problem.regularizer.finite and not isinstance(problem.regularizer, L1)
+    if effort > 0 and not tight() and smooth:
         try:
             near = _descend(problem, model, int(effort / 2))
         except KeyboardInterrupt:

@@ -4,9 +4,10 @@ The conjugate of the absolute values is the indicator of the unit ball, so :math
 :math:`\max_j |X^T\theta|_j \le \lambda`, which the dual point of a solver never reaches exactly.  Its multiples do:
 
 .. math::
-    \max_{0\le t\le T}\; D(t\theta) = -\lambda\,\Omega^*(t v) - R^*(-t\theta), \qquad v = X^T\theta/\lambda
+    \max_{0\le t\le T}\; D(t\theta) = - R^*(-t\theta), \qquad T = \max\,\{t : \Omega^*(t v) = 0\}, \quad
+    v = X^T\theta/\lambda
 
-with the regularizer's ``largest_scale`` T.  D is concave in t.  Near the optimum it still rises at T: its slope there is
+with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it still rises at T: its slope there is
 :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T itself is taken unless a look a little before it says otherwise.
 Every multiple proves something, so the search need not be accurate.  :math:`\sum\theta = 0` holds for all of them.
 
@@ -29,6 +30,7 @@ _BEFORE = 1e-3
 _ACCURACY = 1e-4
 #: doublings of a multiple that is too short
 _DOUBLINGS = 40
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: float, closed_form: bool) -> float:
@@ -41,14 +43,17 @@ def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: fl
         return 1.0
     if not closed_form:
         return min(most, 1.0)
+    if hasattr(problem.risk, "largest_scale"):
+        most = min(most, problem.risk.largest_scale(theta))
+    else:
+        most = min(most, 1.0)
 
     def bound(t: float) -> float:
-        found = conjugate if t == 1.0 else problem.risk.conjugate(t * theta, feasible=t < 1.0)
-        penalty = problem.lam * problem.regularizer.conjugate(dual, t)
-        return -penalty - found if math.isfinite(found) else -math.inf
+        found = conjugate if t == 1.0 else problem.risk.conjugate(t * theta, feasible=True)
+        return -found if math.isfinite(found) else -_LARGEST
 
-    tried = {min(most, 1.0): bound(min(most, 1.0))}
     end = min(most, 1.0)
+    tried = {end: bound(end)}
     for _ in range(_DOUBLINGS):
         if end >= most or tried[end] < max(tried.values()):
             break
@@ -57,12 +62,7 @@ def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: fl
     before = (1.0 - _BEFORE) * end
     tried[before] = bound(before)
     if tried[before] > tried[end]:
-        high = max(t for t, value in tried.items() if value > -math.inf or t == end)
-        found = minimize_scalar(
-            lambda t: min(-bound(t), np.finfo(np.float64).max),
-            bounds=(0.0, high),
-            method="bounded",
-            options={"xatol": _ACCURACY * high},
-        )
+        options = {"xatol": _ACCURACY * end}
+        found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, end), method="bounded", options=options)
         tried[float(found.x)] = -float(found.fun)
     return max(tried, key=lambda t: tried[t])

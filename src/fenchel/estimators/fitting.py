@@ -26,7 +26,7 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter
-from fenchel.regularizers import L2, REGULARIZERS, ElasticNet, Regularizer
+from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
 from fenchel.risks import MeanRisk
 from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
@@ -47,24 +47,25 @@ def input_of(X: Any) -> dict[str, Any]:
 
 
 def mixed(l1_ratio: float) -> Regularizer:
-    """The regularizer of an estimator's ``l1_ratio``: the square, or its mixture with the absolute value."""
+    """The regularizer of an estimator's ``l1_ratio``: the square, its mixture with the absolute value, or that alone."""
+    if isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool) and l1_ratio == 1:
+        return L1()
     mixture = ElasticNet(l1_ratio)
     return mixture if l1_ratio else L2()
 
 
-def named(regularizer: Any, l1_ratio: float) -> Regularizer:
-    """The regularizer of that name with its defaults, or the object itself; "l2" is mixed by ``l1_ratio``."""
-    if regularizer == "l2":
-        return mixed(l1_ratio)
-    if regularizer == ElasticNet.name:
-        return ElasticNet(l1_ratio)
-    if l1_ratio:
-        raise FenchelError("l1_ratio belongs to regularizer='l2': leave one of the two at its default")
+def named(regularizer: str | Regularizer, l1_ratio: float) -> Regularizer:
+    """The regularizer of that name, or itself; ``l1_ratio`` belongs to the elastic net alone."""
     if isinstance(regularizer, str) and regularizer in REGULARIZERS:
-        return REGULARIZERS[regularizer]()
+        if regularizer == ElasticNet.name:
+            return ElasticNet(l1_ratio) if l1_ratio else ElasticNet()
+        regularizer = REGULARIZERS[regularizer]()
     if not isinstance(regularizer, Regularizer):
-        names = ", ".join(map(repr, REGULARIZERS))
-        raise FenchelError(f"regularizer must be one of {names} or a Regularizer, got {regularizer!r}")
+        raise FenchelError(f"regularizer={regularizer!r} is unknown; choose one of {list(REGULARIZERS)} or an object")
+    if l1_ratio:
+        raise FenchelError(
+            f"l1_ratio={l1_ratio!r} and regularizer={regularizer.name!r} both choose the regularization: leave one"
+        )
     return regularizer
 
 
@@ -77,6 +78,9 @@ class Given(NamedTuple):
 
 class LinearEstimator(BaseEstimator):
     """What classifiers and regressors share: parameters, fitting of one or several problems, scores."""
+
+    #: those that have this parameter set it
+    regularizer: str | Regularizer | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -104,7 +108,8 @@ class LinearEstimator(BaseEstimator):
         self._regularizer()
 
     def _regularizer(self) -> Regularizer:
-        return named(getattr(self, "regularizer", "l2"), self.l1_ratio)
+        regularizer = getattr(self, "regularizer", None)
+        return mixed(self.l1_ratio) if regularizer is None else named(regularizer, self.l1_ratio)
 
     def _solver(self) -> str | Solver:
         return self.solver

@@ -30,14 +30,13 @@ class LogisticRegression(DropIn, LinearClassifier):
 
     Parameters
     ----------
-    penalty : {"l2", "elasticnet"}
-        Deprecated in scikit-learn 1.8: leave it and use ``l1_ratio``.  ``"l1"`` and ``None`` raise as ``l1_ratio=1``
-        and ``C=inf`` do.
+    penalty : {"l2", "l1", "elasticnet"}
+        Deprecated in scikit-learn 1.8: leave it and use ``l1_ratio``.  ``None`` raises as ``C=inf`` does.
     C : float, default=1.0
         Inverse strength of the regularization; must be finite.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.  It
-        needs no other ``solver``, and two classes.
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1.  It needs no other ``solver``,
+        and two classes.
     dual : False
         Accepted at its default only: every fit has a primal and a dual solution.
     tol : float, default=1e-4
@@ -134,7 +133,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         found: list[tuple[str, type[Warning]]] = []
         ratio, penalty = self.l1_ratio, self.penalty
         if penalty != "deprecated":
-            instead = "Leave it, and use l1_ratio=0 for 'l2' and 0 < l1_ratio < 1 for 'elasticnet'"
+            instead = "Leave it, and use l1_ratio=0 for 'l2', 1 for 'l1' and 0 < l1_ratio < 1 for 'elasticnet'"
             found.append((f"'penalty' was deprecated in scikit-learn 1.8. {instead}", FutureWarning))
         elif ratio is None:
             found.append(("'l1_ratio=None' was deprecated in scikit-learn 1.8. Use l1_ratio=0", FutureWarning))

@@ -35,10 +35,10 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     C : float, default=1.0
         Inverse strength of the regularization.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 up to, but not including, 1.
-    regularizer : {"l2", "entropy", "unnormalized_entropy", "q_norm"} or a Regularizer, default="l2"
-        Takes the place of :math:`\Omega`; objects have parameters, e.g. ``Entropy(mass=10, balanced=True)``.  The
-        entropies allow positive weights only, unless they are balanced.
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, which is these alone.
+    regularizer : {"l1", "entropy", "unnormalized_entropy", "q_norm", ...} or a Regularizer, default=None
+        Takes the place of :math:`\Omega`; None goes by ``l1_ratio``.  Objects have parameters, e.g.
+        ``Entropy(mass=10, balanced=True)``.  The entropies allow positive weights only, unless they are balanced.
     fit_intercept : bool, default=True
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
@@ -77,7 +77,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         *,
         C: float = 1.0,
         l1_ratio: float = 0.0,
-        regularizer: str | Regularizer = "l2",
+        regularizer: str | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,

@@ -27,7 +27,7 @@ class LinearSVC(DropIn, LinearClassifier):
     Parameters
     ----------
     penalty : {"l2"}, default="l2"
-        ``"l1"`` raises: ``LinearClassifier(l1_ratio=...)`` gives sparse weights.
+        ``"l1"`` raises: ``LinearClassifier(l1_ratio=1)`` has it.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : "auto"
         Accepted at its default only: every fit has a primal and a dual solution.
@@ -103,8 +103,8 @@ class LinearSVC(DropIn, LinearClassifier):
     def _check_parameters(self) -> None:
         if self.penalty == "l1":
             raise FenchelError(
-                "penalty='l1' is not available: no weights follow from a dual point where the regularization is not "
-                "strongly convex. LinearClassifier(loss='squared_hinge', l1_ratio=0.99) is close to it and as sparse"
+                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), which does "
+                "not regularize the intercept"
             )
         self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
         self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")

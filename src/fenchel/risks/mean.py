@@ -114,6 +114,15 @@ class MeanRisk:
         lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
+    def largest_scale(self, theta: NDArray) -> float:
+        """The largest t with t theta in the domain of the conjugate, for a theta that is in it."""
+        slopes = -self._per_share(theta)
+        low, high = (np.broadcast_to(bound, slopes.shape) for bound in self.loss.domain(self.labels))
+        with np.errstate(over="ignore"):
+            above = np.min(high[slopes > 0] / slopes[slopes > 0], initial=np.inf)
+            below = np.min(low[slopes < 0] / slopes[slopes < 0], initial=np.inf)
+        return float(min(above, below))
+
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
         """R smoothed with mu; a smooth loss needs none, and mu = 0 leaves it as it is."""
         risk = self.value(scores)

@@ -65,6 +65,8 @@ _LEVEL_TRIALS = 4
 _ROUNDING, _AT_REST = 4.0 * float(np.finfo(np.float64).eps), 100.0
 #: steps in a row without any progress that mean that there will be none
 _IDLE_STEPS = 8
+#: a step counts so much less if the minimizer of the model moved: a linear program may have many, each to be cut off
+_MOVED = 0.05
 #: steps in a row in which the bound rose by less than a share of the gap, after which a level is left alone
 _PLAIN_AFTER, _MUCH = 3, 0.01
 
@@ -82,7 +84,7 @@ class State:
     #: of the proximal term of a level
     proximity: float = 0.0
     #: steps in a row without progress, and without much of it in the bound
-    idle: int = 0
+    idle: float = 0.0
     still: int = 0
 
     @property
@@ -154,7 +156,7 @@ class Bundle:
     def step(self, state: State, hint: Hint) -> float:
         if state.idle >= _IDLE_STEPS or not state.gap > 0.0:
             return STALLED
-        problem, before = state.problem, (state.model.value, state.best.value)
+        problem, before, last = state.problem, (state.model.value, state.best.value), state.model.weights
         state.oracle.accuracy = _INNER_SHARE * min(hint.target_gap, state.gap)
         # Algorithm 1, line 5 was done; where to take the plane
         target = self._target(state).reshape(problem.weights_shape)
@@ -174,7 +176,9 @@ class Bundle:
         self._clear(state, hint.target_gap)
         self._thin_out(state)
         state.still = 0 if state.model.value - before[0] > _MUCH * state.gap else state.still + 1
-        state.idle = 0 if (state.model.value, state.best.value) != before else state.idle + 1
+        moved = not np.array_equal(state.model.weights, last)
+        progress = (state.model.value, state.best.value) != before
+        state.idle = 0.0 if progress else state.idle + (_MOVED if moved else 1.0)
         return 1.0
 
     def expected_gap(self, state: State) -> float:

@@ -7,6 +7,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
+- with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -73,10 +74,10 @@ class Facts:
     planes: bool
     #: whether the risk is a measure of all scores that can be smoothed, and no mean of losses
     smoothable: bool
-    #: whether the regularizer is not strongly convex, so that no weights follow from a dual point
-    sparse: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
+    #: whether the regularizer is the absolute values alone, so that no weights follow from a dual point
+    sparse: bool = False
 
     @property
     def tall(self) -> bool:
@@ -177,8 +178,8 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         joint=isinstance(problem.risk, MulticlassRisk),
         planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
         smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
-        sparse=isinstance(problem.regularizer, L1),
         curvature=problem.design.mean_square / (problem.lam * examples),
+        sparse=isinstance(problem.regularizer, L1),
     )
 
 

@@ -46,7 +46,7 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import line_minimum, settle
 
 #: features in a working set at least, and for each one with a weight
-_FEWEST, _PER_WEIGHT = 100, 2
+_FEWEST, _PER_WEIGHT = 600, 2
 #: all features make the working set if they are at most so many times as many
 _NEARLY_ALL = 1.5
 #: up to so many features the quadratic model is formed
@@ -54,9 +54,9 @@ _FORMED = 300
 #: sweeps along coordinates between two steps on a face
 _SWEEPS = 25
 #: the working set is done when its gap is this share of the whole one
-_SHARE = 0.2
+_SHARE = 0.1
 #: the quadratic model is solved until its slopes are this share of the worst violation
-_INNER_SHARE = 0.1
+_INNER_SHARE = 0.05
 #: passes of coordinate descent in one step
 _PASSES = 100
 #: curvatures of examples are at least this share of the largest: at first, at least; raised after steps below so much
@@ -81,9 +81,9 @@ class Part:
     intercept: float
     #: X w + b
     scores: NDArray[np.float64]
-    #: sum_i c_i x_ij^2, and the features that are not screened
-    squares: NDArray[np.float64]
+    #: the features that are not screened, and the root of sum_i c_i x_ij^2 for each
     alive: NDArray[np.int64]
+    lengths: NDArray[np.float64]
     #: the features of the working set, X with these alone, and its columns as rows, if they are needed
     chosen: NDArray[np.int64]
     design: Design | None = None
@@ -140,10 +140,11 @@ class ProxNewton:
         parts = []
         # a feature without entries never gets a weight
         alive = np.flatnonzero(squares > 0.0)
+        lengths = np.sqrt(squares[alive])
         for k in range(len(labels)):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, labels[k], risk.shares)) if risk.outputs else problem
-            part = Part(own, several[k].copy(), 0.0, np.zeros(len(labels[k])), squares, alive, np.zeros(0, dtype=int))
+            part = Part(own, several[k].copy(), 0.0, np.zeros(len(labels[k])), alive, lengths, np.zeros(0, dtype=int))
             part.weights[squares == 0.0] = 0.0
             part.scores = design.scores(part.weights)
             parts.append(part)
@@ -184,25 +185,31 @@ class ProxNewton:
             part.intercept = float(risk.best_intercept(raw))
         part.scores = raw + part.intercept
         theta = -risk.subgradient(part.scores)
-        pulls = np.abs(problem.design.adjoint(theta)[part.alive])
+        pulls = problem.design.adjoint(theta)
+        pulls = np.abs(pulls if len(pulls) == len(part.alive) else pulls[part.alive])
         scale = min(1.0, lam / max(float(np.max(pulls, initial=0.0)), np.finfo(np.float64).tiny))
         part.objective = lam * float(np.sum(np.abs(part.weights))) + risk.value(part.scores)
         part.gap = part.objective + risk.conjugate(scale * theta, feasible=True)
         room = lam - scale * pulls
-        lengths = np.sqrt(part.squares[part.alive])
         if self.screening:
             reach = np.sqrt(2.0 * risk.loss.largest_curvature * max(part.gap, 0.0) + _EPS * abs(part.objective))
-            kept = room <= reach * lengths + 8.0 * _EPS * lam
-            lost = part.alive[~kept]
-            if np.any(part.weights[lost]):
-                part.weights[lost] = 0.0
-                part.scores = problem.design.scores(part.weights) + part.intercept
-            part.alive, room, lengths = part.alive[kept], room[kept], lengths[kept]
-        used = 0.5 + self._choose(part, room / lengths)
+            kept = room <= reach * part.lengths + 8.0 * _EPS * lam
+            if not np.all(kept):
+                self._remove(part, kept)
+                room = room[kept]
+        used = 0.5 + self._choose(part, room / part.lengths)
         part.looking = part.chosen.size == 0
         better = part.objective < before[0] or part.gap < before[1]
         part.idle = 0 if better and not part.looking else part.idle + 1
         return used
+
+    def _remove(self, part: Part, kept: NDArray) -> None:
+        """2: features that have no weight at the optimum have none from now on."""
+        lost = part.alive[~kept]
+        if np.any(part.weights[lost]):
+            part.weights[lost] = 0.0
+            part.scores = part.problem.design.scores(part.weights) + part.intercept
+        part.alive, part.lengths = part.alive[kept], part.lengths[kept]
 
     def _choose(self, part: Part, priority: NDArray) -> float:
         """3: the working set; the data passes that it took to copy its columns."""
