@@ -31,6 +31,7 @@ _HOMES = {
     "HuberHinge": "fenchel.losses",
     "Interpolation": "fenchel.losses",
     "KernelClassifier": "fenchel.estimators",
+    "KernelRegressor": "fenchel.estimators",
     "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",
     "LinearClassifierCV": "fenchel.estimators",

@@ -2,6 +2,7 @@
 
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.kernel import KernelClassifier
+from fenchel.estimators.kernel_regressor import KernelRegressor
 from fenchel.estimators.logistic_regression import LogisticRegression
 from fenchel.estimators.measures import MeasureClassifier
 from fenchel.estimators.path import RegularizationPath, regularization_path
@@ -11,6 +12,7 @@ from fenchel.estimators.support_vector import LinearSVC, LinearSVR
 
 __all__ = [
     "KernelClassifier",
+    "KernelRegressor",
     "LinearClassifier",
     "LinearClassifierCV",
     "LinearRegressor",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +62,10 @@ class Regularizer(abc.ABC):
     @abc.abstractmethod
     def radius(self, level: float) -> float:
         """The largest Euclidean norm of weights with Omega(w) <= level."""
+
+    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
+        """A bound on |x_i . w| of each example wherever Omega(w) <= level."""
+        return self.radius(level) * np.sqrt(design.squared_row_norms)
 
     def kernel(self) -> RegularizerKernel | None:
         """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""
