@@ -32,6 +32,7 @@ _HOMES = {
     "HuberHinge": "fenchel.losses",
     "Interpolation": "fenchel.losses",
     "KernelClassifier": "fenchel.estimators",
+    "KernelRegressor": "fenchel.estimators",
     "L1": "fenchel.regularizers",
     "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",

@@ -136,9 +136,7 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:
     if not np.any(unbalanced):
         return 0.0
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    reach = problem.regularizer.radius_among(primal / problem.lam, problem.design.shape[1]) * np.sqrt(
-        problem.design.squared_row_norms
-    )
+    reach = problem.regularizer.reach(primal / problem.lam, problem.design)
     # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
     counted = unbalanced > 0.0
     return float(np.sum(unbalanced[counted] * problem.risk.intercept_bound(primal, reach)[counted]))

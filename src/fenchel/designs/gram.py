@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.designs.dense import DenseDesign
-from fenchel.designs.rows import CSRRows, DenseRows
+from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
 
 #: asymmetry, relative to the largest entry, that is taken for rounding
@@ -66,6 +66,10 @@ class GramDesign(DenseDesign):
     def moving(self) -> DenseRows:
         """And a step on example i moves the scores along row i of K."""
         return self.rows()
+
+    def descending(self) -> GramRows:
+        """Both in one, for loops that have one kind of rows."""
+        return GramRows(self._values)
 
     def definite(self) -> GramDesign:
         """This matrix if it is positive semi-definite up to rounding, found by a Cholesky factor.

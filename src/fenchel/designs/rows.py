@@ -148,3 +148,45 @@ class DenseRows(NamedTuple):
 
 
 Rows = CSRRows | DenseRows
+
+
+class GramRows(NamedTuple):
+    """A Gram matrix for loops whose vector holds the scores of all examples, :math:`Ka`, in the place of weights."""
+
+    values: NDArray
+
+    @staticmethod
+    def reorders_sums() -> bool:
+        """Whether the compiler may reorder sums over a row."""
+        return True
+
+    def row_dot(self, i: Any, w: NDArray) -> float:
+        """The score of example i."""
+        return w[i]
+
+    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
+        """A step on example i moves all scores along row i."""
+        for j in range(np.uint64(len(w))):
+            w[j] += scale * self.values[i, j]
+
+    def row_begin(self, i: Any) -> Any:
+        """As a row that has a one at the example itself, and nothing else."""
+        return np.uint64(i)
+
+    def row_end(self, i: Any) -> Any:
+        """One entry later."""
+        return np.uint64(i) + _ONE
+
+    def row_column(self, i: Any, k: Any) -> Any:
+        """The example itself."""
+        return k
+
+    def row_entry(self, i: Any, k: Any) -> float:
+        """One."""
+        return 1.0
+
+    def row_prefetch(self, i: Any) -> None:
+        """Rows are long: the processor sees them coming."""
+
+    def index_prefetch(self, i: Any) -> None:
+        """Rows have no index."""

@@ -2,6 +2,7 @@
 
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.kernel import KernelClassifier
+from fenchel.estimators.kernel_regressor import KernelRegressor
 from fenchel.estimators.logistic_regression import LogisticRegression
 from fenchel.estimators.measures import MeasureClassifier
 from fenchel.estimators.online import OnlineClassifier
@@ -13,6 +14,7 @@ from fenchel.estimators.winnow import WinnowClassifier
 
 __all__ = [
     "KernelClassifier",
+    "KernelRegressor",
     "LinearClassifier",
     "LinearClassifierCV",
     "LinearRegressor",

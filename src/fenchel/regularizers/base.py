@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -105,6 +105,10 @@ class Regularizer(abc.ABC):
     def radius_among(self, level: float, features: int) -> float:
         """The same for that many weights: ``radius``, unless their number matters."""
         return self.radius(level)
+
+    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
+        """A bound on |x_i . w| of each example wherever Omega(w) <= level."""
+        return self.radius_among(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
     def kernel(self) -> RegularizerKernel | None:
         """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""

@@ -29,7 +29,7 @@ class GramNorm(Regularizer):
         return 0.5 * float(np.vdot(weights, self.gram.scores(weights).T))
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        """In coefficients."""
+        """In coefficients, as dual vectors are; the derivative by the coefficients themselves is K times this."""
         return np.asarray(weights, dtype=np.float64)
 
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
@@ -44,6 +44,10 @@ class GramNorm(Regularizer):
     def radius(self, level: float) -> float:
         """Coefficients of short weights may be long: nothing bounds them."""
         return math.inf
+
+    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
+        """In the feature space, where the weights are as long as their norm says."""
+        return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
 
     @property
     def strong_convexity(self) -> float:

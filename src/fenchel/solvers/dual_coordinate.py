@@ -22,6 +22,9 @@ variables together through the constant one.  And B is small beside the centred 
 mean squared norm), so that a step moves the weights and the intercept follows: a larger one takes more passes.
 The certificate repairs what is left of :math:`\sum\theta`.
 
+Kernels, eq. (15).  With a Gram matrix ``u`` holds the scores :math:`K\theta/\lambda` of all examples in the place of
+weights: a visit reads one of them, and a step moves all.  Everything else is the same.
+
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
 become a third of what the last full pass saw.  Setting aside so early and coming back so often needs fewer visits than
@@ -48,11 +51,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import GramDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
 from fenchel.losses import Interpolation, NegativeLog
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet, Square
+from fenchel.regularizers import L2, ElasticNet, GramNorm, Square
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.constraints import Repair
@@ -144,13 +148,14 @@ class DualCoordinate:
         loss, regularizer = problem.risk.loss, problem.regularizer
         if loss.constraint and problem.risk.outputs is not None:
             return f"dual_coordinate takes the constraints of {loss.name!r} for one output only"
-        if loss.constraint and not isinstance(regularizer, (L2, ElasticNet)):
-            return f"dual_coordinate makes models that meet {loss.name!r} for the square and the elastic net only"
+        if loss.constraint and not isinstance(regularizer, (L2, ElasticNet, GramNorm)):
+            return f"dual_coordinate makes models that meet {loss.name!r} for squares and the elastic net only"
         if isinstance(loss, NegativeLog) and problem.intercept:
             return "negative_log is not bounded below, so nothing bounds an intercept: use intercept=False"
         if isinstance(loss, Interpolation) and not isinstance(regularizer, L2):
             return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
-        if regularizer.kernel() is None and not isinstance(regularizer, Square) and self._through(problem) is None:
+        takes = isinstance(regularizer, (Square, GramNorm)) or self._through(problem) is not None
+        if regularizer.kernel() is None and not takes:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         return None
 
@@ -171,22 +176,22 @@ class DualCoordinate:
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
-            plain = isinstance(problem.regularizer, L2)
+            plain = isinstance(problem.regularizer, (L2, GramNorm))
             mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
-            terms = norms + mean @ mean
+            terms = norms + _square(problem, mean)
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
             constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
         state = State(
             problem=problem,
-            rows=problem.design.rows(),
+            rows=problem.design.descending() if isinstance(problem.design, GramDesign) else problem.design.rows(),
             loss=problem.risk.loss.kernel(),
-            regularizer=problem.regularizer.kernel() if through is None else through,
+            regularizer=_compiled(problem) if through is None else through,
             mean=mean,
             projection=projection,
             constant=constant,
-            spread=float(mean @ mean) + constant,
+            spread=(_square(problem, mean) if problem.intercept else 0.0) + constant,
             random=random_state(self.seed or 0),
             outputs=[],
             repair=Repair(problem),
@@ -195,7 +200,13 @@ class DualCoordinate:
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         theta, u, centre = first_dual(problem, warm)
-        u, thetas, labels = np.atleast_2d(u), np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T)
+        if _in_kernel_form(problem):
+            u = problem.design.scores(u).T
+        u, thetas, labels = (
+            np.atleast_2d(np.ascontiguousarray(u)),
+            np.atleast_2d(theta.T),
+            np.atleast_2d(problem.risk.labels.T),
+        )
         for k in range(len(thetas)):
             book = np.zeros((len(shares), 4))
             book[:, LABEL] = labels[k]
@@ -204,6 +215,7 @@ class DualCoordinate:
             book[:, CURVE] = book[:, SCALE] * (norms + constant) / self.stretch
             if self.rule == "gradient" and self.learning_rate is not None:
                 book[:, CURVE] = book[:, SCALE] * (1.0 / self.learning_rate + constant)
+            # of a Gram matrix mean are the coefficients, and u the scores
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
             output = OutputState(book, u[k], free, Descent(counted, len(shares)))
             if through is not None:
@@ -245,10 +257,13 @@ class DualCoordinate:
     def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta and the sums of the rows that belong to it."""
         problem, shares = state.problem, state.problem.risk.shares
-        vectors = np.stack([output.u for output in state.outputs])
+        theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
+        if _in_kernel_form(problem):
+            vectors = np.ascontiguousarray(theta.T) / problem.lam
+        else:
+            vectors = np.stack([output.u for output in state.outputs])
         if problem.intercept and np.any(state.mean):
             vectors -= np.outer([output.free[SUM] for output in state.outputs], state.mean)
-        theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
         return vectors.reshape(problem.weights_shape), theta.reshape(problem.theta_shape)
 
     def _advance(self, state: State, output: OutputState) -> int:
@@ -297,6 +312,21 @@ class DualCoordinate:
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
         theta = state.problem.risk.shares * output.book[:, ALPHA]
-        output.u[:] = state.problem.design.adjoint(theta) / state.problem.lam
+        u = state.problem.design.adjoint(theta) / state.problem.lam
+        output.u[:] = state.problem.design.scores(u) if _in_kernel_form(state.problem) else u
         if state.problem.intercept:
             output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
+
+
+def _in_kernel_form(problem: Problem) -> bool:
+    return isinstance(problem.regularizer, GramNorm)
+
+
+def _compiled(problem: Problem) -> Any:
+    """The regularizer for the loop: in kernel form u are the scores themselves."""
+    return (L2() if _in_kernel_form(problem) else problem.regularizer).kernel()
+
+
+def _square(problem: Problem, vector: NDArray) -> float:
+    """The squared length of a dual vector."""
+    return 2.0 * problem.regularizer.value(vector) if _in_kernel_form(problem) else float(vector @ vector)

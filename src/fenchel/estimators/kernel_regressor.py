@@ -1,0 +1,144 @@
+"""Regression with kernels, with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import validate_data
+
+from fenchel.estimators.kernel_machine import KernelEstimator
+from fenchel.losses import Loss, as_loss
+from fenchel.risks import MeanRisk
+from fenchel.solution import Solution
+from fenchel.solvers import Solver
+
+
+class KernelRegressor(RegressorMixin, KernelEstimator):
+    r"""Kernel regression that proves how close it is to the optimum.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature space of the
+    kernel and an intercept that is not regularized: kernel ridge regression, support vector regression, quantiles,
+    counts, by the loss.  The Gram matrix of the training examples is computed once, in float64.
+
+    Parameters
+    ----------
+    loss : as in ``LinearRegressor``, default="squared"
+    kernel : {"rbf", "linear", "poly", "precomputed"} or a function, default="rbf"
+        ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
+        kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
+        and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
+        semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
+        float32 may need that much added to the diagonal of their matrix, which is done).
+    C : float, default=1.0
+        Inverse strength of the regularization; ``C = 1 / alpha`` for scikit-learn's ``KernelRidge(alpha)``, which has
+        no intercept.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is ``1 / (features * X.var())``, with the weights of the examples, "auto" is ``1 / features``.
+    degree : int, default=3
+    coef0 : float, default=0.0
+        At least 0: below, the polynomial is no kernel.
+    fit_intercept : bool, default=True
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Passes over the examples at most.
+    solver : str or a solver object, default="auto"
+    warm_start : bool, default=False
+        Start from the last fit's dual variables.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.
+    memory_limit : float, default=4096
+        Megabytes that the Gram matrix may take; more examples are an error.
+    time_limit : float or None, default=None
+        Seconds for the descent; the best model so far is kept with its certificate.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    support_ : the numbers of the training examples that the model consists of
+    support_vectors_ : these examples (None with "precomputed")
+    dual_coef_ : their coefficients, (1, support), or (targets, support)
+    intercept_ : a float, or (targets,)
+    gamma_ : the gamma that was used
+    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, trace_ : as in ``LinearRegressor``
+    theta_ : (n,) or (n, targets) the dual variables, the witness from which anybody can recompute the certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import KernelRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = KernelRegressor("epsilon_insensitive", C=10, random_state=0).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        kernel: str | Callable[[Any, Any], NDArray] = "rbf",
+        C: float = 1.0,
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        warm_start: bool = False,
+        random_state: Any = None,
+        memory_limit: float = 4096,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
+        self._check_kernel()
+        loss = self._loss()
+        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, accept_sparse="csr", dtype=np.float64)
+        weights = self._checked_weights(sample_weight, X)
+        targets = np.asarray(y, dtype=np.float64)
+        gram, counted = self._design(X, weights)
+        shares = None if weights is None else weights[counted]
+        problem = self._problem_of(gram, MeanRisk(loss, targets[counted], shares), shares)
+        before = self.theta_ if self.warm_start and np.shape(getattr(self, "theta_", ())) == targets.shape else None
+        self._solve_kernel(X, problem, counted, before)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """The predicted target of each row."""
+        scores = self._kernel_scores(X) + self.intercept_
+        return self._loss().prediction(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores)
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "regression")
+
+    def _keep(self, solution: Solution) -> None:
+        intercept: Any = solution.model.intercept
+        self.intercept_ = float(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, dtype=np.float64)
