@@ -17,7 +17,7 @@ from fenchel import (
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 ESTIMATORS = [
-    WinnowClassifier("squared_hinge", tol=1e-12, random_state=0),
+    WinnowClassifier("squared_hinge", tol=0, random_state=0),
     OnlineClassifier(random_state=0, max_iter=50),
     OnlineClassifier("normalized_winnow", learning_rate=0.1, mass=10.0, random_state=0, max_iter=50),
 ]

@@ -28,6 +28,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
+from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bundle import Bundle
@@ -41,7 +42,17 @@ from fenchel.solvers.smoothing import Smoothing
 #: the solvers that users can name
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver
-    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos)
+    for solver in (
+        DualCoordinate,
+        AugmentedLagrangian,
+        Newton,
+        BlockCoordinate,
+        NewtonCG,
+        Smoothing,
+        AGM,
+        Bundle,
+        Pegasos,
+    )
 }
 
 

@@ -80,8 +80,13 @@ class OutputState:
     #: S, m.u and s: an array, since loops change it
     free: NDArray[np.float64]
     descent: Descent
+    #: B^2
+    constant: float = 0.0
     #: what weights that are no linear function of u need besides
     transfer: Transfer | None = None
+    #: for solvers that adapt the constant: passes since they did, and |S| then
+    inner_passes: int = 0
+    last_sum: float = math.inf
 
 
 @dataclass
@@ -94,10 +99,8 @@ class State:
     regularizer: Any
     mean: NDArray[np.float64]
     projection: NDArray[np.float64]
-    #: B^2
-    constant: float
-    #: |m|^2 + B^2
-    spread: float
+    #: |m|^2
+    centre_square: float
     random: NDArray[np.uint64]
     outputs: list[OutputState]
     #: R of a whitened problem: the weights are R times those of ``problem``
@@ -159,13 +162,13 @@ class DualCoordinate:
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
-            plain = isinstance(problem.regularizer, L2)
+            plain = self._centres(problem)
             mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + mean @ mean
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
-            constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
+            constant = self._first_constant(problem, norms)
         state = State(
             problem=problem,
             rows=problem.design.rows(),
@@ -173,8 +176,7 @@ class DualCoordinate:
             regularizer=problem.regularizer.kernel() if through is None else through,
             mean=mean,
             projection=projection,
-            constant=constant,
-            spread=float(mean @ mean) + constant,
+            centre_square=float(mean @ mean),
             random=random_state(self.seed or 0),
             outputs=[],
             root=root,
@@ -192,9 +194,10 @@ class DualCoordinate:
             if self.rule == "gradient" and self.learning_rate is not None:
                 book[:, CURVE] = book[:, SCALE] * (1.0 / self.learning_rate + constant)
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
-            output = OutputState(book, u[k], free, Descent(counted, len(shares)))
+            output = OutputState(book, u[k], free, Descent(counted, len(shares)), constant)
             if through is not None:
-                output.transfer = Transfer.of(problem, through, self, book, u[k])
+                output.transfer, bends = Transfer.of(problem, through, self, book, u[k])
+                output.constant = self._first_constant(problem, bends) if problem.intercept else 0.0
             state.outputs.append(output)
         return state
 
@@ -247,10 +250,8 @@ class DualCoordinate:
         else:
             found = self._visit(state, output, begin, end, threshold)
         if descent.add(found, end, state.problem.lam):
-            # (31) with eta = 1: the centre moves to the present intercept
             centre = output.free[CENTRE]
-            constant = state.constant if output.transfer is None else output.transfer.constant
-            output.free[CENTRE] += constant * output.free[SUM]
+            self._move_centre(state, output)
             if descent.settle(descent.at_rest and output.free[CENTRE] == centre):
                 self._refresh(state, output)
             if output.transfer is not None:
@@ -270,7 +271,7 @@ class DualCoordinate:
             output.u,
             output.free,
             state.projection,
-            state.spread,
+            state.centre_square + output.constant,
             descent.order,
             begin,
             end,
@@ -278,6 +279,22 @@ class DualCoordinate:
             threshold,
         )
         return found
+
+    def _centres(self, problem: Problem) -> bool:
+        """Whether the rows are centred in passing, which weights that are no linear function of u do not allow."""
+        return isinstance(problem.regularizer, L2)
+
+    def _first_constant(self, problem: Problem, norms: NDArray) -> float:
+        """B^2, for squared norms of the rows or what takes their place."""
+        return max(_CONSTANT * float(problem.risk.shares @ norms), _PROXIMAL * problem.lam)
+
+    def _move_centre(self, state: State, output: OutputState) -> None:
+        """(31) with eta = 1: the centre moves to the present intercept; B follows the curvatures that steps met."""
+        output.free[CENTRE] += output.constant * output.free[SUM]
+        if output.transfer is not None and state.problem.intercept and output.transfer.adapts:
+            scale = output.book[:, SCALE]
+            bends = np.divide(output.book[:, CURVE], scale, out=np.zeros_like(scale), where=scale > 0)
+            output.constant = self._first_constant(state.problem, bends)
 
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""

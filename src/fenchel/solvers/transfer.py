@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: the inner rules by name
 RULES = {"exact": EXACT, "newton": NEWTON, "gradient": GRADIENT}
-#: square of the constant feature of a free intercept, relative to the mean slope that steps met, and to lam
-_CONSTANT, _PROXIMAL = 0.1, 0.1
 
 
 @dataclass
@@ -41,12 +39,12 @@ class Transfer:
     trial: NDArray[np.float64]
     rule: int
     stretch: float
-    #: B^2
-    constant: float
 
     @classmethod
-    def of(cls, problem: Problem, kernel: Any, solver: DualCoordinate, book: NDArray, u: NDArray) -> Transfer:
-        """For a start at u; sets the slopes of the first lines in the book."""
+    def of(
+        cls, problem: Problem, kernel: Any, solver: DualCoordinate, book: NDArray, u: NDArray
+    ) -> tuple[Transfer, NDArray]:
+        """For a start at u, with the slopes of the first lines, which are set in the book too."""
         rows, features = plain_rows(problem), problem.design.shape[1]
         name = "exact" if solver.rule == "auto" and solver.stretch != 1.0 else solver.rule
         rule = RULES.get(name, NEWTON)
@@ -61,12 +59,16 @@ class Transfer:
             bends = problem.regularizer.steepest(norms, largest, features)
         book[:, CURVE] = book[:, SCALE] * bends
         longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
-        constant = _constant(problem, bends) if problem.intercept else 0.0
         priors = np.ascontiguousarray(problem.regularizer.priors(features))
         room = np.zeros((max(1, longest), 2))
-        found = cls(rows, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch, constant)
+        found = cls(rows, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch)
         rebuild(kernel, u, found.priors, found.nodes, found.carry)
-        return found
+        return found, bends
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the book holds the slopes that steps met."""
+        return self.rule != GRADIENT
 
     def visit(
         self, state: State, output: OutputState, begin: int, end: int, threshold: float
@@ -84,7 +86,7 @@ class Transfer:
             self.carry,
             self.trial,
             output.free,
-            self.constant,
+            output.constant,
             self.rule,
             self.stretch,
             descent.order,
@@ -96,15 +98,8 @@ class Transfer:
         return found
 
     def renew(self, state: State, output: OutputState) -> None:
-        """At the end of a pass: nodes and sum free of drift, and a constant feature that fits the slopes met."""
+        """At the end of a pass: nodes and sum free of drift."""
         rebuild(state.regularizer, output.u, self.priors, self.nodes, self.carry)
-        if state.problem.intercept and self.rule != GRADIENT:
-            counted = output.book[:, SCALE] > 0
-            self.constant = _constant(state.problem, output.book[counted, CURVE] / output.book[counted, SCALE])
-
-
-def _constant(problem: Problem, bends: NDArray) -> float:
-    return max(_CONSTANT * float(np.mean(bends)), _PROXIMAL * problem.lam)
 
 
 def plain_rows(problem: Problem) -> Any:
