@@ -53,6 +53,7 @@ class AugmentedLagrangian(DualCoordinate):
     #: Algorithm 2 instead of 3
     exactly: bool = False
     name: ClassVar[str] = "augmented_lagrangian"
+    centres: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,9 +67,6 @@ class AugmentedLagrangian(DualCoordinate):
             return "augmented_lagrangian is for a free intercept; dual_coordinate is the same without one"
         reason = super().supports(problem)
         return None if reason is None else reason.replace(DualCoordinate.name, self.name)
-
-    def _centres(self, problem: Problem) -> bool:
-        return False
 
     def _first_constant(self, problem: Problem, norms: Any) -> float:
         return problem.lam * np.count_nonzero(problem.risk.shares) / self.mu

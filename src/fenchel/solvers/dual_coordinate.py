@@ -16,9 +16,9 @@ the primal this is a proximal point method in b: each round solves the problem w
 :math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution.  As the
 term is as weak as the regularizer, one round is nearly exact on all but tiny data, a visit stays a single-variable
 step (two-variable steps need a partner search and twice the row work), and all of Algorithm 1 (shrinking, random
-order, any loss) is kept.  Two things make it fast.  With the square the rows are centred on their mean m without
-touching them (where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all
-variables together through the constant one.  And B is small beside the centred rows (its square is a tenth of their
+order, any loss) is kept.  Two things make it fast.  With the square, and with any regularizer if they are dense, the
+rows are centred on their mean m without touching them (where :math:`\sum\theta = 0` that changes nothing but b):
+otherwise features far from zero tie all variables together through the constant one.  And B is small beside the centred rows (its square is a tenth of their
 mean squared norm), so that a step moves the weights and the intercept follows: a larger one takes more passes.
 The certificate repairs what is left of :math:`\sum\theta`.
 
@@ -124,6 +124,8 @@ class DualCoordinate:
     #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
     name: ClassVar[str] = "dual_coordinate"
+    #: whether rows are centred where that costs nothing
+    centres: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.rule not in ("auto", *RULES):
@@ -162,7 +164,7 @@ class DualCoordinate:
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
-            plain = self._centres(problem)
+            plain = self.centres and isinstance(problem.regularizer, L2)
             mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + mean @ mean
@@ -196,7 +198,8 @@ class DualCoordinate:
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
             output = OutputState(book, u[k], free, Descent(counted, len(shares)), constant)
             if through is not None:
-                output.transfer, bends = Transfer.of(problem, through, self, book, u[k])
+                output.transfer, bends = Transfer.of(problem, self, book)
+                output.transfer.begin(state, output)
                 output.constant = self._first_constant(problem, bends) if problem.intercept else 0.0
             state.outputs.append(output)
         return state
@@ -280,10 +283,6 @@ class DualCoordinate:
         )
         return found
 
-    def _centres(self, problem: Problem) -> bool:
-        """Whether the rows are centred in passing, which weights that are no linear function of u do not allow."""
-        return isinstance(problem.regularizer, L2)
-
     def _first_constant(self, problem: Problem, norms: NDArray) -> float:
         """B^2, for squared norms of the rows or what takes their place."""
         return max(_CONSTANT * float(problem.risk.shares @ norms), _PROXIMAL * problem.lam)
@@ -302,3 +301,5 @@ class DualCoordinate:
         output.u[:] = state.problem.design.adjoint(theta) / state.problem.lam
         if state.problem.intercept:
             output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
+        if output.transfer is not None:
+            output.transfer.begin(state, output)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from fenchel.designs import GramDesign, as_design
-from fenchel.designs.rows import CSRRows
-from fenchel.loops.dual_coordinate import CURVE, SCALE
+from fenchel.designs.rows import CentredRows, CSRRows, DenseRows
+from fenchel.loops.dual_coordinate import CURVE, SCALE, SUM
 from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
 from fenchel.loops.transferred import EXACT, GRADIENT, NEWTON, largest_entries, rebuild, visit_transferred
 from fenchel.problem import Model, Problem
@@ -31,6 +31,8 @@ class Transfer:
     """Nodes of the features and the running sum over them, for one output."""
 
     rows: Any
+    #: what is taken off every row: the mean where rows are dense and the intercept is free, zero otherwise
+    mean: NDArray[np.float64]
     priors: NDArray[np.float64]
     nodes: NDArray[np.float64]
     #: frame, floor, running sum and the highest that it was
@@ -41,11 +43,14 @@ class Transfer:
     stretch: float
 
     @classmethod
-    def of(
-        cls, problem: Problem, kernel: Any, solver: DualCoordinate, book: NDArray, u: NDArray
-    ) -> tuple[Transfer, NDArray]:
-        """For a start at u, with the slopes of the first lines, which are set in the book too."""
-        rows, features = plain_rows(problem), problem.design.shape[1]
+    def of(cls, problem: Problem, solver: DualCoordinate, book: NDArray) -> tuple[Transfer, NDArray]:
+        """With the slopes of the first lines, which are set in the book too."""
+        rows, features, mean = plain_rows(problem), problem.design.shape[1], np.zeros(problem.design.shape[1])
+        if isinstance(rows, DenseRows):
+            # where sum theta = 0 that changes nothing but b; sparse rows would become dense
+            centred = problem.intercept and solver.centres
+            mean = problem.design.adjoint(problem.risk.shares) if centred else mean
+            rows = CentredRows(rows.values, mean)
         name = "exact" if solver.rule == "auto" and solver.stretch != 1.0 else solver.rule
         rule = RULES.get(name, NEWTON)
         largest, norms = np.empty(len(book)), np.empty(len(book))
@@ -61,9 +66,13 @@ class Transfer:
         longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
         priors = np.ascontiguousarray(problem.regularizer.priors(features))
         room = np.zeros((max(1, longest), 2))
-        found = cls(rows, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch)
-        rebuild(kernel, u, found.priors, found.nodes, found.carry)
+        found = cls(rows, mean, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch)
         return found, bends
+
+    def begin(self, state: State, output: OutputState) -> None:
+        """Take u, which is that of the rows as they are, to the centred ones; nodes and sum follow."""
+        output.u -= output.free[SUM] * self.mean
+        self.renew(state, output)
 
     @property
     def adapts(self) -> bool:
