@@ -11,16 +11,16 @@ of the examples; one visit moves one dual variable, at the cost of the example's
 
 A square with a dense operator is whitened first (``regularizers.square``).
 
-Free intercept.  The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31).  Read in
+Free intercept. The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31). Read in
 the primal this is a proximal point method in b: each round solves the problem with the extra term
-:math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution.  As the
+:math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution. As the
 term is as weak as the regularizer, one round is nearly exact on all but tiny data, a visit stays a single-variable
 step (two-variable steps need a partner search and twice the row work), and all of Algorithm 1 (shrinking, random
-order, any loss) is kept.  Two things make it fast.  With the square, and with any regularizer if they are dense, the
+order, any loss) is kept. Two things make it fast. With the square, and with any regularizer if they are dense, the
 rows are centred on their mean m without touching them (where :math:`\sum\theta = 0` that changes nothing but b):
-otherwise features far from zero tie all variables together through the constant one.  And B is small beside the centred rows (its square is a tenth of their
-mean squared norm), so that a step moves the weights and the intercept follows: a larger one takes more passes.
-The certificate repairs what is left of :math:`\sum\theta`.
+otherwise features far from zero tie all variables together through the constant one. And B is small beside the
+centred rows (its square is a tenth of their mean squared norm), so that a step moves the weights and the intercept
+follows: a larger one takes more passes. The certificate repairs what is left of :math:`\sum\theta`.
 
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
