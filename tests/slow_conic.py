@@ -72,12 +72,16 @@ def conic_solution(loss_name, X, y, c, lam, intercept, l1_ratio=0.0):
         A = sp.vstack([sp.hstack([A, sp.csc_matrix((A.shape[0], d))]), sp.hstack([w, -t]), sp.hstack([-w, -t])])
         rhs, cones = np.append(rhs, np.zeros(2 * d)), [*cones, clarabel.NonnegativeConeT(2 * d)]
         cost, quadratic = np.append(cost, np.full(d, lam * l1_ratio)), np.append(quadratic, np.zeros(d))
+    x = _solved(quadratic, cost, A, rhs, cones)
+    return x[:d], x[d]
+
+
+def _solved(quadratic, cost, A, rhs, cones):
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
     solver = clarabel.DefaultSolver(sp.diags(quadratic).tocsc(), cost, sp.csc_matrix(A), rhs, cones, settings)
-    x = np.array(solver.solve().x)
-    return x[:d], x[d]
+    return np.array(solver.solve().x)
 
 
 def conic_with(loss_name, X, y, c, lam, intercept, add_regularizer):
@@ -97,11 +101,7 @@ def conic_with(loss_name, X, y, c, lam, intercept, add_regularizer):
     A = sp.vstack([sp.hstack([A, sp.csc_matrix((A.shape[0], extra))]), rows])
     rhs, cones = np.append(rhs, more_rhs), [*cones, *more_cones]
     cost, quadratic = np.append(cost, lam * more_cost), np.append(quadratic, np.zeros(extra))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-    solver = clarabel.DefaultSolver(sp.diags(quadratic).tocsc(), cost, sp.csc_matrix(A), rhs, cones, settings)
-    x = np.array(solver.solve().x)
+    x = _solved(quadratic, cost, A, rhs, cones)
     return x[:d], x[d]
 
 

@@ -207,6 +207,25 @@ def test_the_kernel_makes_the_weights(regularizer, size):
     np.testing.assert_allclose(weights, expected, rtol=1e-10, atol=1e-12 * max(1e-300, np.abs(expected).max()))
 
 
+@every
+def test_the_kernel_moves_its_nodes(regularizer):
+    kernel, rng = regularizer.transfer_kernel(4), np.random.default_rng(7)
+    if kernel is None:
+        return
+    frame, floor = kernel.framed(2.0, -3.0)
+    used = 0
+    for _ in range(300):
+        v, mu = float(rng.uniform(-3, 2)), float(rng.uniform(0.1, 2))
+        shift = float(rng.normal() * 10.0 ** rng.uniform(-9, 1))
+        if kernel.near(v, shift):
+            found = kernel.moved(*kernel.node(v, mu, frame, floor), v, shift, frame)
+            tilt, term = kernel.node(v + shift, mu, frame, floor)
+            np.testing.assert_allclose(found, (tilt, term), rtol=2e-14 * max(1.0, abs(v)), atol=1e-15 * abs(term))
+            used += 1
+    cheap = isinstance(regularizer, Square) or (isinstance(regularizer, QNorm) and regularizer.q in (1.5, 2.0, 3.0))
+    assert (used == 0) == cheap
+
+
 @pytest.mark.parametrize("balanced", [False, True])
 def test_a_long_dual_vector_does_not_overflow(balanced):
     v, entropy = np.array([1e6, -2e6, 3e6, 0.0]), Entropy(2.0, balanced=balanced)

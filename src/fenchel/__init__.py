@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "AGM": "fenchel.solvers",
     "Absolute": "fenchel.losses",
+    "AugmentedLagrangian": "fenchel.solvers",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
     "Bundle": "fenchel.solvers",

@@ -106,6 +106,18 @@ def node(regularizer: Any, v: float, prior: float, frame: float, floor: float) -
 
 
 @dispatch
+def near(regularizer: Any, v: float, shift: float) -> bool:
+    """Whether ``moved`` is accurate, see ``TransferKernel``."""
+    return regularizer.near(v, shift)
+
+
+@dispatch
+def moved(regularizer: Any, tilt: float, term: float, v: float, shift: float, frame: float) -> Any:
+    """The node at v + shift from the one at v, see ``TransferKernel``."""
+    return regularizer.moved(tilt, term, v, shift, frame)
+
+
+@dispatch
 def gain(regularizer: Any, total: float, frame: float) -> float:
     """G'(z), see ``TransferKernel``."""
     return regularizer.gain(total, frame)

@@ -44,7 +44,7 @@ def online_pass(
             continue
         mistakes += 1
         step = rate * labels[i]
-        _, total = along(regularizer, rows, i, step, v, priors, carry, trial)
+        _, total = along(regularizer, rows, i, step, v, priors, nodes, carry, trial)
         commit(rows, i, step, v, nodes, trial)
         v[last] += step * constant
         nodes[last, TILT], nodes[last, TERM] = node(regularizer, v[last], priors[last], carry[FRAME], carry[FLOOR])

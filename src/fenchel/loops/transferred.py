@@ -6,10 +6,11 @@ score of example i, as a function of its own dual variable a, is
 .. math:: s(a) = G'(z)\sum_j x_{ij} h_j'(u_j + t x_{ij}) + b + B^2 t, \qquad t = \tfrac{c_i}{\lambda}(a - \alpha_i),
     \qquad z = \sum_{j\notin i} h_j(u_j) + \sum_{j\in i} h_j(u_j + t x_{ij})
 
-which costs the non-zeros of the row: :math:`h_j'` and :math:`h_j` are kept for every feature, and z as a running sum
-that is summed anew against drift.  The step (*) minimizes :math:`f^*(-a, y_i) + \int s`, whose derivative rises with a.
-A trial a comes from ``dual_step`` with a straight line for s.  If the derivative has not changed its sign there, the
-dual has risen all the way; else the optimum is between, and the secant through both is the next straight line.
+which costs the non-zeros of the row: :math:`h_j'` and :math:`h_j` are kept for every feature, and z as a running sum.
+Both are computed anew against drift, z every few rows and the others after every pass.  The step (*) minimizes
+:math:`f^*(-a, y_i) + \int s`, whose derivative rises with a.  A trial a comes from ``dual_step`` with a straight line
+for s.  If the derivative has not changed its sign there, the dual has risen all the way; else the optimum is between,
+and the secant through both is the next straight line.
 
 - ``newton``: the first trial that does not pass the optimum is taken.  The slope of the line is what the last visit
   of the example met (its secant), a little steepened, so that one trial is nearly always enough;
@@ -42,6 +43,8 @@ from fenchel.loops.dispatch import (
     framed,
     gain,
     index_prefetch,
+    moved,
+    near,
     node,
     row_begin,
     row_column,
@@ -114,14 +117,20 @@ def largest_entries(rows: Any, result: Any) -> None:
 
 
 @helper
-def along(regularizer: Any, rows: Any, i: Any, t: float, u: Any, priors: Any, carry: Any, trial: Any) -> Any:
+def along(
+    regularizer: Any, rows: Any, i: Any, t: float, u: Any, priors: Any, nodes: Any, carry: Any, trial: Any
+) -> Any:
     """Sums of x h' and of h over the row, t further along x; the nodes go to ``trial``."""
     dot, total, frame, floor = 0.0, 0.0, carry[FRAME], carry[FLOOR]
     begin = row_begin(rows, i)
     for k in range(begin, row_end(rows, i)):
         j = row_column(rows, i, k)
         value = row_entry(rows, i, k)
-        tilt, term = node(regularizer, u[j] + t * value, priors[j], frame, floor)
+        shift = t * value
+        if near(regularizer, u[j], shift):
+            tilt, term = moved(regularizer, nodes[j, TILT], nodes[j, TERM], u[j], shift, frame)
+        else:
+            tilt, term = node(regularizer, u[j] + shift, priors[j], frame, floor)
         trial[k - begin, TILT], trial[k - begin, TERM] = tilt, term
         dot += value * tilt
         total += term
@@ -161,6 +170,7 @@ def _search(
     example: Any,
     u: Any,
     priors: Any,
+    nodes: Any,
     carry: Any,
     trial: Any,
     score: float,
@@ -204,7 +214,7 @@ def _search(
         if next == low:
             break
         step = scale * (next - old)
-        dot, own = along(regularizer, rows, i, step, u, priors, carry, trial)
+        dot, own = along(regularizer, rows, i, step, u, priors, nodes, carry, trial)
         at, total = next, others + own
         if last:
             return at, curve, total
@@ -236,7 +246,7 @@ def visit_transferred(
 ) -> tuple[int, float, int, float]:
     """Visit the examples ``order[begin:end]`` once; returns what ``loops.dual_coordinate.visit`` does."""
     stop, front, features = np.uint64(end), np.uint64(kept), len(u)
-    worst, changed, gap, moved = 0.0, 0, 0.0, 0
+    worst, changed, gap, entries_moved = 0.0, 0, 0.0, 0
     for t in range(np.uint64(begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD + _AHEAD < stop:
@@ -271,6 +281,7 @@ def visit_transferred(
             book[i],
             u,
             priors,
+            nodes,
             carry,
             trial,
             score,
@@ -290,10 +301,10 @@ def visit_transferred(
         book[i, ALPHA] = new
         changed += 1
         if coupled(regularizer):
-            moved += entries
+            entries_moved += entries
             carry[TOTAL], carry[HIGHEST] = total, max(carry[HIGHEST], total)
             inside = 1.0 / _RANGE < total < _RANGE
-            if moved > _ENTRIES * features or total < _FALL * carry[HIGHEST] or not inside:
+            if entries_moved > _ENTRIES * features or total < _FALL * carry[HIGHEST] or not inside:
                 refresh(regularizer, u, priors, nodes, carry)
-                moved = 0
+                entries_moved = 0
     return int(front), worst, changed, gap

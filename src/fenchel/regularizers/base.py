@@ -47,6 +47,14 @@ class TransferKernel(Protocol):
         """h'(v) and h(v) in this frame, for a feature of this prior."""
         ...
 
+    def near(self, v: float, shift: float) -> bool:
+        """Whether ``moved`` is as accurate as ``node`` is."""
+        ...
+
+    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """The node at v + shift from the one at v, cheaper than ``node``."""
+        ...
+
     def gain(self, total: float, frame: float) -> float:
         """G'(z) for a z in this frame; zero where there are no weights."""
         ...

@@ -63,6 +63,14 @@ class ThresholdKernel(NamedTuple):
         size = abs(v) - self.threshold
         return (math.copysign(size * self.slope, v) if size > 0.0 else 0.0), 0.0
 
+    def near(self, v: float, shift: float) -> bool:
+        """Nothing is cheaper than ``node``."""
+        return False
+
+    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """Never asked for."""
+        return tilt, term
+
     def gain(self, total: float, frame: float) -> float:
         """One."""
         return 1.0

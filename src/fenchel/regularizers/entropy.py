@@ -135,12 +135,14 @@ class Entropy(Regularizer):
 
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         v = np.asarray(dual, dtype=np.float64)
-        prior, mass, features = self.priors(v.shape[-1]), self.total(v.shape[-1]), v.shape[-1]
-        logarithm = np.log(prior)
+        prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         if not self.balanced:
-            return mass * softmax(v + logarithm, axis=-1)
-        both = softmax(np.concatenate([v + logarithm, -v + logarithm], axis=-1), axis=-1)
-        return mass * (both[..., :features] - both[..., features:])
+            return mass * softmax(v + np.log(prior), axis=-1)
+        # 2 mu sinh v over the sum of 2 mu cosh v, relative to the largest, and accurate near zero
+        size = np.abs(v)
+        large = prior * np.exp(size - np.max(size, axis=-1, keepdims=True, initial=0.0))
+        difference, total = -large * np.expm1(-2.0 * size), large * (1.0 + np.exp(-2.0 * size))
+        return mass * np.copysign(difference, v) / np.sum(total, axis=-1, keepdims=True)
 
     def radius(self, level: float) -> float:
         return self.radius_among(level, np.size(self.prior) if self.prior is not None else 1)

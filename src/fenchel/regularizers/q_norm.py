@@ -52,6 +52,19 @@ class QNormKernel(NamedTuple):
             power = size**self.exponent
         return math.copysign(power, v), power * size
 
+    def near(self, v: float, shift: float) -> bool:
+        """Where the binomial series is as accurate as floats, unless the power is cheap itself."""
+        e, size, far = self.exponent, abs(v), abs(shift)
+        return far <= 0.02 * size and e * far <= 0.1 * size and e != 2.0 and e != 0.5 and e != 1.0
+
+    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """By the binomial series of (1 + shift/v)^(p-1)."""
+        e, r = self.exponent, shift / v
+        power = 1.0 + (e - 5) * r * (1 / 6) * (1.0 + (e - 6) * r * (1 / 7) * (1.0 + (e - 7) * r * (1 / 8)))
+        power = 1.0 + (e - 2) * r * (1 / 3) * (1.0 + (e - 3) * r * (1 / 4) * (1.0 + (e - 4) * r * (1 / 5) * power))
+        tilt *= 1.0 + e * r * (1.0 + (e - 1) * r * (1 / 2) * power)
+        return tilt, tilt * (v + shift) * frame
+
     def gain(self, total: float, frame: float) -> float:
         """|v|_p^(p' - p) in this frame."""
         if total <= 0.0:

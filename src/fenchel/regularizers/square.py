@@ -39,6 +39,14 @@ class DiagonalKernel(NamedTuple):
         """v/k; nothing ties features together."""
         return v * prior, 0.0
 
+    def near(self, v: float, shift: float) -> bool:
+        """Nothing is cheaper than ``node``."""
+        return False
+
+    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """Never asked for."""
+        return tilt, term
+
     def gain(self, total: float, frame: float) -> float:
         """One."""
         return self.slope

@@ -55,6 +55,17 @@ class EntropyKernel(NamedTuple):
         difference = large - small if size > 0.1 else -large * math.expm1(-2.0 * size)
         return math.copysign(prior * difference, v), prior * (large + small)
 
+    def near(self, v: float, shift: float) -> bool:
+        """Where the series of cosh and sinh are as accurate as floats."""
+        return abs(shift) <= 0.1
+
+    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """By cosh and sinh of the shift."""
+        s = shift * shift
+        even = 1.0 + s * (1 / 2 + s * (1 / 24 + s * (1 / 720 + s * (1 / 40320))))
+        odd = shift * (1.0 + s * (1 / 6 + s * (1 / 120 + s * (1 / 5040 + s * (1 / 362880)))))
+        return tilt * even + term * odd, term * even + tilt * odd
+
     def gain(self, total: float, frame: float) -> float:
         """A/z, or 1 without a mass."""
         return self.mass / total if self.mass > 0.0 else 1.0

@@ -1,6 +1,7 @@
 """Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
 
 from fenchel.solvers.agm import AGM
+from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bundle import Bundle
@@ -17,6 +18,7 @@ __all__ = [
     "AGM",
     "SOLVERS",
     "STALLED",
+    "AugmentedLagrangian",
     "BlockCoordinate",
     "Bundle",
     "DualCoordinate",

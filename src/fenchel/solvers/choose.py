@@ -30,6 +30,7 @@ from fenchel.problem import Problem
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
+from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bundle import Bundle
@@ -47,6 +48,7 @@ SOLVERS: dict[str, type[Any]] = {
     solver.name: solver
     for solver in (
         DualCoordinate,
+        AugmentedLagrangian,
         Newton,
         BlockCoordinate,
         NewtonCG,

@@ -11,16 +11,16 @@ of the examples; one visit moves one dual variable, at the cost of the example's
 
 A square with a dense operator is whitened first (``regularizers.square``).
 
-Free intercept.  The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31).  Read in
+Free intercept. The equality :math:`\sum\theta = 0` is handled by the augmented Lagrangian, eqs. (27)-(31). Read in
 the primal this is a proximal point method in b: each round solves the problem with the extra term
-:math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution.  As the
+:math:`\tfrac{\lambda}{2B^2}(b - s)^2`, that is a constant feature B, and moves the centre s to the solution. As the
 term is as weak as the regularizer, one round is nearly exact on all but tiny data, a visit stays a single-variable
 step (two-variable steps need a partner search and twice the row work), and all of Algorithm 1 (shrinking, random
-order, any loss) is kept.  Two things make it fast.  With the square the rows are centred on their mean m without
-touching them (where :math:`\sum\theta = 0` that changes nothing but b): otherwise features far from zero tie all
-variables together through the constant one.  And B is small beside the centred rows (its square is a tenth of their
-mean squared norm), so that a step moves the weights and the intercept follows: a larger one takes more passes.
-The certificate repairs what is left of :math:`\sum\theta`.
+order, any loss) is kept. Two things make it fast. With the square, and with any regularizer if they are dense, the
+rows are centred on their mean m without touching them (where :math:`\sum\theta = 0` that changes nothing but b):
+otherwise features far from zero tie all variables together through the constant one. And B is small beside the
+centred rows (its square is a tenth of their mean squared norm), so that a step moves the weights and the intercept
+follows: a larger one takes more passes. The certificate repairs what is left of :math:`\sum\theta`.
 
 Kernels, eq. (15).  With a Gram matrix ``u`` holds the scores :math:`K\theta/\lambda` of all examples in the place of
 weights: a visit reads one of them, and a step moves all.  Everything else is the same.
@@ -86,8 +86,13 @@ class OutputState:
     #: S, m.u and s: an array, since loops change it
     free: NDArray[np.float64]
     descent: Descent
+    #: B^2
+    constant: float = 0.0
     #: what weights that are no linear function of u need besides
     transfer: Transfer | None = None
+    #: for solvers that adapt the constant: passes since they did, and |S| then
+    inner_passes: int = 0
+    last_sum: float = math.inf
 
 
 @dataclass
@@ -100,10 +105,8 @@ class State:
     regularizer: Any
     mean: NDArray[np.float64]
     projection: NDArray[np.float64]
-    #: B^2
-    constant: float
-    #: |m|^2 + B^2
-    spread: float
+    #: |m|^2
+    centre_square: float
     random: NDArray[np.uint64]
     outputs: list[OutputState]
     #: makes models that meet the constraints, where the loss is one
@@ -129,6 +132,8 @@ class DualCoordinate:
     #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
     name: ClassVar[str] = "dual_coordinate"
+    #: whether rows are centred where that costs nothing
+    centres: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.rule not in ("auto", *RULES):
@@ -176,13 +181,13 @@ class DualCoordinate:
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
-            plain = isinstance(problem.regularizer, (L2, GramNorm))
+            plain = self.centres and isinstance(problem.regularizer, (L2, GramNorm))
             mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + _square(problem, mean)
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
-            constant = max(_CONSTANT * float(shares @ norms), _PROXIMAL * lam)
+            constant = self._first_constant(problem, norms)
         state = State(
             problem=problem,
             rows=problem.design.descending() if isinstance(problem.design, GramDesign) else problem.design.rows(),
@@ -190,8 +195,7 @@ class DualCoordinate:
             regularizer=_compiled(problem) if through is None else through,
             mean=mean,
             projection=projection,
-            constant=constant,
-            spread=(_square(problem, mean) if problem.intercept else 0.0) + constant,
+            centre_square=_square(problem, mean) if problem.intercept else 0.0,
             random=random_state(self.seed or 0),
             outputs=[],
             repair=Repair(problem),
@@ -217,9 +221,11 @@ class DualCoordinate:
                 book[:, CURVE] = book[:, SCALE] * (1.0 / self.learning_rate + constant)
             # of a Gram matrix mean are the coefficients, and u the scores
             free = np.array([np.sum(thetas[k]) / lam, mean @ u[k] if problem.intercept else 0.0, centre[k]])
-            output = OutputState(book, u[k], free, Descent(counted, len(shares)))
+            output = OutputState(book, u[k], free, Descent(counted, len(shares)), constant)
             if through is not None:
-                output.transfer = Transfer.of(problem, through, self, book, u[k])
+                output.transfer, bends = Transfer.of(problem, self, book)
+                output.transfer.begin(state, output)
+                output.constant = self._first_constant(problem, bends) if problem.intercept else 0.0
             state.outputs.append(output)
         return state
 
@@ -277,10 +283,8 @@ class DualCoordinate:
         else:
             found = self._visit(state, output, begin, end, threshold)
         if descent.add(found, end, state.problem.lam):
-            # (31) with eta = 1: the centre moves to the present intercept
             centre = output.free[CENTRE]
-            constant = state.constant if output.transfer is None else output.transfer.constant
-            output.free[CENTRE] += constant * output.free[SUM]
+            self._move_centre(state, output)
             if descent.settle(descent.at_rest and output.free[CENTRE] == centre):
                 self._refresh(state, output)
             if output.transfer is not None:
@@ -300,7 +304,7 @@ class DualCoordinate:
             output.u,
             output.free,
             state.projection,
-            state.spread,
+            state.centre_square + output.constant,
             descent.order,
             begin,
             end,
@@ -309,6 +313,18 @@ class DualCoordinate:
         )
         return found
 
+    def _first_constant(self, problem: Problem, norms: NDArray) -> float:
+        """B^2, for squared norms of the rows or what takes their place."""
+        return max(_CONSTANT * float(problem.risk.shares @ norms), _PROXIMAL * problem.lam)
+
+    def _move_centre(self, state: State, output: OutputState) -> None:
+        """(31) with eta = 1: the centre moves to the present intercept; B follows the curvatures that steps met."""
+        output.free[CENTRE] += output.constant * output.free[SUM]
+        if output.transfer is not None and state.problem.intercept and output.transfer.adapts:
+            scale = output.book[:, SCALE]
+            bends = np.divide(output.book[:, CURVE], scale, out=np.zeros_like(scale), where=scale > 0)
+            output.constant = self._first_constant(state.problem, bends)
+
     def _refresh(self, state: State, output: OutputState) -> None:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
         theta = state.problem.risk.shares * output.book[:, ALPHA]
@@ -316,6 +332,8 @@ class DualCoordinate:
         output.u[:] = state.problem.design.scores(u) if _in_kernel_form(state.problem) else u
         if state.problem.intercept:
             output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
+        if output.transfer is not None:
+            output.transfer.begin(state, output)
 
 
 def _in_kernel_form(problem: Problem) -> bool:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from fenchel.designs import GramDesign, as_design
-from fenchel.designs.rows import CSRRows
-from fenchel.loops.dual_coordinate import CURVE, SCALE
+from fenchel.designs.rows import CentredRows, CSRRows, DenseRows
+from fenchel.loops.dual_coordinate import CURVE, SCALE, SUM
 from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
 from fenchel.loops.transferred import EXACT, GRADIENT, NEWTON, largest_entries, rebuild, visit_transferred
 from fenchel.problem import Model, Problem
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: the inner rules by name
 RULES = {"exact": EXACT, "newton": NEWTON, "gradient": GRADIENT}
-#: square of the constant feature of a free intercept, relative to the mean slope that steps met, and to lam
-_CONSTANT, _PROXIMAL = 0.1, 0.1
 
 
 @dataclass
@@ -33,6 +31,8 @@ class Transfer:
     """Nodes of the features and the running sum over them, for one output."""
 
     rows: Any
+    #: what is taken off every row: the mean where rows are dense and the intercept is free, zero otherwise
+    mean: NDArray[np.float64]
     priors: NDArray[np.float64]
     nodes: NDArray[np.float64]
     #: frame, floor, running sum and the highest that it was
@@ -41,13 +41,16 @@ class Transfer:
     trial: NDArray[np.float64]
     rule: int
     stretch: float
-    #: B^2
-    constant: float
 
     @classmethod
-    def of(cls, problem: Problem, kernel: Any, solver: DualCoordinate, book: NDArray, u: NDArray) -> Transfer:
-        """For a start at u; sets the slopes of the first lines in the book."""
-        rows, features = plain_rows(problem), problem.design.shape[1]
+    def of(cls, problem: Problem, solver: DualCoordinate, book: NDArray) -> tuple[Transfer, NDArray]:
+        """With the slopes of the first lines, which are set in the book too."""
+        rows, features, mean = plain_rows(problem), problem.design.shape[1], np.zeros(problem.design.shape[1])
+        if isinstance(rows, DenseRows):
+            # where sum theta = 0 that changes nothing but b; sparse rows would become dense
+            centred = problem.intercept and solver.centres
+            mean = problem.design.adjoint(problem.risk.shares) if centred else mean
+            rows = CentredRows(rows.values, mean)
         name = "exact" if solver.rule == "auto" and solver.stretch != 1.0 else solver.rule
         rule = RULES.get(name, NEWTON)
         largest, norms = np.empty(len(book)), np.empty(len(book))
@@ -61,12 +64,20 @@ class Transfer:
             bends = problem.regularizer.steepest(norms, largest, features)
         book[:, CURVE] = book[:, SCALE] * bends
         longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
-        constant = _constant(problem, bends) if problem.intercept else 0.0
         priors = np.ascontiguousarray(problem.regularizer.priors(features))
         room = np.zeros((max(1, longest), 2))
-        found = cls(rows, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch, constant)
-        rebuild(kernel, u, found.priors, found.nodes, found.carry)
-        return found
+        found = cls(rows, mean, priors, np.zeros((features, 2)), np.zeros(4), room, rule, solver.stretch)
+        return found, bends
+
+    def begin(self, state: State, output: OutputState) -> None:
+        """Take u, which is that of the rows as they are, to the centred ones; nodes and sum follow."""
+        output.u -= output.free[SUM] * self.mean
+        self.renew(state, output)
+
+    @property
+    def adapts(self) -> bool:
+        """Whether the book holds the slopes that steps met."""
+        return self.rule != GRADIENT
 
     def visit(
         self, state: State, output: OutputState, begin: int, end: int, threshold: float
@@ -84,7 +95,7 @@ class Transfer:
             self.carry,
             self.trial,
             output.free,
-            self.constant,
+            output.constant,
             self.rule,
             self.stretch,
             descent.order,
@@ -96,15 +107,8 @@ class Transfer:
         return found
 
     def renew(self, state: State, output: OutputState) -> None:
-        """At the end of a pass: nodes and sum free of drift, and a constant feature that fits the slopes met."""
+        """At the end of a pass: nodes and sum free of drift."""
         rebuild(state.regularizer, output.u, self.priors, self.nodes, self.carry)
-        if state.problem.intercept and self.rule != GRADIENT:
-            counted = output.book[:, SCALE] > 0
-            self.constant = _constant(state.problem, output.book[counted, CURVE] / output.book[counted, SCALE])
-
-
-def _constant(problem: Problem, bends: NDArray) -> float:
-    return max(_CONSTANT * float(np.mean(bends)), _PROXIMAL * problem.lam)
 
 
 def plain_rows(problem: Problem) -> Any:

@@ -1,0 +1,57 @@
+"""The augmented Lagrangian of Zhang (2002) for a free intercept: its steps by hand, and its optimum."""
+
+import numpy as np
+import pytest
+
+from agreement import conic_answer
+from catalog import Case
+from fenchel import AugmentedLagrangian, Entropy, FenchelError, Problem, solve
+from fenchel.loops.dual_coordinate import CENTRE
+from fenchel.solvers import Hint
+
+ALGORITHMS = [AugmentedLagrangian(), AugmentedLagrangian(eta=1.0, mu=4.0), AugmentedLagrangian(exactly=True, mu=4.0)]
+every_algorithm = pytest.mark.parametrize("solver", ALGORITHMS, ids=["3", "3-fast", "2"])
+
+
+@every_algorithm
+@pytest.mark.parametrize("case", [Case(loss, intercept=True) for loss in ("hinge", "squared")], ids=str)
+def test_it_comes_to_the_conic_optimum(case, solver):
+    solution = solve(case.problem(), solver, tol=1e-6, max_iter=20000)
+    assert solution.solver == "augmented_lagrangian"
+    assert solution.converged, str(solution)
+    assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=2e-6)
+    assert abs(solution.witness.theta.sum()) <= 1e-15
+
+
+@every_algorithm
+def test_it_takes_every_regularizer_of_dual_coordinate(solver):
+    plain = Case("hinge", intercept=True).problem()
+    problem = Problem(plain.design, plain.risk, plain.lam, Entropy(3.0, balanced=True), True)
+    one, other = (solve(problem, each, tol=1e-6, max_iter=20000) for each in (solver, "dual_coordinate"))
+    assert one.converged, str(one)
+    assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)
+
+
+def test_algorithm_3_is_eqs_30_and_31():
+    case, mu, eta = Case("hinge", intercept=True), 0.7, 0.2
+    problem, solver = case.problem(), AugmentedLagrangian(mu=mu, eta=eta, shrinking=False)
+    state = solver.start(problem, None)
+    s, (X, y, _) = state.outputs[0].free[CENTRE], case.data()
+    n, lam, v, alpha = len(y), case.lam, np.zeros(X.shape[1]), np.zeros(len(y))
+    for _ in range(3):
+        solver.step(state, Hint(None, 0.0, lambda: False))
+        for i in state.outputs[0].descent.order:
+            c1 = X[i] @ X[i] / (lam * n)
+            slope = X[i] @ v + s + alpha.sum() / mu - y[i]
+            new = y[i] * max(min(alpha[i] * y[i] - slope / (c1 + 1 / mu) * y[i], 1.0), 0.0)
+            v, alpha[i] = v + (new - alpha[i]) * X[i] / (lam * n), new
+        s += eta / mu * alpha.sum()
+        np.testing.assert_allclose(solver.propose(state)[1].theta, alpha / n, rtol=1e-9, atol=1e-15)
+        assert state.outputs[0].free[CENTRE] == pytest.approx(s, rel=1e-9)
+
+
+def test_what_it_can_not_take_is_said():
+    assert "free intercept" in AugmentedLagrangian().supports(Case("hinge").problem())
+    for options in ({"mu": 0.0}, {"eta": -1.0}, {"mu": True}):
+        with pytest.raises(FenchelError):
+            AugmentedLagrangian(**options)
