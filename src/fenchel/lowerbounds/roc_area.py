@@ -31,13 +31,13 @@ class OnePair(RocArea):
 
     def plane(self, scores: NDArray) -> Plane:
         """The adversary's."""
-        (i,) = self._positives
-        short = 1.0 - scores[i] + scores[self._negatives]
+        (i,) = self.positives
+        short = 1.0 - scores[i] + scores[self.negatives]
         near = TIE * (1.0 + float(np.max(np.abs(scores))))
         counted = short > near
         counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
         slope = np.zeros(self.examples)
-        slope[self._negatives[counted]] = 1.0 / len(short)
+        slope[self.negatives[counted]] = 1.0 / len(short)
         slope[i] = -float(np.sum(slope))
         return slope, -float(slope[i]), self.value(scores)
 

@@ -94,6 +94,15 @@ class PartedDesign(Design):
     def rows(self) -> Rows:
         return self.whole.rows()
 
+    def narrowed(self, selected: NDArray) -> Design:
+        return self.whole.narrowed(selected)
+
+    def transposed(self) -> Design:
+        return self.whole.transposed()
+
+    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+        return self.whole.column_squares(shares)
+
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         return self.whole.gram(selected, weights)
 
