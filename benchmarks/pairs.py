@@ -164,8 +164,9 @@ def main() -> None:
             # compiles
             measured(load("simulated-dense" if name.endswith("-dense") else "simulated"), risk, 0.1, VARIANTS[0], 10.0)
         for risk, lam, variant in missing:
-            ledger.add([measured(data, risk, lam, variant, options.cap)])
-            print(name, risk, lam, variant, _shown(ledger.cells[-1]), flush=True)
+            cell = measured(data, risk, lam, variant, options.cap)
+            ledger.add([cell])
+            print(name, risk, lam, variant, _shown(cell), flush=True)
     publish(options, "pairs", markdown(ledger.cells))
 
 

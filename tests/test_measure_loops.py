@@ -43,7 +43,7 @@ def test_roc_area_keeps_its_digits_with_many_examples():
 
 def curved(name, seed, mu, **changes):
     """A problem with few columns, scores, and the inverse of H there."""
-    X, y = data(n=400, d=5, seed=seed)
+    X, y = data(n=600, d=5, seed=seed)
     problem = Problem(X, risks(y)[name], 0.01)
     scores = X @ np.random.default_rng(seed).normal(size=5)
     curvature = curvature_for(problem, Parts(problem.design))
@@ -88,22 +88,22 @@ def test_the_curvature_of_pairs_is_that_of_finite_differences_the_more_bins_ther
 
 @pytest.mark.parametrize("name", ["roc_auc", "prbep"])
 def test_a_sample_of_the_rows_gives_about_the_same_curvature(name):
-    problem, scores, inverse = curved(name, 0, 2.0, rows=200)
+    problem, scores, inverse = curved(name, 0, 2.0, rows=300)
     assert distance(exact(problem, scores, 2.0), inverse) < 1.5
 
 
 def test_where_there_is_no_curvature():
-    X, y = data(n=40, d=4)
+    X, y = data(n=600, d=4)
     for problem in (
         Problem(X[:15], RocArea(y[:15]), 0.1),
-        Problem(X, RecallAtK(y, 30), 0.1, intercept=True),
+        Problem(X, RecallAtK(y, 500), 0.1, intercept=True),
     ):
         assert curvature_for(problem, Parts(problem.design)) is None
-    one_class = np.where(np.arange(40) < 1, 1.0, -1.0)
+    one_class = np.where(np.arange(600) < 1, 1.0, -1.0)
     problem = Problem(X, RocArea(one_class), 0.1)
     curvature = curvature_for(problem, Parts(problem.design))
     curvature.rows = 20
-    gradient = curvature.inverse(np.zeros(40), np.zeros(40), 1e-3)(np.ones(4))
+    gradient = curvature.inverse(np.zeros(600), np.zeros(600), 1e-3)(np.ones(4))
     assert np.all(np.isfinite(gradient))
 
 
@@ -122,6 +122,7 @@ def test_the_curvature_saves_steps_and_changes_no_optimum(name):
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32), np.asfortranarray])
 def test_results_do_not_depend_on_the_number_of_threads(build, monkeypatch):
     monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
+    monkeypatch.setattr(curvature_module, "_FEWEST_ROWS", 100)
     X, y = data(n=150, d=4)
     X = build(np.round(X, 3))
     for risk in (RocArea(y), BreakEven(y)):

@@ -25,8 +25,8 @@ from fenchel.risks import BreakEven, RecallAtK, RocArea
 from fenchel.solvers.newton_direction import factorized
 from fenchel.solvers.parts import Parts, weighted_gram
 
-#: up to so many features
-_MOST_FEATURES = 1000
+#: up to so many features, and from so many rows on: with fewer a kink of a single pair is seen in H
+_MOST_FEATURES, _FEWEST_ROWS = 1000, 500
 #: rows for each feature that make a good H, and data passes that its sums over rows may take beyond that
 _ROWS_PER_FEATURE, _AFFORDED = 16, 4.0
 #: bins of ROC area for each mu, fewest and most in all, and points of each that are looked at
@@ -146,6 +146,7 @@ def curvature_for(problem: Problem, parts: Parts) -> Curvature | None:
     """One where the risk has it and H is small, otherwise None."""
     kinds = (RocArea, BreakEven, RecallAtK)
     rows, features = problem.design.shape
-    if type(problem.risk) not in kinds or features > _MOST_FEATURES or rows < 4 * features or problem.intercept:
+    few = rows < max(4 * features, _FEWEST_ROWS)
+    if type(problem.risk) not in kinds or features > _MOST_FEATURES or few or problem.intercept:
         return None
     return Curvature(problem, parts)

@@ -15,7 +15,7 @@ mu shrinks only when the first part dominates and is too large for the gap that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -40,6 +40,8 @@ _ROOM = 0.5
 _FASTEST, _SLOWEST = 0.2, 0.5
 #: with a fixed mu nothing is left to win when the distance is less than this share of the excess
 _DONE = 1e-3
+#: how often mu may shrink at once for a warm start
+_WARM_MUS = 12
 #: a gap of this share of the objective is rounding
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 #: curvatures beyond this leave no bits for the weights
@@ -195,4 +197,18 @@ class SmoothedSolver:
             known = warm.model.intercept if warm is not None and problem.fits(warm.model) else None
             intercept = np.array(problem.risk.best_intercept(scores) if known is None else known, dtype=np.float64)
         scores += intercept
-        return Standing(objective, objective.from_scores(weights, intercept, scores))
+        point = objective.from_scores(weights, intercept, scores)
+        if not self.fixed and np.any(scores):
+            objective, point = _nearest(objective, point)
+        return Standing(objective, point)
+
+
+def _nearest(objective: SmoothedObjective, point: Point) -> tuple[SmoothedObjective, Point]:
+    """The mu with which a warm start proves most: it need not begin with a large one."""
+    for _ in range(_WARM_MUS if objective.mu > 0.0 else 0):
+        smaller = replace(objective, mu=_FASTEST * objective.mu)
+        found = smaller.from_scores(point.weights, point.intercept, point.scores)
+        if not smaller.gap(found) < objective.gap(point):
+            break
+        objective, point = smaller, found
+    return objective, point
