@@ -114,6 +114,7 @@ def test_the_break_even_problem_is_the_papers(monkeypatch):
     assert ours == pytest.approx(lam / 2 * weights @ weights + worst, rel=1e-12)
     assert break_even(labels, labels) == 100.0
     assert break_even(labels, -labels) == 0.0
+    assert break_even(labels, np.zeros(4)) == 50.0
 
 
 def test_the_committed_table_2_is_that_of_its_runs(monkeypatch):

@@ -129,9 +129,12 @@ def problem_of(split: BinarySplit, measure: str, lam: float) -> Problem:
 
 
 def break_even(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Percent of positives among as many highest scores as there are positives."""
-    highest = np.argsort(-scores, kind="stable")[: int(np.count_nonzero(labels > 0))]
-    return float(100.0 * np.mean(labels[highest] > 0))
+    """Percent of positives among as many highest scores as there are positives; of tied ones their share counts."""
+    count = int(np.count_nonzero(labels > 0))
+    last = np.partition(scores, -count)[-count]
+    above, tied = scores > last, scores == last
+    right = np.count_nonzero(labels[above] > 0) + (count - np.count_nonzero(above)) * np.mean(labels[tied] > 0)
+    return float(100.0 * right / count)
 
 
 def tested(split: BinarySplit, measure: str, model: Model) -> float:
