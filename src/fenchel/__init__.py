@@ -13,6 +13,7 @@ _HOMES = {
     "Absolute": "fenchel.losses",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
+    "Bregman": "fenchel.solvers",
     "Bundle": "fenchel.solvers",
     "Certificate": "fenchel.certificate",
     "CrammerSinger": "fenchel.risks",

@@ -3,6 +3,7 @@
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
@@ -17,6 +18,7 @@ __all__ = [
     "SOLVERS",
     "STALLED",
     "BlockCoordinate",
+    "Bregman",
     "Bundle",
     "DualCoordinate",
     "Hint",

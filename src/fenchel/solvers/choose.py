@@ -30,6 +30,7 @@ from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
@@ -42,7 +43,7 @@ from fenchel.solvers.smoothing import Smoothing
 #: the solvers that users can name
 SOLVERS: dict[str, type[Any]] = {
     solver.name: solver
-    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos, Pragam)
+    for solver in (DualCoordinate, Newton, BlockCoordinate, NewtonCG, Smoothing, AGM, Bundle, Pegasos, Pragam, Bregman)
 }
 
 
