@@ -40,6 +40,7 @@ from fenchel.regularizers import L2
 from fenchel.risks import ContingencyRisk
 from fenchel.risks.labellings import Moments, moments
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.dual_sets import largest_share
 
 #: the first L that is tried, as a share of the bound from the data
 _FIRST = 2.0**-6
@@ -108,8 +109,7 @@ class Bregman:
         near = moments(risk, 1.0 / mu, state.scores / mu)
         pull_near, passes = design.adjoint(near.theta), 0.5
         while True:
-            ratio = mu / state.steepness
-            tau = 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
+            tau = largest_share(mu, state.steepness)
             # 3.
             pull_beta = (1.0 - tau) * state.pull + tau * pull_near
             weights = pull_beta / problem.lam

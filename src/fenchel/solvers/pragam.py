@@ -44,7 +44,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.solvers.base import STALLED, Hint, Warm
-from fenchel.solvers.dual_sets import DualSet, dual_set, no_dual_set, squared_length
+from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
 
 #: the first L that is tried, as a share of the bound from the data
 _FIRST = 2.0**-6
@@ -174,9 +174,7 @@ def _searched(state: State, last_pull: NDArray, nearest: NDArray, hint: Hint) ->
     """3. with trials of L; nothing if the user wants to stop before one is accepted."""
     design, pull_nearest, passes = state.problem.design, state.problem.design.adjoint(nearest), 0.5
     while True:
-        ratio = state.mu / state.steepness
-        # tau^2 / (1 - tau) = mu / L
-        tau = 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
+        tau = largest_share(state.mu, state.steepness)
         beta = (1.0 - tau) * state.theta + tau * nearest
         pull_beta = (1.0 - tau) * last_pull + tau * pull_nearest
         weights = pull_beta / state.problem.lam
