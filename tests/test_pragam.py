@@ -27,7 +27,7 @@ PROBLEMS = {
     f"{loss}-{'bias' if intercept else 'plain'}": Case(loss, intercept=intercept, lam=0.05).problem()
     for loss, intercept in itertools.product(LOSSES, (False, True))
 }
-PROBLEMS["hinge-weighted"] = Case("hinge", intercept=True, weighted=True, lam=0.01).problem()
+PROBLEMS["hinge-weighted"] = Case("hinge", intercept=True, weighted=True, lam=0.05).problem()
 PROBLEMS["quantile-bias"] = Case("quantile", intercept=True, lam=0.01).problem()
 PROBLEMS["hinge-outputs"] = Case("hinge", outputs=3, lam=0.05).problem()
 PROBLEMS["logistic-plain"] = Case("logistic", lam=0.05).problem()
@@ -73,8 +73,10 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
         warm, option = solve(problem, "bundle", tol=1e-2), "adaptive"
     solver = Pragam(option)
     state = solver.start(problem, warm)
-    width, accepted = widest(problem, state.centre), []
-    for k in range(60):
+    accepted, centres = [], set()
+    for k in range(90):
+        width = widest(problem, state.centre)
+        centres.add(state.centre.tobytes())
         gap, excess = gap_and_excess(problem, state)
         scale = problem.risk.value_at_zero
         assert excess <= 1e-12 * scale
@@ -84,6 +86,8 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
         accepted.append(state.accepted)
         assert solver.step(state, HINT) > 0
     assert max(accepted) <= state.largest * (1 + 1e-12)
+    # it has begun anew, with the gap excessive all the while
+    assert (len(centres) > 1) == (solver.lipschitz == "adaptive")
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -117,7 +121,7 @@ def test_a_step_of_several_classes_is_the_minimizer_of_the_conic_solver(kind):
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "logistic-plain"])
 def test_it_finds_the_optimum_of_the_other_solvers(name):
     problem = PROBLEMS[name]
-    found = solve(problem, "pragam", tol=2e-6, max_iter=20_000)
+    found = solve(problem, "pragam", tol=2e-6, max_iter=5_000)
     assert found.converged
     others = ["bundle", "dual_coordinate" if isinstance(problem.risk, MeanRisk) else "block_coordinate"]
     for other in others:
@@ -129,6 +133,13 @@ def test_it_finds_the_optimum_of_the_other_solvers(name):
 def test_its_rate_on_the_four_points_is_that_of_the_paper():
     for option in ("data", "adaptive"):
         assert rate("pragam", Pragam(option), FourPoints).exponent <= 0.6
+
+
+def test_new_beginnings_lead_to_all_digits_and_can_be_left_out():
+    problem = PROBLEMS["hinge-weighted"]
+    tight, plain = (solve(problem, Pragam(restart=restart), tol=1e-12, max_iter=1500) for restart in (True, False))
+    assert tight.converged
+    assert plain.certificate.relative_gap > 1e-9
 
 
 def test_rows_of_zeros_and_a_point_that_can_not_be_improved():

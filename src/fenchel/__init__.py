@@ -14,6 +14,7 @@ _HOMES = {
     "AugmentedLagrangian": "fenchel.solvers",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
+    "Bregman": "fenchel.solvers",
     "Bundle": "fenchel.solvers",
     "Certificate": "fenchel.certificate",
     "CrammerSinger": "fenchel.risks",

@@ -14,7 +14,7 @@ where for Weston-Watkins :math:`t = \sum\beta`, and for Crammer-Singer, where :m
 
 - ``RootBlock``: the monotone equation in t by Newton steps on its linear pieces inside a bracket, from the piece of the
   last visit; no sort, no branches, any bounds, both risks (the general search of ``loops.projection``, with one more
-  entry for -t, takes eight times as long and more: benchmarks/README.md, Projections);
+  entry for -t, takes four times as long and more: benchmarks/README.md, Projections);
 - ``SortedBlock``: Walrus, Algorithm 2 with Subroutines 3 to 5 (with the slip of Subroutine 4 corrected; the least
   violation is kept where rounding defeats the exact test), one bound for all;
 - ``GreedyBlock``: greedy descent along single variables, as in Shark.

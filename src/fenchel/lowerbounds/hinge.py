@@ -14,13 +14,13 @@ conclusion fails for some :math:`\varepsilon`), and :math:`w_0` itself is better
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.designs import as_design
-from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
+from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 
@@ -33,22 +33,15 @@ class OneAtItsKink(MeanRisk):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """The adversary's."""
-        short = 1.0 - self.labels * scores
-        near = TIE * (1.0 + float(np.max(np.abs(scores))))
-        counted = short > near
-        counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
+        counted = wrong_or_first(1.0 - self.labels * scores, scores)
         return np.where(counted, -self.labels * self.shares, 0.0)
 
 
-class HingeLoss(SizedConstruction):
+class HingeLoss(EveryKink):
     """n examples in n + 1 dimensions."""
 
     name: ClassVar[str] = "hinge"
     reference: ClassVar[str] = "003, Theorem 5"
-
-    @classmethod
-    def for_accuracy(cls, epsilon: float) -> Self:
-        return cls(math.floor(inverse(epsilon)))
 
     def _problem(self) -> Problem:
         n = self.n
@@ -60,18 +53,7 @@ class HingeLoss(SizedConstruction):
     def start(self) -> NDArray[np.float64]:
         return np.append(1.0 / math.sqrt(self.n), np.zeros(self.n))
 
-    @property
-    def optimum(self) -> float:
-        return 1.0 / (4.0 * self.n)
-
-    @property
-    def last(self) -> int:
-        return self.n
-
     def iterate(self, k: int) -> NDArray[np.float64]:
         weights = self.start
         weights[1 : k + 1] = 1.0 / k
         return weights
-
-    def gap(self, k: int) -> float:
-        return 1.0 / (2.0 * k) + 1.0 / (4.0 * self.n)

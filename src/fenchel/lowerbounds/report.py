@@ -67,11 +67,11 @@ def rate_check(found: Rate) -> Check | None:
         return None
     where = f"{found.construction.name}, {found.solver}: exponent {found.exponent:.2f}"
     if found.solver == "pragam":
-        return Check(f"{where}, at most 1/2", found.exponent <= 0.5 + _NEAR)
+        return Check(f"{where}, at most 1/2 (within {_NEAR:g})", found.exponent <= 0.5 + _NEAR)
     exact = found.solver.startswith(found.construction.inner.split("_")[0])
     if exact:
-        return Check(f"{where}, proved to be 1", abs(found.exponent - 1.0) <= _NEAR)
-    return Check(f"{where}, at most 1", found.exponent <= 1.0 + _NEAR)
+        return Check(f"{where}, proved to be 1 (within {_NEAR:g})", abs(found.exponent - 1.0) <= _NEAR)
+    return Check(f"{where}, at most 1 (within {_NEAR:g})", found.exponent <= 1.0 + _NEAR)
 
 
 def gap_lines(kind: type[Construction], epsilon: float = ACCURACIES[-1]) -> list[str]:

@@ -14,13 +14,13 @@ yet: :math:`w_k = e_2/\sqrt n + \tfrac1k\sum_{i=3}^{k+2}e_i` for k <= n, and :ma
 from __future__ import annotations
 
 import math
-from typing import ClassVar, Self
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.designs import as_design
-from fenchel.lowerbounds.construction import TIE, SizedConstruction, inverse
+from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
 from fenchel.risks import RocArea
 from fenchel.risks.contingency import Plane
@@ -33,9 +33,7 @@ class OnePair(RocArea):
         """The adversary's."""
         (i,) = self.positives
         short = 1.0 - scores[i] + scores[self.negatives]
-        near = TIE * (1.0 + float(np.max(np.abs(scores))))
-        counted = short > near
-        counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
+        counted = wrong_or_first(short, scores)
         slope = np.zeros(self.examples)
         slope[self.negatives[counted]] = 1.0 / len(short)
         slope[i] = -float(np.sum(slope))
@@ -46,15 +44,11 @@ class OnePair(RocArea):
         return self.plane(scores)[0]
 
 
-class RocCurve(SizedConstruction):
+class RocCurve(EveryKink):
     """One positive and n negatives in n + 2 dimensions."""
 
     name: ClassVar[str] = "ROC area"
     reference: ClassVar[str] = "001, Theorem 5"
-
-    @classmethod
-    def for_accuracy(cls, epsilon: float) -> Self:
-        return cls(math.floor(inverse(epsilon)))
 
     def _problem(self) -> Problem:
         n = self.n
@@ -67,19 +61,8 @@ class RocCurve(SizedConstruction):
     def start(self) -> NDArray[np.float64]:
         return np.concatenate([[1.0, 1.0 / math.sqrt(self.n)], np.zeros(self.n)])
 
-    @property
-    def optimum(self) -> float:
-        return 1.0 / (4.0 * self.n)
-
-    @property
-    def last(self) -> int:
-        return self.n
-
     def iterate(self, k: int) -> NDArray[np.float64]:
         weights = self.start
         weights[0] = 0.0
         weights[2 : k + 2] = 1.0 / k
         return weights
-
-    def gap(self, k: int) -> float:
-        return 1.0 / (2.0 * k) + 1.0 / (4.0 * self.n)

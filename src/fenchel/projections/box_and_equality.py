@@ -11,9 +11,9 @@ With :math:`p_i = \sigma_i x_i`, whose bounds :math:`l', u'` are :math:`\sigma l
 for the :math:`\tau` where they add up to z.  Their sum falls with :math:`\tau` and is linear between the kinks
 :math:`v - su'` and :math:`v - sl'`.  Saha, Zhang and Vishwanathan, App. B, Alg. 2 look for the two kinks around the
 root by medians; the rule for stopping that is printed there does not end on ties.  Here a bracket low < tau < high is
-kept, with a sum that is too large at its low end and too small at its high end, until no kink lies strictly inside.  The
-sum is linear there, so the mixture of both ends that has the right sum is the projection: exactly, whatever ties there are
-and however small s is.
+kept, with a sum that is too large at its low end and too small at its high end, until no kink lies strictly inside.
+The sum is linear there, so the mixture of both ends that has the right sum is the projection: exactly, whatever ties
+there are and however small s is.
 
 1. Newton's step from the last tau; when the steps become short, twice as far, so that the root is between the two.
 2. Every third time, or where that leaves the bracket, the median of the kinks inside: it halves them.

@@ -4,6 +4,7 @@ from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_coordinate import DualCoordinate
@@ -20,6 +21,7 @@ __all__ = [
     "STALLED",
     "AugmentedLagrangian",
     "BlockCoordinate",
+    "Bregman",
     "Bundle",
     "DualCoordinate",
     "Hint",

@@ -33,6 +33,7 @@ from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
+from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
@@ -58,6 +59,7 @@ SOLVERS: dict[str, type[Any]] = {
         Bundle,
         Pegasos,
         Pragam,
+        Bregman,
     )
 }
 

@@ -20,6 +20,7 @@ weights are n times as large and as small.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Protocol
 
 import numpy as np
@@ -168,6 +169,12 @@ def dual_set(problem: Problem) -> DualSet:
     if isinstance(risk, MeanRisk):
         return Balanced(risk) if problem.intercept else Separate(risk)
     return Simplices(risk) if isinstance(risk, CrammerSinger) else BoxesOfClasses(risk)
+
+
+def largest_share(mu: float, steepness: float) -> float:
+    """The tau with tau^2 / (1 - tau) = mu / L."""
+    ratio = mu / steepness
+    return 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
 
 
 def squared_length(risk: Any, theta: NDArray) -> float:

@@ -95,7 +95,7 @@ def best_mixture(planes: Planes, penalty: Penalty, start: NDArray, tolerance: fl
         noise = rounding
         if tolerance == 0.0:
             # as exactly as floats allow: the value has a second term, which is rounded too
-            noise += float(np.finfo(np.float64).eps) * penalty.curvature * float(found.weights @ found.weights)
+            noise += 4.0 * float(np.finfo(np.float64).eps) * penalty.curvature * float(found.weights @ found.weights)
         closer = found.gap < 0.5 * best.gap and found.value >= best.value - noise
         if not closer and not found.value > best.value + rounding:
             best = found if found.value > best.value else best

@@ -26,6 +26,11 @@ finds L on the way (Nesterov 2007): all that the proof asks of it is
 so L doubles until the first holds and is halved after every step, :math:`\tau` makes the second an equality, and
 :math:`\mu_0` is the first L that is accepted.
 
+With an adaptive L the method begins anew from :math:`\theta_k` as its centre (``restart``) when :math:`\mu` has
+fallen to a thousandth, then to a quarter of that, and so on.  The proof holds from any centre, and rounds that become
+longer by a constant factor cost no more than a constant factor of the rate; near the solution they help much, because
+the distance of D from its maximum is at most :math:`\mu_k d(\theta^* - \theta_c)`.
+
 A step takes one product with X and one with its transpose; with an adaptive L one more with the transpose, and a pair
 for every further trial.  The metric d and the steps are in ``dual_sets``.
 """
@@ -44,10 +49,12 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.solvers.base import STALLED, Hint, Warm
-from fenchel.solvers.dual_sets import DualSet, dual_set, no_dual_set, squared_length
+from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
 
 #: the first L that is tried, as a share of the bound from the data
 _FIRST = 2.0**-6
+#: the share of its first value to which mu falls before the first new beginning, and how much that shrinks each time
+_FIRST_ROUND, _LONGER = 1e-3, 0.25
 #: what rounding may add to the test of L, relative to what is compared
 _ROUNDING = 1e-12
 #: a bound on the gap of this share of the objective is rounding
@@ -76,6 +83,9 @@ class State:
     #: no L needs to be larger
     largest: float
     steps: int = 0
+    #: the mu at which the method begins anew, and the share of its first value that this is
+    last_mu: float = 0.0
+    round: float = _FIRST_ROUND
 
 
 @dataclass(frozen=True)
@@ -85,6 +95,8 @@ class Pragam:
     #: a bound on the Lipschitz constant of the gradient of D in the metric of ``dual_sets``; "data" for the one that
     #: the lengths of the rows give, "adaptive" to find it on the way
     lipschitz: float | str = "adaptive"
+    #: begin anew from the present point now and then; only with an adaptive L
+    restart: bool = True
     name: ClassVar[str] = "pragam"
 
     def __post_init__(self) -> None:
@@ -116,17 +128,11 @@ class Pragam:
         scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
         adaptive = self.lipschitz == "adaptive"
         L = largest * _FIRST if adaptive else largest if self.lipschitz == "data" else float(self.lipschitz)
-        state = State(problem, found, centre, centre, pull, weights, scores, 2.0 * L, L, L, largest)
-        state.theta = found.step(centre, scores, L)
-        if not adaptive:
-            state.pull = None
-            return state
-        state.pull = design.adjoint(state.theta)
-        while not _is_steep_enough(state, state.theta - centre, state.pull - pull):
-            state.steepness = min(2.0 * state.steepness, largest)
-            state.theta = found.step(centre, scores, state.steepness)
-            state.pull = design.adjoint(state.theta)
-        state.mu = state.accepted = state.steepness
+        state = State(problem, found, centre, centre, None, weights, scores, 2.0 * L, L, L, largest)
+        if adaptive:
+            _begin(state, centre, pull, weights, scores)
+        else:
+            state.theta = found.step(centre, scores, L)
         return state
 
     def step(self, state: State, hint: Hint) -> float:
@@ -143,6 +149,11 @@ class Pragam:
         state.scores = (1.0 - tau) * state.scores + tau * move.scores
         state.theta, state.pull, state.mu = move.theta, move.pull, (1.0 - tau) * state.mu
         state.steps += 1
+        if self.restart and state.pull is not None and state.mu <= state.last_mu:
+            state.round *= _LONGER
+            weights = state.pull / state.problem.lam
+            scores = state.problem.design.scores(weights)
+            passes += 0.5 + _begin(state, state.theta, state.pull, weights, scores)
         return passes
 
     def propose(self, state: State) -> tuple[Model, Witness]:
@@ -161,6 +172,21 @@ class _Move(NamedTuple):
     pull: NDArray[np.float64] | None
 
 
+def _begin(state: State, centre: NDArray, pull: NDArray, weights: NDArray, scores: NDArray) -> float:
+    """1. with trials of L; the data passes it took."""
+    passes, steepness = 0.5, state.steepness
+    while True:
+        theta = state.dual_set.step(centre, scores, steepness)
+        found = state.problem.design.adjoint(theta)
+        if _is_steep_enough(state, steepness, theta - centre, found - pull):
+            break
+        steepness, passes = min(2.0 * steepness, state.largest), passes + 0.5
+    state.centre, state.theta, state.pull, state.weights, state.scores = centre, theta, found, weights, scores
+    state.mu = state.steepness = state.accepted = steepness
+    state.last_mu = state.round * steepness
+    return passes
+
+
 def _given(state: State, nearest: NDArray) -> tuple[_Move, float]:
     """3. with a given L."""
     design, tau = state.problem.design, 2.0 / (state.steps + 3.0)
@@ -174,9 +200,7 @@ def _searched(state: State, last_pull: NDArray, nearest: NDArray, hint: Hint) ->
     """3. with trials of L; nothing if the user wants to stop before one is accepted."""
     design, pull_nearest, passes = state.problem.design, state.problem.design.adjoint(nearest), 0.5
     while True:
-        ratio = state.mu / state.steepness
-        # tau^2 / (1 - tau) = mu / L
-        tau = 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
+        tau = largest_share(state.mu, state.steepness)
         beta = (1.0 - tau) * state.theta + tau * nearest
         pull_beta = (1.0 - tau) * last_pull + tau * pull_nearest
         weights = pull_beta / state.problem.lam
@@ -184,7 +208,7 @@ def _searched(state: State, last_pull: NDArray, nearest: NDArray, hint: Hint) ->
         theta = state.dual_set.step(beta, scores, state.steepness)
         pull = design.adjoint(theta)
         passes += 1.0
-        if _is_steep_enough(state, theta - beta, pull - pull_beta):
+        if _is_steep_enough(state, state.steepness, theta - beta, pull - pull_beta):
             state.accepted, state.steepness = state.steepness, 0.5 * state.steepness
             return _Move(tau, weights, scores, theta, pull), passes
         state.steepness = min(2.0 * state.steepness, state.largest)
@@ -192,8 +216,8 @@ def _searched(state: State, last_pull: NDArray, nearest: NDArray, hint: Hint) ->
             return None, passes
 
 
-def _is_steep_enough(state: State, move: NDArray, pull: NDArray) -> bool:
+def _is_steep_enough(state: State, steepness: float, move: NDArray, pull: NDArray) -> bool:
     """Whether L is at least the curvature of D along this move."""
     bend = float(np.vdot(pull, pull)) / state.problem.lam
-    allowed = state.steepness * squared_length(state.problem.risk, move)
-    return bend <= (1.0 + _ROUNDING) * allowed or state.steepness >= state.largest
+    allowed = steepness * squared_length(state.problem.risk, move)
+    return bend <= (1.0 + _ROUNDING) * allowed or steepness >= state.largest
