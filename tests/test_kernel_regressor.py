@@ -1,4 +1,4 @@
-"""Kernel regression, and kernel classification by any loss: linear models in the kernel's features, with certificates."""
+"""Kernel regression, and kernel classification by any loss: linear models of the kernel's features, certified."""
 
 import numpy as np
 import pytest

@@ -48,6 +48,7 @@ _HOMES = {
     "NegativeLog": "fenchel.losses",
     "Newton": "fenchel.solvers",
     "NewtonCG": "fenchel.solvers",
+    "OwnLoss": "fenchel.losses",
     "OwnMeasure": "fenchel.risks",
     "Poisson": "fenchel.losses",
     "PrecisionAtK": "fenchel.risks",
