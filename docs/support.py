@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fenchel.losses import LOSSES
+from fenchel.losses import NAMED
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS
 from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, OwnMeasure
@@ -23,6 +23,12 @@ Entropies and q-norms have `dual_coordinate` alone, which needs a mean of losses
 """
 
 
+_OBJECTS = """
+Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power=p)` for every p >= 1 are supported as
+`squared_hinge` and `squared_epsilon_insensitive` are, but that `smoothing` and `agm` need p >= 2. A loss of your own:
+[custom-loss.md](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) every loss of this table but
+`interpolation` is for `dual_coordinate`.
+"""
 _JOINT = """
 Joint risks of several classes (`multi_class`):
 
@@ -44,13 +50,19 @@ def table() -> str:
 def _losses() -> list[str]:
     lines = ["| loss | task | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
     lines.append("|---" * (4 + len(SOLVERS)) + "|")
-    for loss, kind in LOSSES.items():
+    reasons: dict[str, list[str]] = {}
+    for loss, kind in NAMED.items():
         for regularizer in REGULARIZERS.values():
             for intercept in (False, True):
-                risk = MeanRisk(kind(), np.array([1.0, -1.0]))
-                problem = Problem(np.eye(2), risk, 1.0, regularizer(), intercept)
+                labels = np.array([1.0, -1.0] if kind().refusal(np.array([-1.0])) is None else [1.0, 2.0])
+                problem = Problem(np.eye(2), MeanRisk(kind(), labels), 1.0, regularizer(), intercept)
                 lines.append(f"| `{loss}` | {kind.task} | `{regularizer.name}` | {_cells(problem)}")
-    return lines
+                for solver in SOLVERS.values():
+                    reason = solver().supports(problem)
+                    if reason is not None and reason not in reasons.setdefault(solver.name, []):
+                        reasons[solver.name].append(reason)
+    why = [f"- {reason}" for solver in reasons.values() for reason in solver]
+    return [*lines, "\nWhat the dashes of this table say:\n\n", *why, _OBJECTS]
 
 
 def _joint_risks() -> list[str]:

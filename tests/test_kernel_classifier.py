@@ -244,8 +244,8 @@ def test_an_unfinished_fit_warns_with_its_bound():
     ("settings", "match"),
     [
         ({"kernel": "sigmoid"}, "kernel must be one of 'linear', 'poly', 'rbf', 'precomputed' or a function"),
-        ({"multi_class": "ovr"}, "multi_class must be one of 'weston_watkins', 'crammer_singer'"),
-        ({"loss": "logistic"}, "loss must be 'hinge'"),
+        ({"multi_class": "ovo"}, "multi_class must be one of 'ovr', 'weston_watkins', 'crammer_singer'"),
+        ({"loss": "squared"}, "loss='squared' is for regression"),
         ({"gamma": -1.0}, "gamma must be 'scale', 'auto' or a positive number"),
         ({"gamma": "big"}, "gamma must be"),
         ({"kernel": "poly", "coef0": -1.0}, "coef0 must be a number >= 0"),

@@ -1,4 +1,4 @@
-"""Kernel regression, and kernel classification by any loss: linear models in the kernel's features, with certificates."""
+"""Kernel regression, and kernel classification by any loss: linear models of the kernel's features, certified."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ NOT_A_KERNEL = {
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
 @parametrize_with_checks(
-    [KernelRegressor(tol=1e-10, random_state=0), KernelRegressor(kernel="precomputed", tol=1e-10, random_state=0)],
+    [KernelRegressor(tol=0, random_state=0), KernelRegressor(kernel="precomputed", tol=0, random_state=0)],
     expected_failed_checks=lambda estimator: NOT_A_KERNEL if estimator.kernel == "precomputed" else {},
 )
 def test_scikit_learn_checks(estimator, check):

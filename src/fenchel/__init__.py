@@ -53,6 +53,7 @@ _HOMES = {
     "Newton": "fenchel.solvers",
     "NewtonCG": "fenchel.solvers",
     "OnlineClassifier": "fenchel.estimators",
+    "OwnLoss": "fenchel.losses",
     "OwnMeasure": "fenchel.risks",
     "Poisson": "fenchel.losses",
     "PrecisionAtK": "fenchel.risks",

@@ -26,8 +26,46 @@ def _unknown(loss: Any, label: float, alpha: float, score: float) -> float:
     return math.nan
 
 
-#: what to compile for a tuple without the method: a loss that can't tell its excess is certified on schedule only
-_DEFAULTS = {"excess": _unknown}
+def _never(loss: Any, label: float, alpha: float, score: float) -> float:
+    return 0.0
+
+
+def step_by_slope(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
+    """The dual step (13) from the derivative of the loss alone.
+
+    With the score r that the step leads to, a = -f'(r) and r = score + curvature (a - alpha), so that
+    g(r) = r + curvature f'(r) - (score - curvature alpha) is zero.  Its slope is at least one, hence the bracket; the
+    bisection takes every other step as false position.  At a kink a lies between the slopes of both sides.
+    """
+    at = curvature * (slope(loss, label, score) + alpha)
+    if curvature == 0.0:
+        return -slope(loss, label, score)
+    if at == 0.0:
+        return alpha
+    target = score - curvature * alpha
+    low, high = score - max(at, 0.0), score + max(-at, 0.0)
+    below = low + curvature * slope(loss, label, low) - target
+    above = high + curvature * slope(loss, label, high) - target
+    for step in range(200):
+        if not high - low > 2.3e-16 * (abs(low) + abs(high)):
+            break
+        middle = 0.5 * (low + high)
+        if step % 2 == 1 and above > below:
+            middle = high - above * (high - low) / (above - below)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+        value = middle + curvature * slope(loss, label, middle) - target
+        if value > 0.0:
+            high, above = middle, value
+        else:
+            low, below = middle, value
+    new = alpha + (0.5 * (low + high) - score) / curvature
+    return min(max(new, -slope(loss, label, high)), -slope(loss, label, low))
+
+
+#: what to compile for a tuple without the method: a loss that can't tell its excess is certified on schedule only, one
+#: without a slack is never set aside, and one without a step has it made of its slope
+_DEFAULTS: dict[str, Callable[..., Any]] = {"excess": _unknown, "slack": _never, "dual_step": step_by_slope}
 
 
 def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,15 +84,23 @@ def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dispatch
+def slope(loss: Any, label: float, score: float) -> float:
+    """The derivative of the loss, for losses that give nothing else."""
+    return loss.slope(label, score)
+
+
+@dispatch
 def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
     """The new dual variable of one example, see ``Loss.dual_step``."""
+    if not hasattr(loss, "dual_step"):
+        return step_by_slope(loss, label, alpha, score, curvature)
     return loss.dual_step(label, alpha, score, curvature)
 
 
 @dispatch
 def slack(loss: Any, label: float, alpha: float, score: float) -> float:
     """How firmly a dual variable rests on a bound, see ``LossKernel.slack``."""
-    return loss.slack(label, alpha, score)
+    return loss.slack(label, alpha, score) if hasattr(loss, "slack") else 0.0
 
 
 @dispatch

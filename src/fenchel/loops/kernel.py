@@ -6,7 +6,8 @@ index of a function before it looks whether it is stale, so one renamed class wo
 
 - the cache folder is named by a hash of all sources of the package: any edit starts a new folder;
 - a loop called with a loss from outside the package runs in an uncached twin, so that neither an edited nor a
-  missing user module can ever meet a stored entry;
+  missing user module can ever meet a stored entry; there is one for each class, since numba's dispatchers take two
+  classes of the same name (a module that was edited and reloaded) for one;
 - a folder that can't be read or written means no cache, with one warning.
 
 The folder is ``$FENCHEL_CACHE_DIR``, else ``fenchel`` under ``$XDG_CACHE_HOME`` (default ``~/.cache``).
@@ -197,19 +198,22 @@ class Kernel:
         functools.update_wrapper(self, function)
         self._function = function
         self._inside: Callable[..., Any] | None = None
-        self._outside: Callable[..., Any] | None = None
+        #: by the users' classes among the arguments: numba itself takes classes of the same name for one
+        self._outside: dict[tuple[type, ...], Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
-        if all(_is_ours(argument) for argument in arguments):
+        theirs = tuple(type(argument) for argument in arguments if not _is_ours(argument))
+        if not theirs:
             if self._inside is None:
                 with self._lock:
                     self._inside = self._inside or _compiled(self._function, cached=True)
             return _watched(self._inside, arguments)
-        if self._outside is None:
+        if theirs not in self._outside:
             with self._lock:
-                self._outside = self._outside or _compiled(self._function, cached=False)
-        return _watched(self._outside, arguments)
+                if theirs not in self._outside:
+                    self._outside[theirs] = _compiled(self._function, cached=False)
+        return _watched(self._outside[theirs], arguments)
 
 
 def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:

@@ -8,6 +8,7 @@ from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
 from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
+from fenchel.losses.own import OwnLoss
 from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 
 #: the losses that users can name and that grow no faster than a power of the score
@@ -67,6 +68,7 @@ __all__ = [
     "Logistic",
     "Loss",
     "NegativeLog",
+    "OwnLoss",
     "Poisson",
     "Quantile",
     "Squared",

@@ -206,11 +206,8 @@ class DualCoordinate:
         theta, u, centre = first_dual(problem, warm)
         if _in_kernel_form(problem):
             u = problem.design.scores(u).T
-        u, thetas, labels = (
-            np.atleast_2d(np.ascontiguousarray(u)),
-            np.atleast_2d(theta.T),
-            np.atleast_2d(problem.risk.labels.T),
-        )
+        u, thetas = np.atleast_2d(np.ascontiguousarray(u)), np.atleast_2d(theta.T)
+        labels = np.atleast_2d(problem.risk.labels.T)
         for k in range(len(thetas)):
             book = np.zeros((len(shares), 4))
             book[:, LABEL] = labels[k]

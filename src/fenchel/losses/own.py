@@ -1,0 +1,80 @@
+r"""Losses of one's own, in few lines: what is left to say when everything else follows from the derivative.
+
+A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain``, and a kernel with the one method ``slope``.
+The conjugate can't be left to numbers: a search for the supremum stops below it, and a certificate would promise too
+much.  Everything else is found here by bisection of increasing functions, to the accuracy of floats:
+
+- the dual step (13): with r the score that it leads to, :math:`r + c f'(r) = s - c\alpha_0`, an equation whose slope is
+  at least one (``loops.dispatch.step_by_slope`` is the same for one example, compiled with the user's slope);
+- the ends of a sublevel set, from outside, since they are used as bounds;
+- the best intercept, the root of the mean derivative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fenchel.losses.base import Array, Loss
+from fenchel.losses.intercept import newton_root
+
+#: halvings, and doublings on the way to a bracket
+_HALVINGS, _DOUBLINGS = 200, 60
+
+
+@dataclass(frozen=True)
+class OwnLoss(Loss):
+    """A base class for losses of users; docs/custom-loss.md has an example."""
+
+    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+        at = curvature * (self.derivative(score, label) + alpha)
+        target = score - curvature * alpha
+        low, high = score - np.maximum(at, 0.0), score + np.maximum(-at, 0.0)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            above = middle + curvature * self.derivative(middle, label) > target
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+            if np.all(high - low <= 2.3e-16 * (np.abs(low) + np.abs(high))):
+                break
+        with np.errstate(divide="ignore", invalid="ignore"):
+            new = alpha + (0.5 * (low + high) - score) / curvature
+        new = np.minimum(np.maximum(new, -self.derivative(high, label)), -self.derivative(low, label))
+        return np.where(curvature > 0.0, np.where(at == 0.0, alpha, new), -self.derivative(score, label))
+
+    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+        level, label = np.broadcast_arrays(np.asarray(level, dtype=np.float64), np.asarray(label, dtype=np.float64))
+        inside = self._minimizer(label)
+        return self._end(level, label, inside, -1.0), self._end(level, label, inside, 1.0)
+
+    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+        return newton_root(lambda b: (float(share @ self.derivative(score + b, label)), 0.0))
+
+    def kernel(self) -> Any:
+        raise NotImplementedError(
+            f"{type(self).__name__} needs a method kernel() that returns a NamedTuple of floats with the method slope"
+        )
+
+    def _minimizer(self, label: Array) -> Array:
+        """A score where the loss is least, or as far as the search goes."""
+        low, high = np.full(label.shape, -(2.0**_DOUBLINGS)), np.full(label.shape, 2.0**_DOUBLINGS)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (low + high)
+                rising = self.derivative(middle, label) > 0.0
+                low, high = np.where(rising, low, middle), np.where(rising, middle, high)
+        return 0.5 * (low + high)
+
+    def _end(self, level: Array, label: Array, inside: Array, sign: float) -> Array:
+        """The first score on this side where the loss is above the level; infinite if there is none."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            width = np.ones(label.shape)
+            for _ in range(_DOUBLINGS):
+                width = np.where(self.value(inside + sign * width, label) <= level, 2.0 * width, width)
+            near, far = np.zeros(label.shape), width
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (near + far)
+                below = self.value(inside + sign * middle, label) <= level
+                near, far = np.where(below, middle, near), np.where(below, far, middle)
+        return np.where(width >= 2.0**_DOUBLINGS, sign * np.inf, inside + sign * far)
