@@ -35,7 +35,7 @@ from fenchel.regularizers.prior import checked_prior, hash_fields, same_fields, 
 from fenchel.regularizers.unnormalized_entropy import EntropyKernel
 
 #: how far, relative to the mass, weights may miss it through rounding alone
-_ROUNDING = 1e-10
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
