@@ -234,6 +234,34 @@ def test_certificates_hold_for_other_lam_and_foreign_weights(name):
     assert certify(problem, solution.model.weights).relative_gap <= 1e-4
 
 
+ODD = {
+    "zero_column": (lambda rng: rng.normal(size=(12, 3)) * [1.0, 0.0, 1.0], 0.1),
+    "all_zero": (lambda rng: np.zeros((6, 2)), 0.1),
+    "one_example": (lambda rng: rng.normal(size=(1, 2)), 0.1),
+    "wide": (lambda rng: rng.normal(size=(5, 12)), 0.1),
+    "huge_lam": (lambda rng: rng.normal(size=(12, 3)), 1e6),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize(
+    "regularizer",
+    [UnnormalizedEntropy(0.1), Entropy(2.0), Entropy(3.0, balanced=True), QNorm(1.2, power=1.5), QNorm(3.0)],
+    ids=["unnormalized", "normalized", "balanced", "q=1.2", "q=3"],
+)
+def test_odd_data_have_sound_certificates(kind, regularizer, plain_loops):
+    build, lam = ODD[kind]
+    X = build(np.random.default_rng(5))
+    y = np.where(np.arange(len(X)) % 3 == 0, 1.0, -1.0)
+    for loss, intercept, design in itertools.product(("hinge", "squared"), (False, True), (X, sp.csr_array(X))):
+        solution = solve(Problem(design, MeanRisk(loss, y), lam, regularizer, intercept), tol=1e-5, max_iter=300)
+        certificate = solution.certificate
+        # an optimum of zero is approached and never met
+        assert solution.converged or certificate.primal <= 1e-12, (loss, intercept, str(solution))
+        assert certificate.gap >= -certificate.rounding_floor
+        assert np.all(np.isfinite(solution.model.weights))
+
+
 def test_repeated_entries_of_a_row_count_as_their_sum():
     X, y = data_of("hinge", "sparse")
     whole = sp.csr_array(X)
