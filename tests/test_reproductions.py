@@ -14,10 +14,10 @@ from conftest import shared_file
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _run(script, *arguments):
+def _run(script, *arguments, paper="wang2021"):
     paths = [str(Path(fenchel.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-    command = [sys.executable, f"reproductions/wang2021/{script}.py", *arguments]
+    command = [sys.executable, f"reproductions/{paper}/{script}.py", *arguments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -68,3 +68,14 @@ def test_the_committed_results_are_within_the_goals(monkeypatch):
         assert found
         assert max(map(abs, found.values())) <= 0.4, (data, found)
     assert (RESULTS / "tables.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
+
+
+def test_the_artificial_data_of_zhang(tmp_path):
+    text = _run("artificial", "--quick", "--output", str(tmp_path), paper="zhang2002")
+    assert "LM-NWin" in text
+    assert (tmp_path / "table1.md").read_text(encoding="utf-8").strip() in text
+    cells = json.loads((tmp_path / "artificial.json").read_text(encoding="utf-8"))["cells"]
+    accuracy = {cell["method"]: cell["accuracy"] for cell in cells if cell["lam"] in (None, -2.0)}
+    assert accuracy["LM-UWin"] >= 93.0
+    # five percent of the labels are wrong
+    assert max(accuracy.values()) <= 95.0
