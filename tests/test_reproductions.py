@@ -124,3 +124,14 @@ def test_the_committed_table_2_is_that_of_its_runs(monkeypatch):
     for name, file, markdown in (("table2", "runs", table2.markdown), ("adult", "adult", adult.markdown)):
         cells = json.loads((runs.RESULTS / f"{file}.json").read_text(encoding="utf-8"))["cells"]
         assert (runs.RESULTS / f"{name}.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
+
+
+def test_the_artificial_data_of_zhang(tmp_path):
+    text = _run("artificial", "--quick", "--output", str(tmp_path), paper="zhang2002")
+    assert "LM-NWin" in text
+    assert (tmp_path / "table1.md").read_text(encoding="utf-8").strip() in text
+    cells = json.loads((tmp_path / "artificial.json").read_text(encoding="utf-8"))["cells"]
+    accuracy = {cell["method"]: cell["accuracy"] for cell in cells if cell["lam"] in (None, -2.0)}
+    assert accuracy["LM-UWin"] >= 93.0
+    # five percent of the labels are wrong
+    assert max(accuracy.values()) <= 95.0

@@ -47,6 +47,15 @@ CASES = [
 ] + [("hinge", name, "sparse", intercept) for name, intercept in itertools.product(REGULARIZERS, (False, True))]
 
 
+@pytest.fixture
+def plain_loops(monkeypatch):
+    """Loops in plain Python, where compiling would take longer than running."""
+    from fenchel.solvers import transfer
+
+    for name in ("visit_transferred", "rebuild", "largest_entries", "compiled_norms"):
+        monkeypatch.setattr(transfer, name, getattr(transfer, name).__wrapped__)
+
+
 def data_of(loss, storage="dense", n=30, d=5, seed=0):
     rng = np.random.default_rng([seed, n, d])
     X = rng.standard_normal((n, d))
@@ -112,7 +121,7 @@ def test_a_small_lam_does_not_overflow(regularizer, lam):
 @pytest.mark.parametrize("loss", ["hinge"])
 @pytest.mark.parametrize("operator", ["diagonal", "dense", "solve"])
 @pytest.mark.parametrize("intercept", [False, True])
-def test_a_square_with_an_operator_is_the_plain_square_of_a_whitened_design(loss, operator, intercept):
+def test_a_square_with_an_operator_is_the_plain_square_of_a_whitened_design(loss, operator, intercept, plain_loops):
     rng = np.random.default_rng(3)
     root = np.diag(rng.uniform(0.5, 2.0, 5)) if operator == "diagonal" else rng.normal(size=(5, 5)) + 2 * np.eye(5)
     matrix = np.linalg.inv(root @ root.T)
@@ -139,7 +148,7 @@ def test_a_square_with_an_operator_is_the_plain_square_of_a_whitened_design(loss
     ids=lambda one: one.name,
 )
 @pytest.mark.parametrize("lam", [0.1, 1e-3])
-def test_every_step_raises_the_dual(regularizer, rule, lam, monkeypatch):
+def test_every_step_raises_the_dual(regularizer, rule, lam, monkeypatch, plain_loops):
     from fenchel.solvers import dual_coordinate as module
 
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
@@ -155,7 +164,7 @@ def test_every_step_raises_the_dual(regularizer, rule, lam, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["unnormalized-balanced", "normalized", "q=1.5"])
-def test_an_exact_step_is_the_best_of_its_variable(name, monkeypatch):
+def test_an_exact_step_is_the_best_of_its_variable(name, monkeypatch, plain_loops):
     from fenchel.solvers import dual_coordinate as module
 
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
@@ -185,7 +194,7 @@ def test_an_exact_step_is_the_best_of_its_variable(name, monkeypatch):
     ids=str,
 )
 @pytest.mark.parametrize(
-    "regularizer", [REGULARIZERS["normalized-balanced"][0], QNorm(), L2(), ElasticNet(0.3)], ids=lambda one: one.name
+    "regularizer", [REGULARIZERS["normalized-balanced"][0], QNorm(), L2()], ids=lambda one: one.name
 )
 def test_every_rule_comes_to_the_same_optimum(regularizer, options):
     problem = problem_of("hinge", regularizer, intercept=True)
@@ -195,7 +204,7 @@ def test_every_rule_comes_to_the_same_optimum(regularizer, options):
     assert solution.certificate.primal == pytest.approx(reference.certificate.primal, rel=2e-6)
 
 
-def test_the_gradient_rule_of_the_hinge_is_eq_23():
+def test_the_gradient_rule_of_the_hinge_is_eq_23(plain_loops):
     problem, rate = problem_of("hinge", UnnormalizedEntropy(0.1)), 0.01
     solver = DualCoordinate(rule="gradient", learning_rate=rate, shrinking=False)
     state = solver.start(problem, None)
@@ -223,6 +232,34 @@ def test_certificates_hold_for_other_lam_and_foreign_weights(name):
         assert moved.primal >= optimum.dual - moved.rounding_floor
         assert moved.dual >= -1e-12
     assert certify(problem, solution.model.weights).relative_gap <= 1e-4
+
+
+ODD = {
+    "zero_column": (lambda rng: rng.normal(size=(12, 3)) * [1.0, 0.0, 1.0], 0.1),
+    "all_zero": (lambda rng: np.zeros((6, 2)), 0.1),
+    "one_example": (lambda rng: rng.normal(size=(1, 2)), 0.1),
+    "wide": (lambda rng: rng.normal(size=(5, 12)), 0.1),
+    "huge_lam": (lambda rng: rng.normal(size=(12, 3)), 1e6),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+@pytest.mark.parametrize(
+    "regularizer",
+    [UnnormalizedEntropy(0.1), Entropy(2.0), Entropy(3.0, balanced=True), QNorm(1.2, power=1.5), QNorm(3.0)],
+    ids=["unnormalized", "normalized", "balanced", "q=1.2", "q=3"],
+)
+def test_odd_data_have_sound_certificates(kind, regularizer, plain_loops):
+    build, lam = ODD[kind]
+    X = build(np.random.default_rng(5))
+    y = np.where(np.arange(len(X)) % 3 == 0, 1.0, -1.0)
+    for loss, intercept, design in itertools.product(("hinge", "squared"), (False, True), (X, sp.csr_array(X))):
+        solution = solve(Problem(design, MeanRisk(loss, y), lam, regularizer, intercept), tol=1e-5, max_iter=300)
+        certificate = solution.certificate
+        # an optimum of zero is approached and never met
+        assert solution.converged or certificate.primal <= 1e-12, (loss, intercept, str(solution))
+        assert certificate.gap >= -certificate.rounding_floor
+        assert np.all(np.isfinite(solution.model.weights))
 
 
 def test_repeated_entries_of_a_row_count_as_their_sum():

@@ -152,6 +152,20 @@ def test_the_centre_is_the_smallest_and_zero(regularizer):
 
 
 @every
+@pytest.mark.parametrize("size", [1e-6, 1e-3])
+def test_values_near_the_centre_have_their_digits(regularizer, size):
+    """They are multiplied by lam, which may be huge: a rounding of the prior would be seen."""
+    rng = np.random.default_rng(9)
+    for _ in range(20):
+        v = rng.normal(size=4) * size
+        w = regularizer.transfer(v)
+        # Omega(w) = w.v - Omega*(v) cancels; half of (w - centre).v is right to first order in the size
+        half = 0.5 * np.sum((w - regularizer.centre((4,))) * v)
+        if isinstance(regularizer, (Entropy, UnnormalizedEntropy)):
+            assert regularizer.value(w) == pytest.approx(half, rel=2 * size)
+
+
+@every
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.5, 10.0, 1e4])
 def test_radius_bounds_the_level_set(regularizer, level):
     radius, rng = regularizer.radius_among(level, 4), np.random.default_rng(4)
@@ -217,6 +231,7 @@ def test_the_kernel_moves_its_nodes(regularizer):
     for _ in range(300):
         v, mu = float(rng.uniform(-3, 2)), float(rng.uniform(0.1, 2))
         shift = float(rng.normal() * 10.0 ** rng.uniform(-9, 1))
+        v, shift = rng.choice([0.0, 1.0], p=[0.1, 0.9]) * v, rng.choice([0.0, 1.0], p=[0.1, 0.9]) * shift
         if kernel.near(v, shift):
             found = kernel.moved(*kernel.node(v, mu, frame, floor), v, shift, frame)
             tilt, term = kernel.node(v + shift, mu, frame, floor)

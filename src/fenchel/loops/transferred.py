@@ -151,7 +151,7 @@ def commit(rows: Any, i: Any, t: float, u: Any, nodes: Any, trial: Any) -> None:
 def _kept_inside(next: float, low: float, high: float, rule: int, attempt: int, finite: bool) -> float:
     """The next trial, away from the lower end of its bracket and not beyond the upper one."""
     width = high - low
-    share = (next - low) / width
+    share = (next - low) / width if width != 0.0 else 0.0
     if not finite:
         share = 0.1
     elif not share <= 1.0 or (rule == EXACT and attempt % 3 == 2):
@@ -212,7 +212,10 @@ def _search(
         if last and rule == EXACT and stretch == 1.0:
             next = best
         if next == low:
-            break
+            if last or low in (old, at):
+                break
+            # the nodes are those of another trial
+            last = True
         step = scale * (next - old)
         dot, own = along(regularizer, rows, i, step, u, priors, nodes, carry, trial)
         at, total = next, others + own

@@ -27,15 +27,15 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import kl_div, logsumexp, softmax, xlogy
+from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.prior import checked_prior, hash_fields, same_fields, spread_prior
+from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
 from fenchel.regularizers.unnormalized_entropy import EntropyKernel
 
 #: how far, relative to the mass, weights may miss it through rounding alone
-_ROUNDING = 1e-10
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ class Entropy(Regularizer):
         if np.any(np.abs(np.sum(rows, axis=-1) - mass) > mass * _ROUNDING):
             return math.inf
         # - w + mu adds nothing but keeps what rounding does to the sum of the weights to second order
-        return float(np.sum(kl_div(rows, prior)))
+        return float(np.sum(relative_entropy(rows, prior)))
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         """One that the transfer undoes; any constant may be added to it, unless balanced."""
@@ -191,5 +191,7 @@ def _balanced_value(weights: NDArray, prior: NDArray, mass: float, kappa: float)
     if kappa == -math.inf:
         # one part of every weight has all of it
         return float(np.sum(xlogy(absolute, absolute / prior)))
+    # with sqrt(w^2 + p^2) = p + w^2/(p + sqrt(w^2 + p^2)) and sum p = e^kappa A nothing cancels for small weights
     parts = 2.0 * math.exp(kappa) * prior
-    return mass * (1.0 + kappa) + float(np.sum(absolute * np.arcsinh(absolute / parts) - np.hypot(absolute, parts)))
+    terms = np.arcsinh(absolute / parts) - absolute / (parts + np.hypot(absolute, parts))
+    return float(np.sum(absolute * terms)) - mass * (math.expm1(kappa) - kappa)

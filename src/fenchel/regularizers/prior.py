@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import kl_div
 
 from fenchel.errors import FenchelError
 
@@ -47,6 +48,14 @@ def hash_fields(one: Any) -> int:
     """A hash that agrees with ``same_fields``."""
     parts = (value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(one).values())
     return hash((type(one), *parts))
+
+
+def relative_entropy(weights: NDArray, prior: NDArray) -> NDArray[np.float64]:
+    """w ln(w/mu) - w + mu of each weight, accurate near the prior too: infinite below zero."""
+    excess = (weights - prior) / prior
+    with np.errstate(divide="ignore", invalid="ignore"):
+        near = prior * ((1.0 + excess) * np.log1p(excess) - excess)
+    return np.where(np.abs(excess) < 0.5, near, kl_div(weights, prior))
 
 
 def highest(function: Callable[[float], float], level: float, start: float) -> float:

@@ -55,7 +55,7 @@ class QNormKernel(NamedTuple):
     def near(self, v: float, shift: float) -> bool:
         """Where the binomial series is as accurate as floats, unless the power is cheap itself."""
         e, size, far = self.exponent, abs(v), abs(shift)
-        return far <= 0.02 * size and e * far <= 0.1 * size and e != 2.0 and e != 0.5 and e != 1.0
+        return far < 0.02 * size and e * far < 0.1 * size and e != 2.0 and e != 0.5 and e != 1.0
 
     def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
         """By the binomial series of (1 + shift/v)^(p-1)."""

@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 from scipy.special import kl_div
 
 from fenchel.regularizers.base import Regularizer
-from fenchel.regularizers.prior import checked_prior, hash_fields, highest, same_fields, spread_prior
+from fenchel.regularizers.prior import (
+    checked_prior,
+    hash_fields,
+    highest,
+    relative_entropy,
+    same_fields,
+    spread_prior,
+)
 
 
 class EntropyKernel(NamedTuple):
@@ -100,7 +107,7 @@ class UnnormalizedEntropy(Regularizer):
         weights = np.asarray(weights, dtype=np.float64)
         prior = self.priors(weights.shape[-1])
         if not self.balanced:
-            return float(np.sum(kl_div(weights, prior)))
+            return float(np.sum(relative_entropy(weights, prior)))
         ratio = weights / (2.0 * prior)
         # asinh r - (sqrt(1 + r^2) - 1)/r without cancellation, and without squares that overflow
         return float(np.sum(weights * (np.arcsinh(ratio) - ratio / (1.0 + np.hypot(1.0, ratio)))))

@@ -41,6 +41,8 @@ class Transfer:
     trial: NDArray[np.float64]
     rule: int
     stretch: float
+    #: entries of rows that were moved since the nodes were last computed from u alone, about
+    moved: int = 0
 
     @classmethod
     def of(cls, problem: Problem, solver: DualCoordinate, book: NDArray) -> tuple[Transfer, NDArray]:
@@ -72,7 +74,7 @@ class Transfer:
     def begin(self, state: State, output: OutputState) -> None:
         """Take u, which is that of the rows as they are, to the centred ones; nodes and sum follow."""
         output.u -= output.free[SUM] * self.mean
-        self.renew(state, output)
+        self._rebuild(state, output)
 
     @property
     def adapts(self) -> bool:
@@ -107,8 +109,15 @@ class Transfer:
         return found
 
     def renew(self, state: State, output: OutputState) -> None:
-        """At the end of a pass: nodes and sum free of drift."""
+        """At the end of a pass: nodes and sum free of drift, if enough has moved to pay for it."""
+        design = state.problem.design
+        self.moved += output.descent.changed * max(1, design.stored_entries // design.shape[0])
+        if self.moved >= design.shape[1]:
+            self._rebuild(state, output)
+
+    def _rebuild(self, state: State, output: OutputState) -> None:
         rebuild(state.regularizer, output.u, self.priors, self.nodes, self.carry)
+        self.moved = 0
 
 
 def plain_rows(problem: Problem) -> Any:
