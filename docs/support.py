@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -15,86 +17,92 @@ from fenchel.solvers import SOLVERS
 PAGE = Path(__file__).with_name("support.md")
 _HEAD = """# What supports what
 
-Made by `python docs/support.py`. ✓: every fit ends with a certificate. A dash: the solver says why it can't.
-Entropies and q-norms have `dual_coordinate` alone, which needs a mean of losses: the other solvers rest on the square
-(or on its mixture with absolute values), and joint risks and measures have none but them. A square with an operator,
-`Square(K)`, has `dual_coordinate` too.
+Made by `python docs/support.py`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
+one of them. Where a solver is missing, it says why when it is asked: the last section has the reasons.
 
 """
+_LOSSES = """## Losses
 
+A mean of losses, `MeanRisk(loss, labels)`, as `LinearClassifier` and `LinearRegressor` fit it.
 
+"""
 _OBJECTS = """
 Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power=p)` for every p >= 1 are supported as
 `squared_hinge` and `squared_epsilon_insensitive` are, but that `smoothing` and `agm` need p >= 2. A loss of your own:
 [custom-loss.md](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) every loss of this table but
-`interpolation` is for `dual_coordinate`.
+`interpolation` is for `dual_coordinate`. A square with an operator, `Square(K)`, has `dual_coordinate`.
+
 """
-_JOINT = """
-Joint risks of several classes (`multi_class`):
+_JOINT = """## Joint risks of several classes
+
+`LinearClassifier(multi_class=...)`.
 
 """
 _MEASURES = """
-Measures (`MeasureClassifier(measure=...)`; `own` is a Delta(fn, fp) of one's own). Where the conjugate has no closed
-form, the planes' bound on it is taken on trust and the certificate says so. Some measures do not see an intercept:
-`Problem` refuses a free one, and the estimator chooses the threshold afterwards.
+## Measures
+
+`MeasureClassifier(measure=...)`; `own` is a Delta(fn, fp) of one's own. Where the conjugate has no closed form
+(`f1`, `fbeta`, `precision_at_k`, `own`), the planes' bound on it is taken on trust and the certificate says so.
+`roc_auc` and `prbep` do not see an intercept: `Problem` refuses a free one, and the estimator chooses the threshold
+afterwards.
+
+"""
+_REASONS = """
+## Why not
 
 """
 
 
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
-    parts = [_HEAD, *_losses(), _JOINT, *_joint_risks(), _MEASURES, *_measures()]
-    return "".join(part if part.endswith("\n") else part + "\n" for part in parts)
+    reasons: dict[str, None] = {}
+    parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons), _OBJECTS, _JOINT]
+    parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons), _REASONS]
+    return "".join([*parts, *(f"- {reason}\n" for reason in sorted(reasons))])
 
 
-def _losses() -> list[str]:
-    lines = ["| loss | task | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
-    lines.append("|---" * (4 + len(SOLVERS)) + "|")
-    reasons: dict[str, list[str]] = {}
-    for loss, kind in NAMED.items():
-        for regularizer in REGULARIZERS.values():
-            for intercept in (False, True):
-                labels = np.array([1.0, -1.0] if kind().refusal(np.array([-1.0])) is None else [1.0, 2.0])
-                problem = Problem(np.eye(2), MeanRisk(kind(), labels), 1.0, regularizer(), intercept)
-                lines.append(f"| `{loss}` | {kind.task} | `{regularizer.name}` | {_cells(problem)}")
-                for solver in SOLVERS.values():
-                    reason = solver().supports(problem)
-                    if reason is not None and reason not in reasons.setdefault(solver.name, []):
-                        reasons[solver.name].append(reason)
-    why = [f"- {reason}" for solver in reasons.values() for reason in solver]
-    return [*lines, "\nWhat the dashes of this table say:\n\n", *why, _OBJECTS]
+def _losses() -> Iterator[tuple[str, Any]]:
+    for name, kind in NAMED.items():
+        loss = kind()
+        yield name, MeanRisk(loss, np.array([1.0, -1.0] if loss.refusal(np.array([-1.0])) is None else [1.0, 2.0]))
 
 
-def _joint_risks() -> list[str]:
-    lines = ["| risk | regularizer | intercept | " + " | ".join(f"`{name}`" for name in SOLVERS) + " |"]
-    lines.append("|---" * (3 + len(SOLVERS)) + "|")
+def _joint_risks() -> Iterator[tuple[str, Any]]:
     for name, kind in MULTICLASS.items():
-        for regularizer in REGULARIZERS.values():
-            for intercept in (False, True):
-                problem = Problem(np.eye(3), kind(np.arange(3)), 1.0, regularizer(), intercept)
-                lines.append(f"| `{name}` | `{regularizer.name}` | {_cells(problem)}")
-    return lines
+        yield name, kind(np.arange(3))
 
 
-def _measures() -> list[str]:
-    head = "| measure | conjugate | regularizer | intercept | "
-    lines = [head + " | ".join(f"`{name}`" for name in SOLVERS) + " |", "|---" * (4 + len(SOLVERS)) + "|"]
-    labels = np.array([1.0, -1.0, -1.0])
+def _measures() -> Iterator[tuple[str, Any]]:
     more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
     for name, kind in {**MEASURES, "own": OwnMeasure}.items():
-        risk = kind(labels, *more.get(name, ()))
-        conjugate = "closed form" if hasattr(risk, "conjugate") else "planes"
-        for regularizer in REGULARIZERS.values():
-            for intercept in (False, True) if risk.sees_intercept else (False,):
-                problem = Problem(np.eye(3), risk, 1.0, regularizer(), intercept)
-                cells = _cells(problem) if risk.sees_intercept else _cells(problem).replace("none", "not seen", 1)
-                lines.append(f"| `{name}` | {conjugate} | `{regularizer.name}` | {cells}")
-    return lines
+        yield name, kind(np.array([1.0, -1.0, -1.0]), *more.get(name, ()))
 
 
-def _cells(problem: Problem) -> str:
-    marks = ["✓" if solver().supports(problem) is None else "-" for solver in SOLVERS.values()]
-    return ("free" if problem.intercept else "none") + " | " + " | ".join(marks) + " |"
+def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None]) -> str:
+    """One table: risks that the same solvers take share a line."""
+    known, lines = (
+        list(risks),
+        [f"| regularizer | {what} | without an intercept | with a free intercept |", "|---" * 4 + "|"],
+    )
+    for kind in REGULARIZERS.values():
+        groups: dict[tuple[str, str], list[str]] = {}
+        for name, risk in known:
+            cells = tuple(_solvers(risk, kind(), intercept, reasons) for intercept in (False, True))
+            groups.setdefault(cells, []).append(f"`{name}`")
+        lines += [
+            f"| `{kind.name}` | {', '.join(names)} | {cells[0]} | {cells[1]} |" for cells, names in groups.items()
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _solvers(risk: Any, regularizer: Any, intercept: bool, reasons: dict[str, None]) -> str:
+    """The solvers that take this problem; what the others say is added to the reasons."""
+    if intercept and not getattr(risk, "sees_intercept", True):
+        return "not seen"
+    problem = Problem(np.eye(risk.examples), risk, 1.0, regularizer, intercept)
+    answers = {name: solver().supports(problem) for name, solver in SOLVERS.items()}
+    reasons.update(dict.fromkeys(answer for answer in answers.values() if answer is not None))
+    return ", ".join(f"`{name}`" for name, answer in answers.items() if answer is None) or "none"
 
 
 if __name__ == "__main__":
