@@ -29,7 +29,7 @@ import abc
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -238,6 +238,12 @@ class OfPower(Loss):
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         return self.form.best_intercept(score, label, share)
+
+    @property
+    def shape(self) -> Any:
+        """The bend and the height of the pieces; powers other than 1 and 2 have none."""
+        form: Any = self.form
+        return form.shape
 
     def kernel(self) -> LossKernel:
         return self.form.kernel()
