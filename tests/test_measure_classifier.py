@@ -291,3 +291,12 @@ def test_errors_name_the_argument(parameters, message):
 def test_one_class_is_refused():
     with pytest.raises(FenchelError, match="y must hold at least two classes"):
         MeasureClassifier().fit(np.eye(3), [1, 1, 1])
+
+
+def test_a_warning_points_to_the_call_of_fit():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    for y in ((X[:, 0] + rng.normal(size=60) > 0).astype(int), rng.integers(0, 3, 60)):
+        with pytest.warns(GapWarning) as caught:
+            MeasureClassifier("f1", max_iter=1, tol=1e-9, C=100).fit(X, y)
+        assert {warning.filename for warning in caught} == {__file__}

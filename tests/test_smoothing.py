@@ -66,14 +66,15 @@ def test_optima_are_those_of_the_conic_solver(name, lam, solver):
 
 @pytest.mark.parametrize("name", MEASURES)
 @pytest.mark.parametrize("lam", [1e-2, 0.3])
-def test_smoothing_and_agm_agree(name, lam):
+def test_smoothing_agm_and_bundle_agree(name, lam):
     X, y = data()
     problem = Problem(X, risks(y)[name], lam)
-    one, other = (solve(problem, solver, tol=1e-6, max_iter=50_000) for solver in SOLVERS)
+    one, *others = (solve(problem, solver, tol=1e-6, max_iter=50_000) for solver in (*SOLVERS, "bundle"))
     assert one.converged
-    assert other.converged
-    assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-6)
-    assert_same_optimum(problem, one, other, tol=1e-6)
+    for other in others:
+        assert other.converged
+        assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-6)
+        assert_same_optimum(problem, one, other, tol=1e-6)
     assert one.passes < 300
     assert [solve(problem, tol=1e-3).solver] == ["smoothing"]
 

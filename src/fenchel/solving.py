@@ -59,7 +59,8 @@ def solve(
     certify_every : certify after the first pass and then after every so many instead of on a schedule that grows; 1
         sees what the paper sees, but a solver that sets examples aside takes all of them back after each certificate
     seed : for the solver's random choices
-    n_jobs : threads within the solve where the solver has use for them (newton); the result does not depend on it
+    n_jobs : threads within the solve where the solver has use for them (newton, smoothing, agm,
+        bundle); the result does not depend on it
 
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """

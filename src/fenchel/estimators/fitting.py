@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 import warnings
@@ -268,7 +269,7 @@ class LinearEstimator(BaseEstimator):
             f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
             "time_limit, lower C, or accept this bound with a larger tol.",
             GapWarning,
-            stacklevel=4,
+            stacklevel=_level_of_the_user(),
         )
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -282,3 +283,11 @@ class LinearEstimator(BaseEstimator):
                 "sample_weight: Sample weights are all zero; give at least one example a positive weight"
             )
         return weights
+
+
+def _level_of_the_user() -> int:
+    """The stacklevel of the first caller outside this package, for whoever calls this: subclasses add frames."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":
+        frame, level = frame.f_back, level + 1
+    return level

@@ -5,7 +5,9 @@ through :math:`J_\mu`, see ``smoothed``.
 
 1. When smoothing is what the gap consists of, mu shrinks.  Scores do not change; only :math:`X^T\theta` does.
 2. The direction is :math:`-H\nabla J_\mu`, H from the last pairs of moves and changes of the gradient (Nocedal and
-   Wright, Alg. 7.4).
+   Wright, Alg. 7.4).  It begins with a multiple of the identity or, where X has few columns, with the inverse of the
+   curvature (``measure_curvature``), made anew every few steps when so many steps have cost as much as it does: a
+   Newton-type method whose pairs correct what kinks spoil.  ``benchmarks/pairs.py`` compares both.
 3. Along it the scores are :math:`s + t\,Xp`, so a line search costs no product with X: it goes on until the
    derivative has lost a tenth of its size, by secants within a bracket.  J falls in every step.
 
