@@ -40,7 +40,7 @@ from reproductions.zhang2012.runs import (
 )
 from reproductions.zhang2012.table2 import rows_of
 
-_STUDIED = ("a9a", "w8a")
+_STUDIED = ("a9a", "w8a", "covtype")
 _LAM = 1e-6
 _FIXED = tuple(f"c_mu={c_mu:g}" for c_mu in paper.C_MU)
 _COLOURS = {"smoothing": "#0072b2", "level": "#009e73", "plain": "#d55e00", "agm": "#d55e00"}
