@@ -160,7 +160,9 @@ def progress(cells: list[Cell], measure: str, file: Path) -> None:
             _as_error(error)
             power = f"$\\lambda = 10^{{{round(np.log10(lam))}}}$"
             for ax in (error, test):
-                ax.set_title(f"{data}, {power}", fontsize=10)
+                ax.set_title(f"{data}, {power}{'' if solvers else ': not run'}", fontsize=10)
+                if not solvers:
+                    ax.tick_params(labelleft=False, labelbottom=False)
         axes[line, 0].set_ylabel("objective ÷ minimum - 1")
         axes[line, len(paper.LAMBDAS)].set_ylabel(f"test {_MEASURES[measure]}, %")
     _finish(figure, axes, RACERS, file)
