@@ -40,7 +40,7 @@ from reproductions.zhang2012.runs import (
 )
 from reproductions.zhang2012.table2 import rows_of
 
-_STUDIED = ("a9a", "w8a")
+_STUDIED = ("a9a", "w8a", "covtype")
 _LAM = 1e-6
 _FIXED = tuple(f"c_mu={c_mu:g}" for c_mu in paper.C_MU)
 _COLOURS = {"smoothing": "#0072b2", "level": "#009e73", "plain": "#d55e00", "agm": "#d55e00"}
@@ -160,7 +160,9 @@ def progress(cells: list[Cell], measure: str, file: Path) -> None:
             _as_error(error)
             power = f"$\\lambda = 10^{{{round(np.log10(lam))}}}$"
             for ax in (error, test):
-                ax.set_title(f"{data}, {power}", fontsize=10)
+                ax.set_title(f"{data}, {power}{'' if solvers else ': not run'}", fontsize=10)
+                if not solvers:
+                    ax.tick_params(labelleft=False, labelbottom=False)
         axes[line, 0].set_ylabel("objective ÷ minimum - 1")
         axes[line, len(paper.LAMBDAS)].set_ylabel(f"test {_MEASURES[measure]}, %")
     _finish(figure, axes, RACERS, file)
