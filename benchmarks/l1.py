@@ -155,7 +155,9 @@ def markdown(cells: list[Cell]) -> str:
     """A line for each problem, a column for each contender."""
     by_key = {tuple(cell[field] for field in KEY): cell for cell in cells}
     lines = []
-    for data, loss, C in sorted({key[:3] for key in by_key}, key=lambda k: (SETS.index(k[0]), LOSSES.index(k[1]), k[2])):
+    for data, loss, C in sorted(
+        {key[:3] for key in by_key}, key=lambda k: (SETS.index(k[0]), LOSSES.index(k[1]), k[2])
+    ):
         row = [by_key.get((data, loss, C, name)) for name in CONTENDERS]
         own = row[0]
         count = f"{own['weights']:,}" if own else "–"

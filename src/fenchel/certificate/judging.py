@@ -111,11 +111,7 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     The witness is scaled to what proves most here.
     """
     certificate, scale = span.moved(problem.lam)
-    bound = (
-        span.conjugate
-        if span.at_zero is None
-        else (scale * span.conjugate + (1.0 - scale) * span.at_zero)
-    )
+    bound = span.conjugate if span.at_zero is None else (scale * span.conjugate + (1.0 - scale) * span.at_zero)
     dual = (scale * span.problem.lam / problem.lam) * span.dual
     moved = replace(span, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * span.unbalanced)
     told = witness.conjugate_bound if span.conjugate_at_zero is not None else bound
