@@ -7,11 +7,11 @@ The problems are |w|_1 + C sum f(x.w, y) without an intercept, where every peer 
 labels -1 and 1 as targets.  Fenchel is ``solve(problem, tol=1e-4)`` with all its certificates, on the CSR matrix as it
 is loaded.  celer and skglm get a CSC matrix that is made before the clock starts; LIBLINEAR gets its own problem object
 made before, and transposes it within the time.  Each peer runs at the loosest of its tolerances, tenfold apart, with
-which its weights have an objective within 1e-4 (relative) of the lower bound of a certificate of 1e-7; the search is not
-timed.  Then everyone runs in turn, round by round, in one process; medians of processor seconds with ranges.
+which its weights have an objective within 1e-4 (relative) of the lower bound of a certificate of 1e-7; the search is
+not timed.  Then everyone runs in turn, round by round, in one process; medians of processor seconds with ranges.
 """
 
-# ruff: noqa: RUF001 (typographic signs in tables for people)
+# ruff: noqa: E402, RUF001 (limits of threads before imports; typographic signs in tables for people)
 
 from __future__ import annotations
 
@@ -155,9 +155,8 @@ def markdown(cells: list[Cell]) -> str:
     """A line for each problem, a column for each contender."""
     by_key = {tuple(cell[field] for field in KEY): cell for cell in cells}
     lines = []
-    for data, loss, C in sorted(
-        {key[:3] for key in by_key}, key=lambda k: (SETS.index(k[0]), LOSSES.index(k[1]), k[2])
-    ):
+    problems = {key[:3] for key in by_key}
+    for data, loss, C in sorted(problems, key=lambda key: (SETS.index(key[0]), LOSSES.index(key[1]), key[2])):
         row = [by_key.get((data, loss, C, name)) for name in CONTENDERS]
         own = row[0]
         count = f"{own['weights']:,}" if own else "–"
@@ -166,11 +165,11 @@ def markdown(cells: list[Cell]) -> str:
     table = markdown_table(["data set", "loss", "C", "weights", *CONTENDERS], lines)
     loads = [load for cell in cells for load in cell["load"]]
     return table + (
-        f"\n\nProcessor seconds to a relative gap of {TARGET:g}, one thread: the median and the range of runs in turn, and "
-        "in parentheses the median of the ratios to Fenchel's of the same round (above 1: Fenchel is faster). `weights` "
-        "are those of Fenchel's model that are not zero. A gap instead of seconds: no tolerance tried reached the target "
-        "before a fit took longer than the cap. LIBLINEAR has no squared loss with absolute values. Fenchel's seconds hold "
-        f"its certificates, which the peers do not make. The load average meanwhile was {min(loads):.1f} to "
+        f"\n\nProcessor seconds to a relative gap of {TARGET:g}, one thread: the median and the range of runs in turn, "
+        "and in parentheses the median of the ratios to Fenchel's of the same round (above 1: Fenchel is faster). "
+        "`weights` are those of Fenchel's model that are not zero. A gap instead of seconds: no tolerance reached the "
+        "target before a fit took longer than the cap. LIBLINEAR has no squared loss with absolute values. Fenchel's "
+        f"seconds hold its certificates, which the peers do not make. The load average was {min(loads):.1f} to "
         f"{max(loads):.1f}."
     )
 

@@ -24,20 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.along import Span, charge
+from fenchel.certificate.rounding import EPS, MANY, ROUNDINGS, absolute_sum, norm_of, product_noise, pull_of
 from fenchel.certificate.scaling import best_multiple
 from fenchel.certificate.statement import Certificate
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 
-_EPS = float(np.finfo(np.float64).eps)
-#: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
-_ROUNDINGS = 2.0
 #: gaps above so many times a rough bound on the rounding need no better one
 _NEAR_FLOOR = 1e3
 #: a dual variable beyond this proves nothing: its square overflows
 _HUGE = 1e150
-#: scores beyond so many (64 MB) are computed again where they are needed, and arrays of them are worked on in blocks
-_MANY = 1 << 23
 
 
 class Verdict(NamedTuple):
@@ -85,14 +81,14 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         bound = _dual(problem, witness, primal, closed_form)
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
-        magnitude = abs(primal) + bound.magnitude + _EPS * problem.risk.value_at_zero
-        slopes, theta = found.slopes, _absolute_sum(bound.theta)
+        magnitude = abs(primal) + bound.magnitude + EPS * problem.risk.value_at_zero
+        slopes, theta = found.slopes, absolute_sum(bound.theta)
         size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
-        reach, pull = size * _norm(model.weights) + float(intercept), _pull(problem, bound.dual, found.penalty)
+        reach, pull = size * norm_of(model.weights) + float(intercept), pull_of(problem, bound.dual, found.penalty)
         rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
-        floor = _ROUNDINGS * _EPS * (magnitude + rough)
+        floor = ROUNDINGS * EPS * (magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
-            floor = _ROUNDINGS * _EPS * (magnitude + _product_noise(problem, model, found.scores, witness, pull))
+            floor = ROUNDINGS * EPS * (magnitude + product_noise(problem, model, found.scores, witness, pull))
     scale = max(abs(primal), abs(bound.value)) if math.isfinite(bound.value) else abs(primal)
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     relative = floor / scale if scale > 0.0 else 0.0
@@ -116,56 +112,6 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) ->
     moved = replace(span, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * span.unbalanced)
     told = witness.conjugate_bound if span.conjugate_at_zero is not None else bound
     return Verdict(certificate, model, Witness(scale * witness.theta, told), moved)
-
-
-def _pull(problem: Problem, dual: NDArray, penalty: float) -> float:
-    """How much D may change with X^T theta: the length of the weights that belong to it.
-
-    Where v is on the border of a bounded set it does not tell them, and scaling it back moves D by the largest error
-    times Omega(w), of which the model's own is an example.
-    """
-    if math.isfinite(problem.regularizer.largest_scale(dual)):
-        return problem.regularizer.radius(penalty)
-    return _norm(problem.regularizer.transfer(dual))
-
-
-def _product_noise(problem: Problem, model: Model, scores: NDArray | None, witness: Witness, pull: float) -> float:
-    """What the roundings inside the products X w and X^T theta can add to P and D, in units of the accuracy.
-
-    A score is off by up to |x_i| |w| + |b|, however small it is itself, and moves the risk by its slope;
-    X^T theta is off by up to the sum of |theta_i| |x_i|, and moves the conjugate of the regularizer by its gradient;
-    the terms theta_i y_i of the conjugate of the risk may cancel.  ``judge`` uses the largest row for all of them
-    first, which is cheap and enough unless the gap is near the floor.
-    """
-    if scores is None:
-        scores = problem.design.scores(model.weights)
-        scores += np.asarray(model.intercept)
-    every, total, size = np.sqrt(problem.design.squared_row_norms), 0.0, _norm(model.weights)
-    whole = [(slice(0, len(every)), problem.risk)]
-    for rows, risk in problem.risk.parts() if hasattr(problem.risk, "parts") else whole:
-        norms, labels = every[rows], np.abs(risk.labels)
-        if risk.outputs is not None:
-            norms = norms[:, None]
-        theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
-        # a score that rounds to a kink may lie beside it: the steeper side counts
-        near = _ROUNDINGS * _EPS * (noise + labels)
-        if hasattr(risk, "slopes_near"):
-            slopes = risk.slopes_near(scores[rows], near)
-        else:
-            below, above = risk.subgradient(scores[rows] - near), risk.subgradient(scores[rows] + near)
-            slopes = np.maximum(np.abs(below), np.abs(above))
-        total += float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
-    return total
-
-
-def _absolute_sum(values: NDArray) -> float:
-    """The sum of the absolute values, without an array of them all."""
-    step = max(1, _MANY // max(1, values[:1].size))
-    return sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
-
-
-def _norm(weights: NDArray) -> float:
-    return float(np.sqrt(np.vdot(weights, weights)))
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:
@@ -220,7 +166,7 @@ def _primal(problem: Problem, model: Model) -> _Primal:
     if not math.isfinite(problem.lam * penalty + risk):
         raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
     slopes = problem.risk.slope_bound(scores)
-    return _Primal(penalty, risk, Model(weights, intercept), slopes, scores if scores.size <= _MANY else None)
+    return _Primal(penalty, risk, Model(weights, intercept), slopes, scores if scores.size <= MANY else None)
 
 
 def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:
@@ -297,7 +243,7 @@ def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
 def _balance(theta: NDArray) -> tuple[NDArray, float]:
     """Shrink the heavier sign until the sum is zero up to rounding; a bound on what is left is returned too."""
     positive, negative = float(np.sum(theta[theta > 0])), -float(np.sum(theta[theta < 0]))
-    if abs(positive - negative) > 4.0 * _EPS * positive:
+    if abs(positive - negative) > 4.0 * EPS * positive:
         heavier = theta > 0 if positive > negative else theta < 0
         theta = np.where(heavier, theta * (min(positive, negative) / max(positive, negative)), theta)
     rest = math.fsum(theta[theta != 0.0])
@@ -309,4 +255,4 @@ def _balance(theta: NDArray) -> tuple[NDArray, float]:
     before = float(theta[smallest])
     theta = theta.copy()
     theta[smallest] = before - rest
-    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + _EPS * abs(rest)
+    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + EPS * abs(rest)

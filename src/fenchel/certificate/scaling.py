@@ -7,9 +7,10 @@ The conjugate of the absolute values is the indicator of the unit ball, so :math
     \max_{0\le t\le T}\; D(t\theta) = - R^*(-t\theta), \qquad T = \max\,\{t : \Omega^*(t v) = 0\}, \quad
     v = X^T\theta/\lambda
 
-with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it still rises at T: its slope there is
-:math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T itself is taken unless a look a little before it says otherwise.
-Every multiple proves something, so the search need not be accurate.  :math:`\sum\theta = 0` holds for all of them.
+with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it
+still rises at T: its slope there is :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T itself is taken unless a
+look a little before it says otherwise.  Every multiple proves something, so the search need not be accurate.
+:math:`\sum\theta = 0` holds for all of them.
 
 Where :math:`R^*` has no closed form, :math:`R^*(-t\theta) \le t R^*(-\theta) + (1-t) R^*(0)` for t up to 1.
 """
@@ -43,10 +44,8 @@ def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: fl
         return 1.0
     if not closed_form:
         return min(most, 1.0)
-    if hasattr(problem.risk, "largest_scale"):
-        most = min(most, problem.risk.largest_scale(theta))
-    else:
-        most = min(most, 1.0)
+    # a theta in the domain of R* may be shortened, and lengthened if the risk tells how far
+    most = min(most, getattr(problem.risk, "largest_scale", lambda theta: 1.0)(theta))
 
     def bound(t: float) -> float:
         found = conjugate if t == 1.0 else problem.risk.conjugate(t * theta, feasible=True)

@@ -47,7 +47,7 @@ def input_of(X: Any) -> dict[str, Any]:
 
 
 def mixed(l1_ratio: float) -> Regularizer:
-    """The regularizer of an estimator's ``l1_ratio``: the square, its mixture with the absolute value, or that alone."""
+    """The regularizer of an estimator's ``l1_ratio``: the square, the absolute value, or a mixture."""
     if isinstance(l1_ratio, Real) and not isinstance(l1_ratio, bool) and l1_ratio == 1:
         return L1()
     mixture = ElasticNet(l1_ratio)

@@ -103,8 +103,8 @@ class LinearSVC(DropIn, LinearClassifier):
     def _check_parameters(self) -> None:
         if self.penalty == "l1":
             raise FenchelError(
-                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), which does "
-                "not regularize the intercept"
+                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), whose "
+                "intercept is not regularized"
             )
         self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
         self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")

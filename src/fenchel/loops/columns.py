@@ -3,9 +3,9 @@ r"""Coordinate descent over the columns of X for a quadratic model plus absolute
 .. math::
     \min_{w, \delta}\; \sum_i r_i\,(X w - Xw_0 + \delta)_i + \tfrac12 h_i\,(X w - Xw_0 + \delta)_i^2 + \lambda\|w\|_1
 
-One visit minimizes over one weight exactly.  With a free intercept :math:`\delta` follows at once: where :math:`\sum_i
-r_i = 0`, a step of weight k moves it by :math:`-h\cdot x_k/\sum h` times as much, so that every column is centred by its
-weighted mean, at the cost of a few scalars.
+One visit minimizes over one weight exactly.  With a free intercept :math:`\delta` follows at once: where the slopes add
+up to zero, a step of weight k moves it by :math:`-h\cdot x_k/\sum h` times as much, so that every column is centred by
+its weighted mean, at the cost of a few scalars.
 
 ==========================  ==============================================================
 symbol                      argument

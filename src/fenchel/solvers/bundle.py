@@ -7,8 +7,8 @@ Solves :math:`\min_w J(w) = \lambda\,\Omega(w) + R(Xw)` for any risk that has pl
 
 :math:`J_k(w_k)` is a lower bound on the optimum, and the mixture of planes that attains it is the witness.  A new plane
 cuts off :math:`w_k`.  ``inner="qp"`` finds :math:`w_k` exactly (``inner_problem``; by a linear program for the absolute
-values alone, ``linear_program``); ``inner="line_search"`` keeps one mixture of all planes so far and searches between it
-and the new one.
+values alone, ``linear_program``); ``inner="line_search"`` keeps one mixture of all planes so far and searches between
+it and the new one.
 
 A step costs one product with X and one with its transpose.  What is done between them is ``stabilisation``:
 

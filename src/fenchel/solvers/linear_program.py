@@ -2,11 +2,12 @@ r"""The inner problem of a bundle method for the absolute values: a linear progr
 
 .. math::
     \min_w\; \lambda\|w\|_1 + \max_j\,(g_j\cdot w + c_j) \quad\text{with } \|w\|_1 \le B
-    \;=\; \max_{\alpha\in\Delta}\; c\cdot\alpha - B\,\Bigl[\max_i\bigl|\textstyle\sum_j\alpha_j g_j\bigr|_i - \lambda\Bigr]_+
+    \;=\; \max_{\alpha\in\Delta}\; c\cdot\alpha -
+    B\,\Bigl[\max_i\bigl|\textstyle\sum_j\alpha_j g_j\bigr|_i - \lambda\Bigr]_+
 
 Without the bound B there may be no minimum as long as there are few planes.  It cuts off no optimum: with J the best
-objective so far, :math:`\lambda\|w^*\|_1 + \inf R \le J`, so :math:`B = (J - \inf R)/\lambda`.  The right-hand side is a
-lower bound for every mixture, whatever HiGHS made of it: nothing rests on its tolerances.
+objective so far, :math:`\lambda\|w^*\|_1 + \inf R \le J`, so :math:`B = (J - \inf R)/\lambda`.  The right-hand side
+is a lower bound for every mixture, whatever HiGHS made of it: nothing rests on its tolerances.
 
 Most weights are zero, so the program holds few features at first, and those whose
 :math:`|\sum_j\alpha_j g_j|_i` turns out to be too large come in (columns are generated).

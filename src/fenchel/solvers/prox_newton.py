@@ -19,31 +19,35 @@ with few features that may be all of X.
 
 The quadratic model of a working set of moderate size is formed, and minimized by descent along coordinates and full
 steps on the face of the signs that they find (``newton_direction.settle``): its accuracy does not suffer from features
-that are much alike.  That of a large one is minimized by coordinate descent over columns (``loops.columns``).
-
-Zhang (2002) leaves the case of no square open; its limit, a proximal point method over the elastic net whose rounds are
-solved by dual coordinate descent, was tried: each round takes as many passes as a whole solve here
-(benchmarks/README.md).
+that are much alike.  That of a large one is minimized by coordinate descent over columns (``loops.columns``).  Both are
+in ``working_set``.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import Design
 from fenchel.errors import FenchelError
-from fenchel.loops.columns import descend, moments
-from fenchel.loops.newton import half_gram, slope_along, slopes
+from fenchel.loops.newton import slope_along, slopes
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
-from fenchel.solvers.newton_direction import line_minimum, settle
+from fenchel.solvers.newton_direction import line_minimum
+from fenchel.solvers.working_set import (
+    LEAST_LIFT,
+    SHORT,
+    Part,
+    by_columns,
+    by_matrix,
+    lift_up,
+    violation_of,
+    with_kinks,
+)
 
 #: features in a working set at least, and for each one with a weight
 _FEWEST, _PER_WEIGHT = 600, 2
@@ -51,55 +55,15 @@ _FEWEST, _PER_WEIGHT = 600, 2
 _NEARLY_ALL = 1.5
 #: up to so many features the quadratic model is formed
 _FORMED = 300
-#: sweeps along coordinates between two steps on a face
-_SWEEPS = 25
 #: the working set is done when its gap is this share of the whole one
 _SHARE = 0.1
 #: the quadratic model is solved until its slopes are this share of the worst violation
 _INNER_SHARE = 0.05
-#: passes of coordinate descent in one step
-_PASSES = 100
-#: curvatures of examples are at least this share of the largest: at first, at least; raised after steps below so much
-_LIFT, _LEAST_LIFT, _SHORT = 1e-3, 1e-8, 0.3
-#: and those of weights this share of what they are without centring
-_CANCELLATION = 1e-12
 #: the search along a Newton step ends when the slope is this share of the first
 _ALONG = 0.3
 #: smaller multiples of a dual point mean that nothing is done yet
 _FAR = 0.5
-#: looks in a row without progress that mean that there will be none
-_IDLE = 3
 _EPS = float(np.finfo(np.float64).eps)
-
-
-@dataclass
-class Part:
-    """One output: its problem, where it stands, and its working set."""
-
-    problem: Problem
-    weights: NDArray[np.float64]
-    intercept: float
-    #: X w + b
-    scores: NDArray[np.float64]
-    #: the features that are not screened, and the root of sum_i c_i x_ij^2 for each
-    alive: NDArray[np.int64]
-    lengths: NDArray[np.float64]
-    #: the features of the working set, X with these alone, and its columns as rows, if they are needed
-    chosen: NDArray[np.int64]
-    design: Design | None = None
-    columns: Design | None = None
-    #: the objective and the gap of the last look, and the gap that the working set may leave
-    objective: float = np.inf
-    gap: float = np.inf
-    #: whether all features should be looked at next
-    looking: bool = True
-    idle: int = 0
-    #: how much curvature examples without are given
-    lift: float = _LIFT
-
-    @property
-    def stalled(self) -> bool:
-        return self.idle >= _IDLE
 
 
 @dataclass
@@ -236,88 +200,30 @@ class ProxNewton:
         data = (risk.loss.kernel(), risk.labels, risk.shares, centre, part.scores)
         slopes(*data, 0.0, theta, bend, 0, n)
         pulls = design.adjoint(theta)
-        violation = _violation(weights, pulls, lam)
+        violation = violation_of(weights, pulls, lam)
         if violation <= 4.0 * _EPS * lam or _is_done(part, weights, pulls, theta, bend):
             part.looking = True
             return share
-        _lift(bend, risk, part.lift)
-        direction = _by_matrix if part.columns is None else _by_columns
+        lift_up(bend, risk, part.lift)
+        direction = by_matrix if part.columns is None else by_columns
         change, shift, passes = direction(part, weights, theta, bend, pulls, _INNER_SHARE * violation)
         along = design.scores(change) + shift
 
         def derivative(step: float) -> tuple[float, float]:
             first, second = slope_along(*data, along, step, 0.0, 0, n)
-            return _with_kinks(first, lam, weights + step * change, change), second
+            return with_kinks(first, lam, weights + step * change, change), second
 
-        start = _with_kinks(-float(theta @ along), lam, weights, change, right=True)
+        start = with_kinks(-float(theta @ along), lam, weights, change, right=True)
         if start < 0.0:
             step = line_minimum(derivative, start, _ALONG)
             # a step that is cut short comes from a model with too little curvature
-            part.lift = min(10.0 * part.lift, 1.0) if step < _SHORT else max(0.1 * part.lift, _LEAST_LIFT)
+            part.lift = min(10.0 * part.lift, 1.0) if step < SHORT else max(0.1 * part.lift, LEAST_LIFT)
             part.weights[part.chosen] = weights + step * change
             part.scores += step * along
             part.intercept += step * shift
         else:
             part.looking = True
         return (passes + 2.0) * share
-
-
-def _lift(bend: NDArray, risk: MeanRisk, lift: float) -> None:
-    """Give every example some curvature; with ``lift`` 1 the quadratic model is above the risk."""
-    most = risk.loss.largest_curvature
-    if math.isinf(most):
-        most = float(np.max(np.divide(bend, risk.shares, out=np.zeros_like(bend), where=risk.shares > 0))) or 1.0
-    np.maximum(bend, lift * most * risk.shares, out=bend)
-
-
-def _by_matrix(
-    part: Part, weights: NDArray, theta: NDArray, bend: NDArray, pulls: NDArray, enough: float
-) -> tuple[NDArray[np.float64], float, float]:
-    """The way to the minimum of the quadratic model, formed: the change of weights and intercept, and passes."""
-    design, free, size = part.design, part.problem.intercept, len(weights)
-    assert design is not None
-    every = np.arange(len(theta))
-    formed = design.gram(every, bend)
-    if formed is None:
-        half, border = np.zeros((size, size)), np.zeros(size)
-        half_gram(design.rows(), every, bend, half, border, 0, len(theta))
-        formed = half + half.T, border
-    matrix, slope = np.zeros((size + free, size + free)), np.zeros(size + free)
-    matrix[:size, :size], slope[:size] = formed[0], -pulls
-    if free:
-        matrix[size, :size] = matrix[:size, size] = formed[1]
-        matrix[size, size], slope[size] = np.sum(bend), -np.sum(theta)
-    limits, point = np.full(size + free, part.problem.lam), np.zeros(size + free)
-    limits[size:], point[:size] = 0.0, weights
-    settle(matrix, limits, point, slope, 0.1 * enough, enough, _SWEEPS)
-    return point[:size] - weights, float(point[size]) if free else 0.0, 1.0
-
-
-def _by_columns(
-    part: Part, weights: NDArray, theta: NDArray, bend: NDArray, pulls: NDArray, enough: float
-) -> tuple[NDArray[np.float64], float, float]:
-    """The same by coordinate descent over columns."""
-    problem, columns = part.problem, part.columns
-    assert columns is not None
-    rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
-    moments(rows, bend, first, second)
-    total = float(np.sum(bend)) if problem.intercept else 0.0
-    slope, shift, new = -theta, np.zeros(1), weights.copy()
-    if problem.intercept:
-        shift[0] = -float(np.sum(slope)) / total
-        second = np.maximum(second - first**2 / total, _CANCELLATION * second)
-    else:
-        first[:] = 0.0
-    np.maximum(second, np.finfo(np.float64).tiny, out=second)
-    full, partial = descend(rows, new, slope, bend, shift, first, second, total, problem.lam, enough, _PASSES)
-    share = np.count_nonzero(new) / max(1, len(new))
-    return new - weights, float(shift[0]), 1.0 + full + partial * share
-
-
-def _violation(weights: NDArray, pulls: NDArray, lam: float) -> float:
-    """The worst violation of the optimality conditions: v_j = lam sign(w_j), or |v_j| <= lam where w_j = 0."""
-    found = np.where(weights != 0.0, np.abs(pulls - lam * np.sign(weights)), np.maximum(np.abs(pulls) - lam, 0.0))
-    return float(np.max(found, initial=0.0))
 
 
 def _is_done(part: Part, weights: NDArray, pulls: NDArray, theta: NDArray, bend: NDArray) -> bool:
@@ -332,16 +238,3 @@ def _is_done(part: Part, weights: NDArray, pulls: NDArray, theta: NDArray, bend:
     if size - scale * slope + 0.5 * (1.0 - scale) ** 2 * curve > _SHARE * part.gap:
         return False
     return size + risk.value(part.scores) + risk.conjugate(scale * theta, feasible=True) <= _SHARE * part.gap
-
-
-def _with_kinks(slope: float, lam: float, weights: NDArray, change: NDArray, *, right: bool = False) -> float:
-    """The derivative with the absolute values; zero anywhere within a kink, or the one to the right."""
-    at_zero = weights == 0.0
-    kinks = lam * float(np.sum(np.abs(change[at_zero])))
-    slope += lam * float(np.sign(weights[~at_zero]) @ change[~at_zero])
-    if right:
-        return slope + kinks
-    return slope - float(np.clip(slope, -kinks, kinks))
-
-
-__all__: list[Any] = ["ProxNewton"]
