@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,17 +60,20 @@ class Design(abc.ABC):
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 
-    @abc.abstractmethod
+    #: whether it has the next three
+    has_columns: ClassVar[bool] = False
+
     def narrowed(self, selected: NDArray) -> Design:
         """The selected columns (rising): a copy of them in float64."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def transposed(self) -> Design:
         """Columns as rows: a copy."""
+        raise NotImplementedError
 
-    @abc.abstractmethod
     def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
         """sum_i c_i x_ij^2 for every column."""
+        raise NotImplementedError
 
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +22,8 @@ from fenchel.errors import FenchelError
 
 class CSRDesign(Design):
     """A SciPy sparse matrix or sparse array."""
+
+    has_columns: ClassVar[bool] = True
 
     def __init__(self, matrix: sp.csr_array | sp.csr_matrix) -> None:
         if matrix.format in ("csr", "csc"):
@@ -51,12 +54,8 @@ class CSRDesign(Design):
     @cached_property
     def squared_row_norms(self) -> NDArray[np.float64]:
         result = np.empty(self.shape[0])
-        for rows, block in self._blocks(BLOCK):
-            if _may_repeat(block):
-                block = block.copy()
-                block.sum_duplicates()
-            block.data = block.data**2
-            result[rows] = block.sum(axis=1)
+        for rows, squares in self._squares():
+            result[rows] = squares.sum(axis=1)
         return result
 
     @cached_property
@@ -84,13 +83,18 @@ class CSRDesign(Design):
 
     def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
         result = np.zeros(self.shape[1])
+        for rows, squares in self._squares():
+            result += squares.T @ shares[rows]
+        return result
+
+    def _squares(self) -> Iterator[tuple[slice, sp.csr_array]]:
+        """Row blocks with the squares of their entries."""
         for rows, block in self._blocks(BLOCK):
             if _may_repeat(block):
                 block = block.copy()
                 block.sum_duplicates()
             block.data = block.data**2
-            result += block.T @ shares[rows]
-        return result
+            yield rows, block
 
     def part(self, begin: int, end: int) -> CSRDesign:
         begin, end, _ = slice(begin, end).indices(self.shape[0])

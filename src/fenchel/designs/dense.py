@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from fenchel.errors import FenchelError
 
 class DenseDesign(Design):
     """A two-dimensional NumPy array."""
+
+    has_columns: ClassVar[bool] = True
 
     def __init__(self, values: NDArray) -> None:
         if values.ndim != 2:

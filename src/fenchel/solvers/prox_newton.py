@@ -91,6 +91,8 @@ class ProxNewton:
             return f"prox_newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method curve"
         if not isinstance(problem.regularizer, L1):
             return "prox_newton is for the regularizer 'l1'"
+        if not problem.design.has_columns:
+            return "prox_newton needs an X whose columns can be taken out"
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
