@@ -129,7 +129,7 @@ def measured(data: DataSet, loss: str, C: float, names: list[str], rounds: int, 
     shared = {"data": data.name, "description": data.description, "loss": loss, "C": C}
     for name in names:
         if name == "skglm":
-            # it compiles when it first has something to do: weak regularization, and a tolerance that is not met at once
+            # it compiles when it first has something to do: weak regularization, a tolerance that is not met at once
             some = slice(None, None, max(1, len(data.labels) // 300))
             timed(skglm(sp.csc_matrix(data.matrix[some]), data.labels[some], loss, 100.0 * C, TOLERANCES[5]))
         cell: Cell = {**shared, "contender": name, "reached": False, "reference_gap": best.certificate.relative_gap}
