@@ -35,7 +35,8 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import CENTRE, CURVE, SCALE, SUM
 from fenchel.problem import Problem
-from fenchel.solvers.dual_coordinate import DualCoordinate, OutputState, State
+from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.dual_coordinate_state import OutputState, State
 
 #: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score
 _INNER = 0.1

@@ -45,7 +45,7 @@ s                    ``free[CENTRE]``, the multiplier and centre of the intercep
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -61,6 +61,13 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.constraints import Repair
 from fenchel.solvers.descent import Descent, random_state, squared_norms
+from fenchel.solvers.dual_coordinate_state import (
+    OutputState,
+    State,
+    compiled_regularizer,
+    in_kernel_form,
+    squared_length,
+)
 from fenchel.solvers.dual_start import first_dual
 from fenchel.solvers.transfer import RULES, Transfer, whitened
 
@@ -74,48 +81,6 @@ _PROXIMAL = 0.1
 _CANCELLATION = 1e-14
 #: curvatures beyond this leave no bits for the dual variables
 _STEEPEST = 1e100
-
-
-@dataclass
-class OutputState:
-    """Where the descent of one output stands; with one output there is one of these."""
-
-    #: label, alpha, curvature and scale of each example
-    book: NDArray[np.float64]
-    u: NDArray[np.float64]
-    #: S, m.u and s: an array, since loops change it
-    free: NDArray[np.float64]
-    descent: Descent
-    #: B^2
-    constant: float = 0.0
-    #: what weights that are no linear function of u need besides
-    transfer: Transfer | None = None
-    #: for solvers that adapt the constant: passes since they did, and |S| then
-    inner_passes: int = 0
-    last_sum: float = math.inf
-
-
-@dataclass
-class State:
-    """The fixed numbers of a problem and where each of its outputs stands."""
-
-    problem: Problem
-    rows: Any
-    loss: Any
-    regularizer: Any
-    mean: NDArray[np.float64]
-    projection: NDArray[np.float64]
-    #: |m|^2
-    centre_square: float
-    random: NDArray[np.uint64]
-    outputs: list[OutputState]
-    #: makes models that meet the constraints, where the loss is one
-    repair: Repair
-    #: R of a whitened problem: the weights are R times those of ``problem``
-    root: NDArray[np.float64] | None = None
-    turn: int = 0
-    #: the certificate that the solver was last shown: another one is a new round
-    seen: Any = field(default=None)
 
 
 @dataclass(frozen=True)
@@ -184,7 +149,7 @@ class DualCoordinate:
             plain = self.centres and isinstance(problem.regularizer, (L2, GramNorm))
             mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
-            terms = norms + _square(problem, mean)
+            terms = norms + squared_length(problem, mean)
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
             constant = self._first_constant(problem, norms)
@@ -192,10 +157,10 @@ class DualCoordinate:
             problem=problem,
             rows=problem.design.descending() if isinstance(problem.design, GramDesign) else problem.design.rows(),
             loss=problem.risk.loss.kernel(),
-            regularizer=_compiled(problem) if through is None else through,
+            regularizer=compiled_regularizer(problem) if through is None else through,
             mean=mean,
             projection=projection,
-            centre_square=_square(problem, mean) if problem.intercept else 0.0,
+            centre_square=squared_length(problem, mean) if problem.intercept else 0.0,
             random=random_state(self.seed or 0),
             outputs=[],
             repair=Repair(problem),
@@ -204,7 +169,7 @@ class DualCoordinate:
         if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         theta, u, centre = first_dual(problem, warm)
-        if _in_kernel_form(problem):
+        if in_kernel_form(problem):
             u = problem.design.scores(u).T
         u, thetas = np.atleast_2d(np.ascontiguousarray(u)), np.atleast_2d(theta.T)
         labels = np.atleast_2d(problem.risk.labels.T)
@@ -261,7 +226,7 @@ class DualCoordinate:
         """Theta and the sums of the rows that belong to it."""
         problem, shares = state.problem, state.problem.risk.shares
         theta = np.stack([shares * output.book[:, ALPHA] for output in state.outputs], axis=1)
-        if _in_kernel_form(problem):
+        if in_kernel_form(problem):
             vectors = np.ascontiguousarray(theta.T) / problem.lam
         else:
             vectors = np.stack([output.u for output in state.outputs])
@@ -326,22 +291,8 @@ class DualCoordinate:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
         theta = state.problem.risk.shares * output.book[:, ALPHA]
         u = state.problem.design.adjoint(theta) / state.problem.lam
-        output.u[:] = state.problem.design.scores(u) if _in_kernel_form(state.problem) else u
+        output.u[:] = state.problem.design.scores(u) if in_kernel_form(state.problem) else u
         if state.problem.intercept:
             output.free[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.u
         if output.transfer is not None:
             output.transfer.begin(state, output)
-
-
-def _in_kernel_form(problem: Problem) -> bool:
-    return isinstance(problem.regularizer, GramNorm)
-
-
-def _compiled(problem: Problem) -> Any:
-    """The regularizer for the loop: in kernel form u are the scores themselves."""
-    return (L2() if _in_kernel_form(problem) else problem.regularizer).kernel()
-
-
-def _square(problem: Problem, vector: NDArray) -> float:
-    """The squared length of a dual vector."""
-    return 2.0 * problem.regularizer.value(vector) if _in_kernel_form(problem) else float(vector @ vector)

@@ -20,7 +20,8 @@ from fenchel.regularizers import L2, Square
 from fenchel.solvers.base import Start, Warm
 
 if TYPE_CHECKING:
-    from fenchel.solvers.dual_coordinate import DualCoordinate, OutputState, State
+    from fenchel.solvers.dual_coordinate import DualCoordinate
+    from fenchel.solvers.dual_coordinate_state import OutputState, State
 
 #: the inner rules by name
 RULES = {"exact": EXACT, "newton": NEWTON, "gradient": GRADIENT}
