@@ -16,8 +16,8 @@ def balanced(theta: NDArray) -> NDArray[np.float64]:
     """Theta with its heavier sign made smaller until the sum is zero up to the rounding of one small entry.
 
     Zero lies in the domain, and an entry nearer to zero stays in its interval.  An entry of a balanced theta keeps
-    every bit but for one.  (The nearest such point, a projection, proves no more as a rule and takes several times as
-    long: benchmarks/README.md, Projections.)
+    every bit but for one.  (The nearest such point is a projection, which takes several times as long:
+    benchmarks/README.md, Projections.)
     """
     up, down = float(np.sum(theta[theta > 0.0])), -float(np.sum(theta[theta < 0.0]))
     if abs(up - down) > 4.0 * _EPS * max(up, down):
