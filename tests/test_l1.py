@@ -33,7 +33,7 @@ from fenchel.certificate import judge
 from fenchel.losses import LOSSES
 from fenchel.solvers.base import Hint
 
-SMOOTH = [name for name, loss in LOSSES.items() if loss.smooth]
+SMOOTH = [name for name, loss in LOSSES.items() if loss().smooth]
 ROUGH = [name for name in LOSSES if name not in SMOOTH]
 intercepts = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 

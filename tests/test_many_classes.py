@@ -7,7 +7,7 @@ import pytest
 
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, joint_risk
 from fenchel import BlockCoordinate, Model, Problem, WestonWatkins, Witness, solve
-from fenchel.certificate import judge, judging
+from fenchel.certificate import judge, judging, rounding
 from fenchel.risks import balancing, joint
 from fenchel.solvers import Hint
 from fenchel.solvers import block_coordinate as module
@@ -58,7 +58,8 @@ def test_certificates_in_blocks_of_rows(case, monkeypatch):
         whole = judge(problem, solution.model, solution.witness).certificate
         with monkeypatch.context() as patch:
             patch.setattr(joint, "_AT_ONCE", 30)
-            patch.setattr(judging, "_MANY", 50)
+            patch.setattr(judging, "MANY", 50)
+            patch.setattr(rounding, "MANY", 50)
             blocks = judge(problem, solution.model, solution.witness).certificate
         assert blocks.primal == pytest.approx(whole.primal, rel=1e-14)
         assert blocks.dual == pytest.approx(whole.dual, rel=1e-13)
@@ -118,7 +119,8 @@ def test_a_certificate_needs_room_for_one_array_of_the_size_of_theta(intercept, 
     witness = Witness(theta.astype(np.float32))
     monkeypatch.setattr(joint, "_AT_ONCE", 20 * k)
     monkeypatch.setattr(balancing, "_AT_ONCE", 20 * k)
-    monkeypatch.setattr(judging, "_MANY", 20 * k)
+    monkeypatch.setattr(judging, "MANY", 20 * k)
+    monkeypatch.setattr(rounding, "MANY", 20 * k)
     judge(problem, model, witness)
     tracemalloc.start()
     try:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fenchel.solvers.sample as sample_module
+import fenchel.solvers.parts as parts_module
 from catalog import labels_from
 from fenchel import MeanRisk, Problem
 from fenchel.solvers.newton_direction import Quadratic, line_minimum
@@ -42,9 +42,9 @@ def hessian(sample, rows, square, intercept):
 def test_sums_over_a_sample(storage, parts, monkeypatch):
     """Every method of a sample is what NumPy makes of its rows, in one part and in several."""
     if parts > 1:
-        monkeypatch.setattr(sample_module, "_PART_ENTRIES", 30)
+        monkeypatch.setattr(parts_module, "PART_ENTRIES", 30)
     sample, rows = some_sample(storage, weighted=True)
-    assert (len(sample.bounds) - 1 > 1) == (parts > 1)
+    assert (sample.parts.count > 1) == (parts > 1)
     rng = np.random.default_rng(7)
     w, result = rng.normal(size=5), np.empty(len(rows))
     sample.multiply(w, 0.3, result)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import fenchel.solvers.newton as newton_module
 import fenchel.solvers.newton_direction as direction_module
-import fenchel.solvers.sample as sample_module
+import fenchel.solvers.parts as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
 from fenchel import DualCoordinate, FenchelError, MeanRisk, Newton, Problem, Status, solve
@@ -45,7 +45,7 @@ def test_ctrl_c_between_steps(case, after):
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_ctrl_c_within_a_step(method, after, n_jobs, monkeypatch):
     """Wherever it is interrupted, the state still makes a model with a sound certificate."""
-    monkeypatch.setattr(sample_module, "_PART_ENTRIES", 60)
+    monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
     plain, calls = getattr(Sample, method), []
 
     def impatient(self, *arguments):
