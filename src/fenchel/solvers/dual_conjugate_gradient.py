@@ -14,9 +14,10 @@ which is symmetric and positive definite (Golub & Van Loan, 1996, Sec. 10.3).  E
 (``loops.symmetric_sweep``).  The sweep back leaves the weights of its result behind, so that the product with A takes
 the scores of these weights only: an iteration is two and a half data passes.
 
-The sweeps gain most where rows differ in length and there are not many more rows than features.  Where few directions
-outweigh all others (a mean far from zero without an intercept, many rows of few features), A is nearly the identity
-plus a matrix of low rank, of which the plain method makes short work and the sweeps none: ``preconditioned=False``.
+The sweeps gain where rows differ in length and there are no more rows than features.  Where few directions outweigh all
+others (many rows of few features, a mean far from zero without an intercept), A is the identity plus a matrix of low
+rank: the plain method, ``preconditioned=False``, settles it in as many iterations, and sweeps in a fixed order are slow
+(benchmarks/README.md, ridge regression).
 
 With :math:`w = X^T\theta/\lambda` the residual :math:`r = C^{1/2}y - At` has the duality gap
 :math:`P(w) - D(\theta) = \tfrac12\|r\|^2`.  As :math:`A \succeq I`, rows of zeros, equal rows and rows without weight
