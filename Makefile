@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -61,6 +61,15 @@ bench-memory: $(VENV)/bench
 
 bench-projections: $(VENV)/bench
 	$(BIN)/python benchmarks/projections.py --update-readme
+
+bench-l1: $(VENV)/bench
+	$(BIN)/python benchmarks/l1.py --update-readme
+
+bench-pairs: $(VENV)/bench
+	$(BIN)/python benchmarks/pairs.py --update-readme
+
+bench-ridge: $(VENV)/bench
+	$(BIN)/python benchmarks/ridge.py --update-readme
 
 bench-start: $(VENV)/bench
 	$(BIN)/python benchmarks/start.py --update-readme

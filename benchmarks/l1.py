@@ -145,6 +145,11 @@ def measured(data: DataSet, loss: str, C: float, names: list[str], rounds: int, 
             if seconds > cap:
                 break
         cells[name] = cell
+    return in_turn(cells, fits, rounds)
+
+
+def in_turn(cells: dict[str, Cell], fits: dict[str, Fit], rounds: int) -> list[Cell]:
+    """The cells with the seconds of those who reached the target: everyone once a round, in an order that rotates."""
     times: dict[str, list[float]] = {name: [] for name in fits}
     loads = [os.getloadavg()[0]]
     for k in range(rounds):
@@ -152,7 +157,7 @@ def measured(data: DataSet, loss: str, C: float, names: list[str], rounds: int, 
         for name in order[k % len(order) :] + order[: k % len(order)]:
             times[name].append(timed(fits[name])[1])
         loads.append(os.getloadavg()[0])
-    return [{**cells[name], "seconds": times.get(name, []), "load": [min(loads), max(loads)]} for name in names]
+    return [{**cell, "seconds": times.get(name, []), "load": [min(loads), max(loads)]} for name, cell in cells.items()]
 
 
 def markdown(cells: list[Cell]) -> str:
@@ -165,7 +170,7 @@ def markdown(cells: list[Cell]) -> str:
         own = row[0]
         count = f"{own['weights']:,}" if own else "–"
         description = next(cell["description"] for cell in row if cell)
-        lines.append([f"{data} ({description})", f"`{loss}`", f"{C:g}", count, *(_shown(cell, own) for cell in row)])
+        lines.append([f"{data} ({description})", f"`{loss}`", f"{C:g}", count, *(shown(cell, own) for cell in row)])
     table = markdown_table(["data set", "loss", "C", "weights", *CONTENDERS], lines)
     loads = [load for cell in cells for load in cell["load"]]
     return table + (
@@ -178,7 +183,8 @@ def markdown(cells: list[Cell]) -> str:
     )
 
 
-def _shown(cell: Cell | None, own: Cell | None) -> str:
+def shown(cell: Cell | None, own: Cell | None) -> str:
+    """Median, range, and the ratio to one's own; or the gap that was reached."""
     if cell is None:
         return "–"
     if not cell["reached"]:
@@ -211,7 +217,7 @@ def main() -> None:
                     continue
                 found = measured(data, loss, C, names, options.rounds, options.cap)
                 ledger.add(found)
-                print(name, loss, C, *(f"{cell['contender']}: {_shown(cell, found[0])};" for cell in found), flush=True)
+                print(name, loss, C, *(f"{cell['contender']}: {shown(cell, found[0])};" for cell in found), flush=True)
     publish(options, "l1", markdown(ledger.cells))
 
 

@@ -18,6 +18,7 @@ _HOMES = {
     "Bundle": "fenchel.solvers",
     "Certificate": "fenchel.certificate",
     "CrammerSinger": "fenchel.risks",
+    "DualConjugateGradient": "fenchel.solvers",
     "DualCoordinate": "fenchel.solvers",
     "ElasticNet": "fenchel.regularizers",
     "Entropy": "fenchel.regularizers",

@@ -7,6 +7,7 @@ from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
+from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
@@ -23,6 +24,7 @@ __all__ = [
     "BlockCoordinate",
     "Bregman",
     "Bundle",
+    "DualConjugateGradient",
     "DualCoordinate",
     "Hint",
     "Newton",

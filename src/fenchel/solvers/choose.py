@@ -35,6 +35,7 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
@@ -60,6 +61,7 @@ SOLVERS: dict[str, type[Any]] = {
         Pegasos,
         Pragam,
         Bregman,
+        DualConjugateGradient,
     )
 }
 
