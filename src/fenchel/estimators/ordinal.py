@@ -24,9 +24,9 @@ class OrdinalClassifier(LinearClassifier):
     r"""Linear classifier of ordered classes that proves how close it is to the optimum.
 
     Minimizes :math:`\Omega(w) + C\,n\,R(Xw)`, where R is the mean of :math:`[1 - s_j + s_i]_+` over all pairs of
-    examples of which j has the higher class, each weighed by the product of the weights of the two.  Then the thresholds
-    are chosen that have the least absolute error on the training examples, in numbers of classes.  The certificate is
-    one for R, which the thresholds do not change.
+    examples of which j has the higher class, each weighed by the product of the weights of the two.  Then those
+    thresholds are chosen that have the least absolute error on the training examples, in numbers of classes.  The
+    certificate is one for R, which the thresholds do not change.
 
     Parameters
     ----------
@@ -91,6 +91,12 @@ class OrdinalClassifier(LinearClassifier):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # classes that lie around each other in no order, as in scikit-learn's checks, have no good thresholds
+        tags.classifier_tags.poor_score = True
+        return tags
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """(n,) for two classes: the score above the threshold.  Else (n, classes), the largest for the prediction: how
         far the score is above the thresholds up to each class, added up.
@@ -102,7 +108,8 @@ class OrdinalClassifier(LinearClassifier):
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row."""
-        return self.classes_[np.sum(self._scores(X) > 0.0, axis=1)]
+        above = self._scores(X)
+        return self.classes_[np.sum(above > 0.0, axis=1)]
 
     # --- what is asked for
 

@@ -9,8 +9,8 @@ Crammer and Singer.  An example with all labels or none has no pair and costs no
 score of a label that it has with the highest of one that it has not: :math:`O(nk)`.
 
 The domain of the conjugate is, for each example, :math:`\theta_{ip}\ge 0` for the labels that it has,
-:math:`\theta_{iq}\le 0` for the others, :math:`\sum_p\theta_{ip} = -\sum_q\theta_{iq} \le c_i`: such numbers are the row
-and column sums of some masses of pairs :math:`\beta\ge 0` that add up to at most :math:`c_i`.  There
+:math:`\theta_{iq}\le 0` for the others, :math:`\sum_p\theta_{ip} = -\sum_q\theta_{iq} \le c_i`: such numbers are the
+row and column sums of some masses of pairs :math:`\beta\ge 0` that add up to at most :math:`c_i`.  There
 :math:`R^*(-\theta) = -\sum_i\sum_{p\in Y_i}\theta_{ip}`.
 
 Free intercepts would need planes whose slopes add up to zero for every label; there are none here.

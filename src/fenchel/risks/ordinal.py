@@ -117,16 +117,20 @@ class OrdinalHinge:
     @cached_property
     def _pairs(self) -> float:
         """M, in that unit."""
-        sums = np.bincount(self._codes, self._amounts)
-        return float(sums[1:] @ np.cumsum(sums)[:-1])
+        # class by class: a light one keeps its digits beside a heavy one
+        sizes = np.bincount(self._codes)
+        by_class = self._amounts[np.argsort(self._codes, kind="stable")].astype(np.longdouble)
+        sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
+        return float(np.sum(sums[1:] * np.cumsum(sums)[:-1]))
 
     def _wrong(self, lower: NDArray, upper: NDArray) -> _Wrong:
         """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
         count = self.examples
-        # 1. all keys in order, the upper one first where they are equal
-        order = np.argsort(np.concatenate([upper - 1.0, lower]), kind="stable")
-        is_lower = order >= count
-        order -= count * is_lower
+        # 1. all keys in order, the upper one first where they are equal: a stable sort merges two sorted runs
+        by_upper = np.argsort(upper)
+        by_lower = by_upper if lower is upper else np.argsort(lower)
+        merged = np.argsort(np.concatenate([upper[by_upper] - 1.0, lower[by_lower]]), kind="stable")
+        order, is_lower = np.concatenate([by_upper, by_lower])[merged], merged >= count
         codes = self._codes[order]
         above, below = np.zeros(count), np.zeros(count)
         # counts are exact anyway
