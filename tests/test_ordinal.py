@@ -17,6 +17,7 @@ from fenchel import (
     certify,
     solve,
 )
+from fenchel.solvers.dual_sets import dual_set
 
 EXACT = 1e-13
 
@@ -136,6 +137,29 @@ def test_one_label_for_each_example_is_crammer_singer():
         one, other = MultilabelHinge(np.eye(4)[y], c), CrammerSinger(y, 4, c)
         assert one.value(scores) == pytest.approx(other.value(scores), rel=1e-13)
         np.testing.assert_allclose(one.subgradient(scores), other.subgradient(scores), atol=1e-16)
+
+
+def test_a_proximal_step_of_several_labels_is_the_minimizer():
+    rng = np.random.default_rng(12)
+    heavy = 0
+    for labels, weights, _ in multilabel_cases():
+        risk = MultilabelHinge(labels, weights)
+        found = dual_set(Problem(np.eye(len(labels)), risk, 1.0))
+        centre, scores = found.feasible(rng.normal(size=labels.shape)), 2 * rng.normal(size=labels.shape)
+        for curvature in (0.05, 1.0, 20.0):
+            theta = found.step(centre, scores, curvature)
+            assert np.isfinite(risk.conjugate(theta))
+            counted = risk.shares > 0
+            move = (theta - centre)[counted] / risk.shares[counted, None]
+            slope = scores[counted] - labels[counted] + curvature * move
+            # no corner of the set of an example lies in a direction of descent: zero, and a mass on one pair
+            alpha = theta[counted] / risk.shares[counted, None]
+            here = np.sum(slope * alpha, axis=1)
+            up = np.min(np.where(labels[counted], slope, np.inf), axis=1)
+            down = np.max(np.where(labels[counted], -np.inf, slope), axis=1)
+            assert np.all(here <= np.minimum(0.0, up - down) + 1e-12 * (1 + np.max(np.abs(slope))))
+            heavy += np.count_nonzero(np.abs(alpha).sum(axis=1) > 2 - 1e-9)
+    assert heavy > 20
 
 
 def data(seed, n=30, d=4, k=4):
