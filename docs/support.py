@@ -11,7 +11,7 @@ import numpy as np
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS
-from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, OwnMeasure
+from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, MultilabelHinge, OrdinalHinge, OwnMeasure
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -48,6 +48,13 @@ _MEASURES = """
 afterwards.
 
 """
+_ORDERS = """
+## Ordered classes, and several labels for an example
+
+`OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not see an intercept and whose bound is taken on trust.
+`MultilabelHinge(labels)` is a risk for `solve`; it has no free intercepts.
+
+"""
 _REASONS = """
 ## Why not
 
@@ -58,7 +65,8 @@ def table() -> str:
     """The page, from the registries and from what each solver answers."""
     reasons: dict[str, None] = {}
     parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons), _OBJECTS, _JOINT]
-    parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons), _REASONS]
+    parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons)]
+    parts += [_ORDERS, _rows("risk", _orders(), reasons), _REASONS]
     return "".join([*parts, *(f"- {reason}\n" for reason in sorted(reasons))])
 
 
@@ -77,6 +85,11 @@ def _measures() -> Iterator[tuple[str, Any]]:
     more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
     for name, kind in {**MEASURES, "own": OwnMeasure}.items():
         yield name, kind(np.array([1.0, -1.0, -1.0]), *more.get(name, ()))
+
+
+def _orders() -> Iterator[tuple[str, Any]]:
+    yield OrdinalHinge.name, OrdinalHinge(np.arange(3))
+    yield MultilabelHinge.name, MultilabelHinge(np.eye(3))
 
 
 def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None]) -> str:
@@ -99,7 +112,7 @@ def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None])
 def _solvers(risk: Any, regularizer: Any, intercept: bool, reasons: dict[str, None]) -> str:
     """The solvers that take this problem; what the others say is added to the reasons."""
     if intercept and not getattr(risk, "sees_intercept", True):
-        return "not seen"
+        return "none" if hasattr(risk, "intercept_refusal") else "not seen"
     problem = Problem(np.eye(risk.examples), risk, 1.0, regularizer, intercept)
     answers = {name: solver().supports(problem) for name, solver in SOLVERS.items()}
     reasons.update(dict.fromkeys(answer for answer in answers.values() if answer is not None))

@@ -90,10 +90,9 @@ class Problem:
         object.__setattr__(self, "lam", float(self.lam))
         if self.intercept and not getattr(self.risk, "sees_intercept", True):
             name = getattr(self.risk, "name", type(self.risk).__name__)
-            raise FenchelError(
-                f"the risk {name!r} does not see an intercept: any one is as good; use intercept=False and choose the "
-                "threshold afterwards"
-            )
+            unseen = "does not see an intercept: any one is as good; use intercept=False and choose the threshold "
+            why = getattr(self.risk, "intercept_refusal", unseen + "afterwards")
+            raise FenchelError(f"the risk {name!r} {why}")
         if self.design.shape[0] != self.risk.examples:
             raise FenchelError(
                 f"X has {self.design.shape[0]} rows but there are {self.risk.examples} labels; they must agree"

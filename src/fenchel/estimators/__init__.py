@@ -6,6 +6,7 @@ from fenchel.estimators.kernel_regressor import KernelRegressor
 from fenchel.estimators.logistic_regression import LogisticRegression
 from fenchel.estimators.measures import MeasureClassifier
 from fenchel.estimators.online import OnlineClassifier
+from fenchel.estimators.ordinal import OrdinalClassifier
 from fenchel.estimators.path import RegularizationPath, regularization_path
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.selection import LinearClassifierCV, LinearRegressorCV
@@ -24,6 +25,7 @@ __all__ = [
     "LogisticRegression",
     "MeasureClassifier",
     "OnlineClassifier",
+    "OrdinalClassifier",
     "RegularizationPath",
     "WinnowClassifier",
     "regularization_path",

@@ -184,10 +184,10 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         X, y = validate_data(self, X, y, **input_of(X))
         check_classification_targets(y)
         weights = sample_weight = self._checked_weights(sample_weight, X)
-        classes, encoded = counted_classes(y, weights)
+        classes, encoded = self._counted(y, weights)
         if self.class_weight is not None and len(classes) > 1:
             weights = class_weights(self.class_weight, y, classes, encoded, weights)
-            classes, encoded = counted_classes(y, weights)
+            classes, encoded = self._counted(y, weights)
         self._check_classes(classes)
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it
@@ -289,6 +289,9 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if joint is None or len(self.classes_) == 2:
             return super()._risk(labels, weights)
         return joint(labels, len(self.classes_), weights)
+
+    def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
+        return counted_classes(y, weights)
 
     def _check_classes(self, classes: NDArray) -> None:
         if len(classes) < 2:

@@ -227,9 +227,7 @@ default="f1"
     def _store(self, solutions: list[Solution]) -> None:
         super()._store(solutions)
         self.risk_intercept_: NDArray[np.float64] = self.intercept_
-        closed = [solution.certificate.recomputed for solution in solutions]
-        bounds = [solution.witness.conjugate_bound for solution in solutions]
-        self.conjugate_bounds_ = [None if known else bound for known, bound in zip(closed, bounds, strict=True)]
+        self.conjugate_bounds_ = trusted_bounds(solutions)
 
     def _solved_intercept(self) -> Any:
         return self.risk_intercept_
@@ -281,6 +279,11 @@ default="f1"
         sizes = sizes[1:] if len(sizes) == 2 else np.array([len(y)]) if self.average == "micro" else sizes
         k = max(1, round(share * self.k))
         return int(min(k, np.min(sizes)) if self.measure == "precision_at_k" else max(k, np.max(sizes)))
+
+
+def trusted_bounds(solutions: list[Solution]) -> list[float | None]:
+    """The bounds on the conjugates that certificates take on trust; None where they are recomputed."""
+    return [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
 
 
 def _side_by_side(columns: Sequence[Callable[[], NDArray]]) -> NDArray[np.float64]:

@@ -3,6 +3,11 @@
 A cut predicts the scores above it to be positive, so equal scores stay together.  Its loss is the measure's
 Delta(fn, fp); for the ROC area, which has no threshold of its own, it is the share of positives below it and of
 negatives above it (1 minus Youden's index).
+
+Ordered classes have a threshold between each class and the next.  The absolute error of a prediction, in numbers of
+classes, is the number of thresholds on whose wrong side the score lies, so each threshold has a problem of two classes
+to itself.  From one threshold to the next a class changes sides, which makes high cuts cheaper against low ones: the
+lowest best cuts are in order, and together they are the best of all.
 """
 
 from __future__ import annotations
@@ -41,6 +46,28 @@ def best_threshold(scores: NDArray, risk: Any) -> float:
     good = cuts[_least(losses, fn + fp)]
     gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
     return _middle(scores, int(good[np.argmax(gaps)]))
+
+
+def ordered_thresholds(scores: NDArray, codes: NDArray, classes: int, weights: NDArray | None) -> NDArray[np.float64]:
+    """The middles of the best cuts between classes 0, ..., k - 1: as many as lie below a score are its class.
+
+    They rise, and no others that do have a smaller sum of weighted absolute errors.
+    """
+    amounts = np.ones(len(scores)) if weights is None else weights
+    counted = amounts > 0.0
+    scores, codes, amounts = scores[counted], codes[counted], amounts[counted] / np.max(amounts)
+    order = np.argsort(-scores, kind="stable")
+    scores, codes, amounts = scores[order], codes[order], amounts[order]
+    cuts = np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
+    found = np.empty(classes - 1)
+    for k in range(classes - 1):
+        # above the cut the lower classes are wrong, below it the higher ones: up to a constant
+        errors = _before(np.where(codes <= k, amounts, -amounts))[cuts]
+        # the lowest cut leaves most examples above it
+        good = np.flatnonzero(errors <= np.min(errors) + _ROUNDING * len(scores))
+        found[k] = _middle(scores, int(cuts[good[-1]]))
+    # rounding alone can change their order
+    return np.maximum.accumulate(found)
 
 
 def _losses(risk: Any, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:

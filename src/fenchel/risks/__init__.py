@@ -12,7 +12,9 @@ from fenchel.risks.joint import MulticlassRisk
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.micro import MicroRisk, micro
 from fenchel.risks.multiclass import CrammerSinger, WestonWatkins
+from fenchel.risks.multilabel import MultilabelHinge
 from fenchel.risks.multinomial import Multinomial
+from fenchel.risks.ordinal import OrdinalHinge
 from fenchel.risks.own_measure import OwnMeasure
 from fenchel.risks.roc_area import RocArea
 from fenchel.risks.top_k import PrecisionAtK, RecallAtK
@@ -37,7 +39,9 @@ __all__ = [
     "MeanRisk",
     "MicroRisk",
     "MulticlassRisk",
+    "MultilabelHinge",
     "Multinomial",
+    "OrdinalHinge",
     "OwnMeasure",
     "PrecisionAtK",
     "RecallAtK",

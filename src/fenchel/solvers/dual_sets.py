@@ -15,7 +15,8 @@ weights are n times as large and as small.
 - with one, a loss with :math:`f^*(-a) = -ya + \epsilon|a| + \tfrac\kappa2a^2` is a projection onto a box with one
   equality; a tube makes two entries of an example, one for each sign;
 - Crammer-Singer: :math:`\theta_i = c_i(e_y - \beta)` with :math:`\beta` in a simplex;
-- Weston-Watkins: eq. (4) of Wang and Scott, a box with one more entry, minus the sum of all others.
+- Weston-Watkins: eq. (4) of Wang and Scott, a box with one more entry, minus the sum of all others;
+- several labels: signs and one equality, and where the mass of an example is too large, a simplex on either side.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
-from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
+from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, WestonWatkins
 from fenchel.risks.balancing import balanced
 from fenchel.solvers.projecting import project_blocks
 
@@ -147,6 +148,31 @@ class BoxesOfClasses:
         return self.risk.project(theta)
 
 
+class SidesOfLabels:
+    """Several labels for an example, without intercepts."""
+
+    def __init__(self, risk: MultilabelHinge) -> None:
+        # a mass of one on either side of each example that has pairs
+        self.risk, self.width = risk, risk.value_at_zero
+        self._has = risk.labels > 0.0
+
+    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+        shares, has = self.risk.shares[:, None], self._has
+        alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
+        target = alpha + (has - scores) / curvature
+        alpha = project_blocks(target, np.where(has, 0.0, -np.inf), np.where(has, np.inf, 0.0), 0.0)
+        # if the mass may be at most one and would be more, it is one
+        heavy = np.sum(np.maximum(alpha, 0.0), axis=1) > 1.0
+        if np.any(heavy):
+            target, has = target[heavy], has[heavy]
+            up = project_blocks(target, 0.0, np.where(has, np.inf, 0.0), 1.0)
+            alpha[heavy] = up + project_blocks(target, np.where(has, 0.0, -np.inf), 0.0, -1.0)
+        return shares * alpha
+
+    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+        return self.risk.project(theta)
+
+
 def no_dual_set(problem: Problem) -> str | None:
     """None, or the reason why there is no proximal step for the dual points of this problem."""
     risk = problem.risk
@@ -160,7 +186,10 @@ def no_dual_set(problem: Problem) -> str | None:
         return None
     if isinstance(risk, (CrammerSinger, WestonWatkins)):
         return "has no step for the intercepts of several classes" if problem.intercept else None
-    return "needs the mean of a loss, or a hinge risk of several classes"
+    # which has no intercepts anyway
+    if isinstance(risk, MultilabelHinge):
+        return None
+    return "needs the mean of a loss, or a hinge risk of several classes or labels"
 
 
 def dual_set(problem: Problem) -> DualSet:
@@ -168,6 +197,8 @@ def dual_set(problem: Problem) -> DualSet:
     risk = problem.risk
     if isinstance(risk, MeanRisk):
         return Balanced(risk) if problem.intercept else Separate(risk)
+    if isinstance(risk, MultilabelHinge):
+        return SidesOfLabels(risk)
     return Simplices(risk) if isinstance(risk, CrammerSinger) else BoxesOfClasses(risk)
 
 

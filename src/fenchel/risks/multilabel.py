@@ -1,0 +1,134 @@
+r"""Several labels for an example: the hinge of the worst pair of a label that it has and one that it has not.
+
+.. math::
+    R(s) = \sum_i c_i\,\Big[\max_{p\in Y_i,\;q\notin Y_i} 1 - s_{ip} + s_{iq}\Big]_+
+
+(Elisseeff and Weston 2001, with the largest instead of the mean over pairs; one of the piecewise linear risks that
+Saha, Vishwanathan and Zhang (2009, Sec. 1) name without a formula.)  With one label for each example it is the risk of
+Crammer and Singer.  An example with all labels or none has no pair and costs nothing.  The worst pair is the lowest
+score of a label that it has with the highest of one that it has not: :math:`O(nk)`.
+
+The domain of the conjugate is, for each example, :math:`\theta_{ip}\ge 0` for the labels that it has,
+:math:`\theta_{iq}\le 0` for the others, :math:`\sum_p\theta_{ip} = -\sum_q\theta_{iq} \le c_i`: such numbers are the
+row and column sums of some masses of pairs :math:`\beta\ge 0` that add up to at most :math:`c_i`.  There
+:math:`R^*(-\theta) = -\sum_i\sum_{p\in Y_i}\theta_{ip}`.
+
+Free intercepts would need planes whose slopes add up to zero for every label; there are none here.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.mean import checked_weights, shares_of
+
+#: how far outside its domain, relative to the share of its example, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+
+
+class MultilabelHinge:
+    """The hinge of the worst pair of labels of each example.  ``labels`` (n, k) are -1 and +1, or 0 and 1."""
+
+    name: ClassVar[str] = "multilabel_hinge"
+    smooth: ClassVar[bool] = False
+    sees_intercept: ClassVar[bool] = False
+    #: what a problem with free intercepts is told
+    intercept_refusal: ClassVar[str] = (
+        "has no free intercepts; use intercept=False, and a column of ones in X for regularized ones"
+    )
+    largest_label: ClassVar[float] = 1.0
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        found = np.asarray(labels)
+        if found.ndim != 2 or not found.size or found.dtype.kind not in "biuf":
+            raise FenchelError(f"labels must be (n, k) numbers, not empty, got shape {found.shape}")
+        if not (np.all((found == 0) | (found == 1)) or np.all((found == -1) | (found == 1))):
+            raise FenchelError(f"the risk {self.name!r} takes the labels -1 and +1, or 0 and 1")
+        self._has = found > 0
+        self.outputs: int = found.shape[1]
+        self._weights = None if weights is None else checked_weights(weights, len(found))
+        paired = np.any(self._has, axis=1) & ~np.all(self._has, axis=1)
+        #: what the pairs of each example count: nothing where there are none
+        self._masses = np.where(paired, self.shares, 0.0)
+        if not np.any(self._masses):
+            raise FenchelError(f"the risk {self.name!r} needs an example of positive weight with some labels, not all")
+
+    @property
+    def examples(self) -> int:
+        return len(self._has)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @property
+    def labels(self) -> NDArray[np.float64]:
+        """-1 and +1, (n, k)."""
+        return np.where(self._has, 1.0, -1.0)
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return math.fsum(self._masses)
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        low, high = self._worst(scores)
+        rows = np.flatnonzero(self._masses)
+        return float(self._masses[rows] @ np.maximum(1.0 - scores[rows, low[rows]] + scores[rows, high[rows]], 0.0))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s: of equally bad labels the first ones."""
+        low, high = self._worst(scores)
+        rows = np.flatnonzero(self._masses)
+        rows = rows[1.0 - scores[rows, low[rows]] + scores[rows, high[rows]] > 0.0]
+        slope = np.zeros((self.examples, self.outputs))
+        slope[rows, low[rows]], slope[rows, high[rows]] = -self._masses[rows], self._masses[rows]
+        return slope
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible and np.any(np.abs(theta - self.project(theta)) > _ROUNDING * self._masses[:, None]):
+            return np.inf
+        return -math.fsum(theta[self._has])
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta: the heavier side of each example is made smaller."""
+        theta = np.asarray(theta, dtype=np.float64)
+        have, lack = np.where(self._has, np.maximum(theta, 0.0), 0.0), np.where(self._has, 0.0, np.minimum(theta, 0.0))
+        # sums of float64 in extended precision, where there is one, tell equal sides from unequal ones
+        up, down = (np.sum(side, axis=1, dtype=np.longdouble).astype(np.float64) for side in (have, -lack))
+        goal = np.minimum(np.minimum(up, down), self._masses)
+        for side, total in ((have, up), (lack, down)):
+            side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
+        return have + lack
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        near = np.broadcast_to(near, scores.shape)
+        # a label can be the worst of its side if its best case is no better than the worst case of the others
+        lowest = np.min(np.where(self._has, scores + near, np.inf), axis=1, keepdims=True)
+        highest = np.max(np.where(self._has, -np.inf, scores - near), axis=1, keepdims=True)
+        worst = np.where(self._has, scores - near <= lowest, scores + near >= highest)
+        least = np.min(np.where(self._has, scores - near, np.inf), axis=1)
+        most = np.max(np.where(self._has, -np.inf, scores + near), axis=1)
+        return np.where(worst, np.where(1.0 - least + most >= 0.0, self._masses, 0.0)[:, None], 0.0)
+
+    def _worst(self, scores: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The lowest label that each example has, and the highest that it has not."""
+        low = np.argmin(np.where(self._has, scores, np.inf), axis=1)
+        return low, np.argmax(np.where(self._has, -np.inf, scores), axis=1)

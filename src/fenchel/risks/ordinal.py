@@ -1,0 +1,159 @@
+r"""Ordered labels: the mean hinge loss over all pairs of examples with different labels.
+
+.. math::
+    R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
+
+One of the piecewise linear risks that Saha, Vishwanathan and Zhang (2009, Sec. 1) name without a formula, in the form
+of Joachims (2006) and of Teo et al. (2010): a pair costs 1 at equal scores, and with two labels this is the ROC area.
+Only the order of the labels counts.  Pairs at the kink count as wrong.
+
+A pair is wrong if :math:`s_j - 1 \le s_i`.  Each example has two keys, :math:`s - 1` as the upper one of a pair and
+:math:`s` as the lower one; one sort of all keys shows for every pair which of its two comes first.  Two labels differ
+first in one bit of their numbers: with the examples grouped by the bits above it, in the order of their keys, running
+sums count all wrong pairs of that bit.  With k labels that is :math:`O(n\log n + n\log k)`.
+
+The dual points are the net flows :math:`\theta_i = \sum_{y_j<y_i}\beta_{ji} - \sum_{y_j>y_i}\beta_{ij}` with
+:math:`0\le\beta_{ij}\le c_i c_j/M`, and :math:`-R^*(-\theta)` is the largest total flow with these net flows: no closed
+form, so the planes of a solver bound it, and a certificate says that this was taken on trust.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.contingency import Plane
+from fenchel.risks.mean import checked_weights, shares_of
+
+
+class _Wrong(NamedTuple):
+    """For each example the weight of those with higher labels that are too low for it, and of those with lower labels
+    that are too high.
+    """
+
+    above: NDArray[np.float64]
+    below: NDArray[np.float64]
+
+
+class OrdinalHinge:
+    """Weighted share of pairs in the wrong order of their labels, with the hinge loss of their difference.
+
+    ``labels`` are finite numbers, of which only the order counts.
+    """
+
+    name: ClassVar[str] = "ordinal_hinge"
+    smooth: ClassVar[bool] = False
+    #: scores are one-dimensional
+    outputs: ClassVar[None] = None
+    #: differences of scores do not see an intercept
+    sees_intercept: ClassVar[bool] = False
+    largest_label: ClassVar[float] = 1.0
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+    #: R(0): every pair is tied
+    value_at_zero: ClassVar[float] = 1.0
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        found = np.asarray(labels)
+        if found.ndim != 1 or not found.size or found.dtype.kind not in "biuf" or not np.all(np.isfinite(found)):
+            raise FenchelError("labels must be (n,) finite numbers, not empty; encode ordered classes as 0, 1, 2, ...")
+        self.levels, codes = np.unique(found, return_inverse=True)
+        # short integers are sorted in linear time
+        self._codes = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
+        self._weights = None if weights is None else checked_weights(weights, len(found))
+        if len(np.unique(self._codes[self.shares > 0.0])) < 2:
+            raise FenchelError(f"the risk {self.name!r} needs two different labels with positive weight")
+
+    @property
+    def examples(self) -> int:
+        return len(self._codes)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @property
+    def labels(self) -> NDArray[np.float64]:
+        """The size of the constant in a margin, for the rounding of a certificate."""
+        return np.ones(self.examples)
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return self.plane(scores)[2]
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
+        return self.plane(scores)[0]
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
+        scores = np.asarray(scores, dtype=np.float64)
+        above, below = self._wrong(scores, scores)
+        slope = self._amounts * (above - below) / self._pairs
+        offset = float(self._amounts @ above) / self._pairs
+        # slopes add up to zero: scores near zero lose fewer digits
+        middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
+        return slope, offset, max(0.0, offset + float(slope @ (scores - middle)))
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        above, below = self._wrong(scores + near, scores - near)
+        return self._amounts * np.maximum(above, below) / self._pairs
+
+    @cached_property
+    def _amounts(self) -> NDArray[np.float64]:
+        """What examples count, in any unit: one without weights, so that sums of them are exact."""
+        return np.ones(self.examples) if self._weights is None else self.shares
+
+    @cached_property
+    def _pairs(self) -> float:
+        """M, in that unit."""
+        # class by class: a light one keeps its digits beside a heavy one
+        sizes = np.bincount(self._codes)
+        by_class = self._amounts[np.argsort(self._codes, kind="stable")].astype(np.longdouble)
+        sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
+        return float(np.sum(sums[1:] * np.cumsum(sums)[:-1]))
+
+    def _wrong(self, lower: NDArray, upper: NDArray) -> _Wrong:
+        """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
+        count = self.examples
+        # 1. all keys in order, the upper one first where they are equal: a stable sort merges two sorted runs
+        by_upper = np.argsort(upper)
+        by_lower = by_upper if lower is upper else np.argsort(lower)
+        merged = np.argsort(np.concatenate([upper[by_upper] - 1.0, lower[by_lower]]), kind="stable")
+        order, is_lower = np.concatenate([by_upper, by_lower])[merged], merged >= count
+        codes = self._codes[order]
+        above, below = np.zeros(count), np.zeros(count)
+        # counts are exact anyway
+        precision = np.float64 if self._weights is None else np.longdouble
+        for bit in range(int(self._codes.max()).bit_length()):
+            # 2. an example is on one side of all its pairs that differ first in this bit; groups keep the order of keys
+            chosen = np.flatnonzero(is_lower == ((codes >> bit) & 1 == 0))
+            groups = codes[chosen] >> (bit + 1)
+            chosen = chosen[np.argsort(groups, kind="stable")]
+            sizes = np.bincount(groups)
+            # 3. upper ones before each lower one, lower ones after each upper one
+            at, low = order[chosen], is_lower[chosen]
+            amounts = self._amounts[at]
+            before = _running(np.where(low, 0.0, amounts), sizes, precision)
+            after = _running(np.where(low, amounts, 0.0)[::-1], sizes[::-1], precision)[::-1]
+            above[at[low]] += before[low]
+            below[at[~low]] += after[~low]
+        return _Wrong(above, below)
+
+
+def _running(values: NDArray, sizes: NDArray, precision: Any) -> NDArray[np.float64]:
+    """Running sums within groups of these sizes that follow each other."""
+    sums = np.zeros(len(values) + 1, dtype=precision)
+    np.cumsum(values, dtype=precision, out=sums[1:])
+    starts = np.cumsum(sizes) - sizes
+    return np.maximum(sums[1:] - np.repeat(sums[starts], sizes), 0.0).astype(np.float64, copy=False)

@@ -1,0 +1,186 @@
+"""OrdinalClassifier: the problem that is solved, its thresholds, the order of labels, weights, scikit-learn's rules."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from fenchel import (
+    ElasticNet,
+    FenchelError,
+    GapWarning,
+    MeasureClassifier,
+    Model,
+    OrdinalClassifier,
+    OrdinalHinge,
+    Problem,
+    Witness,
+    certify,
+    solve,
+)
+from fenchel.estimators.thresholds import ordered_thresholds
+from slow_ordinal import least_absolute_error
+
+GRADES = np.array(["poor", "fair", "good", "excellent"])
+
+
+@parametrize_with_checks([OrdinalClassifier(tol=1e-10, random_state=0)])
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def data(n=120, d=5, noise=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    codes = np.digitize(X @ rng.standard_normal(d) + noise * rng.standard_normal(n), [-2.0, 0.0, 1.5])
+    return X, codes
+
+
+@pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_problem_that_is_solved(weighted, l1_ratio):
+    X, y = data()
+    weights = np.random.default_rng(1).integers(0, 3, len(y)).astype(float) if weighted else None
+    model = OrdinalClassifier(C=0.3, l1_ratio=l1_ratio, tol=1e-6).fit(X, y, weights)
+    total = len(y) if weights is None else weights.sum()
+    regularizer = ElasticNet(l1_ratio) if l1_ratio else "l2"
+    problem = Problem(X, OrdinalHinge(y, weights), 1 / (0.3 * total), regularizer)
+    solution = solve(problem, tol=1e-6)
+    assert model.converged_
+    assert model.solver_ == "bundle"
+    assert model.certificate_.relative_gap <= 1e-6
+    assert model.certificate_.primal == pytest.approx(solution.certificate.primal, rel=2e-6)
+    # anybody can recompute the certificate, but for the bound on the conjugate, and it says so
+    again = certify(problem, Model(model.coef_[0], 0.0), Witness(model.theta_, model.conjugate_bounds_[0]))
+    assert again.gap == pytest.approx(model.certificate_.gap, abs=1e-12)
+    assert not again.recomputed
+    assert "trust" in str(model.certificate_)
+    assert model.dual_gap_ == model.certificate_.gap
+
+
+def test_thresholds_are_the_best_of_all():
+    rng = np.random.default_rng(2)
+    for trial in range(200):
+        n, k = int(rng.integers(2, 9)), int(rng.integers(2, 5))
+        scores = rng.integers(0, 5, n) / 1.0 if trial % 2 else rng.normal(size=n)
+        codes = rng.integers(0, k, n)
+        weights = None if trial % 3 else rng.integers(0, 3, n) * rng.random(n) + (np.arange(n) == 0)
+        found = ordered_thresholds(scores, codes, k, weights)
+        assert np.all(np.diff(found) >= 0.0)
+        c = np.ones(n) if weights is None else weights
+        error = c @ np.abs(codes - np.sum(scores[:, None] > found, axis=1))
+        assert error == pytest.approx(least_absolute_error(scores, codes, k, weights), abs=1e-12)
+    # in the middle between classes that are apart
+    np.testing.assert_array_equal(
+        ordered_thresholds(np.array([0.0, 1, 4, 6]), np.array([0, 0, 1, 2]), 3, None), [2.5, 5]
+    )
+
+
+def test_predictions_follow_the_thresholds():
+    X, y = data()
+    model = OrdinalClassifier().fit(X, y)
+    scores = X @ model.coef_[0]
+    assert model.thresholds_.shape == (3,)
+    np.testing.assert_array_equal(model.predict(X), np.sum(scores[:, None] > model.thresholds_, axis=1))
+    np.testing.assert_array_equal(np.argmax(model.decision_function(X), axis=1), model.predict(X))
+    np.testing.assert_array_equal(model.intercept_, -model.thresholds_)
+    constant = np.min(np.abs(y[:, None] - np.arange(4)).sum(axis=0))
+    assert np.abs(model.predict(X) - y).sum() < 0.3 * constant
+    easy, codes = data(noise=0.0)
+    assert OrdinalClassifier(C=1e4).fit(easy, codes).score(easy, codes) == 1.0
+    assert not hasattr(model, "predict_proba")
+
+
+def test_two_classes_are_the_roc_area():
+    X, y = data()
+    y = (y > 1).astype(int)
+    one, other = (
+        OrdinalClassifier(tol=1e-8).fit(X, y),
+        MeasureClassifier("roc_auc", tol=1e-8, solver="bundle").fit(X, y),
+    )
+    assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-8)
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
+    assert one.decision_function(X).shape == (len(y),)
+    np.testing.assert_array_equal(one.predict(X), (one.decision_function(X) > 0).astype(int))
+
+
+def test_the_order_of_text_is_told():
+    X, y = data()
+    plain = OrdinalClassifier(tol=1e-6).fit(X, y)
+    model = OrdinalClassifier(GRADES, tol=1e-6).fit(X, GRADES[y])
+    assert model.classes_.tolist() == GRADES.tolist()
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    np.testing.assert_array_equal(model.predict(X), GRADES[plain.predict(X)])
+    # the other way round is the same with the other sign
+    turned = OrdinalClassifier(GRADES[::-1], tol=1e-6).fit(X, GRADES[y])
+    np.testing.assert_allclose(turned.coef_, -model.coef_, atol=1e-2)
+    # labels that do not occur, or weigh nothing, have no class
+    weights = np.where(y == 1, 0.0, 1.0)
+    fewer = OrdinalClassifier([*GRADES, "perfect"], class_weight="balanced").fit(X, GRADES[y], weights)
+    assert fewer.classes_.tolist() == ["poor", "good", "excellent"]
+    kept = OrdinalClassifier(GRADES, class_weight="balanced").fit(X[y != 1], GRADES[y[y != 1]])
+    assert fewer.certificate_.primal == pytest.approx(kept.certificate_.primal, rel=2e-3)
+    np.testing.assert_allclose(fewer.thresholds_, kept.thresholds_, atol=0.3)
+
+
+def test_weights_repeat_rows_and_pull_the_thresholds():
+    X, y = data(60)
+    weights = np.random.default_rng(3).integers(0, 3, len(y))
+    one = OrdinalClassifier(tol=1e-9).fit(X, y, weights)
+    other = OrdinalClassifier(tol=1e-9).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(one.coef_, other.coef_, atol=1e-3)
+    assert one.certificate_.primal == pytest.approx(other.certificate_.primal, rel=2e-9)
+    heavy = OrdinalClassifier(class_weight={0: 1000.0, 1: 1, 2: 1, 3: 1}).fit(X, y)
+    assert np.all(heavy.predict(X[y == 0]) == 0)
+
+
+def test_sparse_rows_warm_starts_and_pickles():
+    X, y = data()
+    X[np.abs(X) < 0.5] = 0.0
+    dense = OrdinalClassifier(tol=1e-7).fit(X, y)
+    sparse = OrdinalClassifier(tol=1e-7, warm_start=True).fit(sp.csr_array(X), y)
+    assert sparse.certificate_.primal == pytest.approx(dense.certificate_.primal, rel=2e-7)
+    first = sparse.n_iter_
+    assert sparse.fit(sp.csr_array(X), y).n_iter_ < first
+    copy = pickle.loads(pickle.dumps(dense))
+    np.testing.assert_array_equal(copy.predict(X), dense.predict(X))
+
+
+def test_too_little_time_is_told_with_a_sound_bound():
+    X, y = data()
+    with pytest.warns(GapWarning, match="OrdinalClassifier stopped"):
+        early = OrdinalClassifier(tol=1e-9, max_iter=3).fit(X, y)
+    best = OrdinalClassifier(tol=1e-9).fit(X, y).certificate_
+    assert early.certificate_.gap >= early.certificate_.primal - best.primal
+    assert early.certificate_.dual <= best.primal
+    assert early.thresholds_.shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "match"),
+    [
+        ({"order": ["poor", "fair"]}, "order lacks labels"),
+        ({"order": ["poor", "poor", "fair", "good", "excellent"]}, "order must be"),
+        ({"order": "poor"}, "order must be"),
+        ({"C": 0.0}, "C must be"),
+        ({"l1_ratio": 2.0}, "l1_ratio"),
+        ({"solver": "newton"}, "newton"),
+        ({"class_weight": {"poor": -1.0}}, "class_weight"),
+        ({"n_jobs": 0.5}, "n_jobs"),
+    ],
+)
+def test_what_is_wrong_is_named(parameters, match):
+    X, y = data(40)
+    with pytest.raises(FenchelError, match=match):
+        OrdinalClassifier(**parameters).fit(X, GRADES[y])
+
+
+def test_one_class_is_named():
+    X, y = data(40)
+    with pytest.raises(FenchelError, match="at least two classes"):
+        OrdinalClassifier().fit(X, 0 * y)
+    with pytest.raises(FenchelError, match="at least two classes"):
+        OrdinalClassifier().fit(X, y, (y == 1) * 1.0)
