@@ -159,6 +159,24 @@ def test_too_little_time_is_told_with_a_sound_bound():
     assert early.thresholds_.shape == (3,)
 
 
+def test_an_interrupted_fit_has_thresholds(monkeypatch):
+    X, y = data()
+    found, calls = OrdinalHinge.plane, []
+
+    def interrupted(self, scores):
+        calls.append(None)
+        if len(calls) == 12:
+            raise KeyboardInterrupt
+        return found(self, scores)
+
+    monkeypatch.setattr(OrdinalHinge, "plane", interrupted)
+    model = OrdinalClassifier(tol=1e-9)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.certificate_.gap > 0.0
+    assert set(model.predict(X)) <= set(y)
+
+
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [

@@ -4,7 +4,7 @@ r"""Several labels for an example: the hinge of the worst pair of a label that i
     R(s) = \sum_i c_i\,\Big[\max_{p\in Y_i,\;q\notin Y_i} 1 - s_{ip} + s_{iq}\Big]_+
 
 (Elisseeff and Weston 2001, with the largest instead of the mean over pairs; one of the piecewise linear risks that
-Saha, Vishwanathan and Zhang (2009, Sec. 1) name without a formula.)  With one label for each example it is the risk of
+Saha, Zhang and Vishwanathan (2009, Sec. 1) name without a formula.)  With one label for each example it is the risk of
 Crammer and Singer.  An example with all labels or none has no pair and costs nothing.  The worst pair is the lowest
 score of a label that it has with the highest of one that it has not: :math:`O(nk)`.
 

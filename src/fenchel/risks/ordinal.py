@@ -3,7 +3,7 @@ r"""Ordered labels: the mean hinge loss over all pairs of examples with differen
 .. math::
     R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
 
-One of the piecewise linear risks that Saha, Vishwanathan and Zhang (2009, Sec. 1) name without a formula, in the form
+One of the piecewise linear risks that Saha, Zhang and Vishwanathan (2009, Sec. 1) name without a formula, in the form
 of Joachims (2006) and of Teo et al. (2010): a pair costs 1 at equal scores, and with two labels this is the ROC area.
 Only the order of the labels counts.  Pairs at the kink count as wrong.
 
