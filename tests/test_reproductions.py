@@ -193,5 +193,5 @@ def test_the_committed_table_2_of_zhang_is_that_of_its_runs(monkeypatch):
 
     cells = json.loads((RESULTS / "reuters.json").read_text(encoding="utf-8"))["cells"]
     assert {cell["method"] for cell in cells} == set(PAPER)
-    assert all(len(cell["right"].split()) == 118 for cell in cells)
+    assert all(len(cell["right"].split()) == 118 for cell in cells if cell["part"] == "test")
     assert (RESULTS / "table2.md").read_text(encoding="utf-8") == table(cells) + "\n"

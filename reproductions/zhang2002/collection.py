@@ -87,7 +87,7 @@ def assemble(parts: Iterable[Document]) -> Collection:
     return Collection(matrices[0], matrices[1], members[0], members[1], topics)
 
 
-def made_up(seed: int = 0, count: int = 600) -> Collection:
+def made_up(seed: int = 0, count: int = 900) -> Collection:
     """Documents of four topics, each with words of its own among common ones, for quick runs."""
     rng, parts = np.random.default_rng(seed), []
     for i in range(count):
