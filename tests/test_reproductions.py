@@ -135,3 +135,63 @@ def test_the_artificial_data_of_zhang(tmp_path):
     assert accuracy["LM-UWin"] >= 93.0
     # five percent of the labels are wrong
     assert max(accuracy.values()) <= 95.0
+
+
+_SGML = """<!DOCTYPE lewis SYSTEM "lewis.dtd">
+<REUTERS TOPICS="YES" LEWISSPLIT="TRAIN" CGISPLIT="TRAINING-SET" OLDID="1" NEWID="1">
+<TOPICS><D>grain</D><D>wheat</D></TOPICS><PLACES><D>usa</D></PLACES><UNKNOWN>noise</UNKNOWN>
+<TEXT>&#2;
+<TITLE>Wheat, U.S. UP 1.5</TITLE><DATELINE> PARIS - </DATELINE><BODY>wheat at &lt;ABC&gt; (up)
+&#3;</BODY></TEXT>
+</REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="TEST" OLDID="2" NEWID="2"><TOPICS><D>gold</D></TOPICS>
+<TEXT TYPE="UNPROC">Wheat new</TEXT></REUTERS>
+<REUTERS TOPICS="NO" LEWISSPLIT="TRAIN" OLDID="3" NEWID="3"><TOPICS></TOPICS><TEXT>left out</TEXT></REUTERS>
+<REUTERS TOPICS="YES" LEWISSPLIT="NOT-USED" OLDID="4" NEWID="4"><TOPICS></TOPICS><TEXT>left out</TEXT></REUTERS>
+"""
+
+
+def test_the_collection_of_reuters_is_read(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.zhang2002.collection import assemble, documents
+
+    parts = list(documents(_SGML))
+    assert [part.split for part in parts] == ["train", "test"]
+    assert parts[0].words == {"wheat", "u.s", "up", "1.5", "paris", "at", "abc"}
+    assert parts[0].topics == {"grain", "wheat"}
+    data = assemble(parts)
+    assert data.topics == ("gold", "grain", "wheat")
+    # seven words and the constant feature; "new" is in no training document
+    assert data.matrix.toarray().tolist() == [[1.0] * 8]
+    assert data.test_matrix.toarray().tolist() == [[0.0] * 6 + [1.0, 1.0]]
+    assert data.members.tolist() == [[False, True, True]]
+    assert data.test_members.tolist() == [[True, False, False]]
+
+
+def test_table_2_of_zhang_goes_on_where_it_ended(tmp_path):
+    pytest.importorskip("matplotlib", reason="the figures need matplotlib")
+    options = ["--quick", "--output", str(tmp_path)]
+    text = _run("reuters", *options, paper="zhang2002")
+    assert (tmp_path / "table2.md").read_text(encoding="utf-8").strip() in text
+    before = (tmp_path / "reuters.json").read_text(encoding="utf-8")
+    cells = [cell for cell in json.loads(before)["cells"] if cell["part"] == "test"]
+    assert len(cells) == 7
+    for cell in cells:
+        right, members = ([float(value) for value in cell[name].split()] for name in ("right", "members"))
+        assert sum(right) >= 0.9 * sum(members)
+        assert all(float(gap) <= 1e-2 for gap in cell.get("gaps", "").split())
+    _run("reuters", *options, paper="zhang2002")
+    assert (tmp_path / "reuters.json").read_text(encoding="utf-8") == before
+    _run("figures", *options, paper="zhang2002")
+    for name in ("figures2-3", "figures4-6", "figure7"):
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+
+
+def test_the_committed_table_2_of_zhang_is_that_of_its_runs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.zhang2002.reuters import PAPER, RESULTS, table
+
+    cells = json.loads((RESULTS / "reuters.json").read_text(encoding="utf-8"))["cells"]
+    assert {cell["method"] for cell in cells} == set(PAPER)
+    assert all(len(cell["right"].split()) == 118 for cell in cells if cell["part"] == "test")
+    assert (RESULTS / "table2.md").read_text(encoding="utf-8") == table(cells) + "\n"
