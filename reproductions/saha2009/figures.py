@@ -48,8 +48,8 @@ _AXES = {"steps": "iterations", "seconds": "processor seconds", "objective": "lo
 _AXES["test"] = "test accuracy, %"
 #: errors below this are not drawn; runs end at 1e-6
 _LEAST = 1e-6
-#: accuracies are drawn from so many points below the best one of a set
-_BELOW = 8.0
+#: accuracies are drawn from so many points below the worst at the end, but for methods that are this much worse
+_BELOW, _FAR = 4.0, 12.0
 
 
 def main() -> None:
@@ -105,7 +105,8 @@ def _panel(ax: Any, cells: list[Cell], across: str, up: str, minimum: float) -> 
     ax.grid(alpha=0.25)
     ax.set_xscale("log")
     ax.xaxis.set_minor_formatter(NullFormatter())
-    best = max((curve_of(cell)["test"][-1] for cell in cells), default=0.0)
+    ends = [curve_of(cell)["test"][-1] for cell in cells] or [0.0]
+    top = max((np.max(curve_of(cell)["test"]) for cell in cells), default=0.0)
     for cell in cells:
         curve, (colour, line) = curve_of(cell), _STYLES[cell["solver"]]
         values = np.maximum(curve[up] / minimum - 1.0, _LEAST) if up == "objective" else curve[up]
@@ -116,7 +117,7 @@ def _panel(ax: Any, cells: list[Cell], across: str, up: str, minimum: float) -> 
         ax.set_yscale("log")
         ax.set_ylim(0.8 * _LEAST, 10.0)
     else:
-        ax.set_ylim(best - _BELOW, best + 0.08 * _BELOW)
+        ax.set_ylim(min(end for end in ends if end > max(ends) - _FAR) - _BELOW, top + 0.1 * _BELOW)
 
 
 if __name__ == "__main__":
