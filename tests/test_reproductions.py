@@ -195,3 +195,36 @@ def test_the_committed_table_2_of_zhang_is_that_of_its_runs(monkeypatch):
     assert {cell["method"] for cell in cells} == set(PAPER)
     assert all(len(cell["right"].split()) == 118 for cell in cells if cell["part"] == "test")
     assert (RESULTS / "table2.md").read_text(encoding="utf-8") == table(cells) + "\n"
+
+
+def test_the_figures_of_saha_go_on_where_they_ended(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the figures need matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.saha2009.runs import curve_of, minimum_of
+    from reproductions.saha2009.table import reached
+
+    options = ["--quick", "--output", str(tmp_path)]
+    assert "[10/10]" in _run("table", *options, paper="saha2009")
+    cells = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))["cells"]
+    for cell in cells:
+        # minima with and without an intercept are two
+        minimum = minimum_of(cells, "simulated", cell["solver"].endswith("-b"))
+        assert cell["lowest"] >= (1.0 - 1e-9) * minimum > 0.0
+        if "curve" in cell:
+            curve = curve_of(cell)
+            assert np.all(np.diff(curve["objective"]) <= 0.0)
+            # what was computed beside the solver is what the judge finds
+            assert cell["primal"] >= (1.0 - 1e-9) * cell["lowest"]
+    assert reached(cells, "simulated", "dual_coordinate", 1e-3) is not None
+    assert reached(cells, "simulated", "pragam", 1e-1) is not None
+    assert "[" not in _run("figures", *options, paper="saha2009")
+    for number in range(1, 5):
+        assert (tmp_path / f"figure{number}.png").stat().st_size > 10_000
+
+
+def test_the_committed_table_of_saha_is_that_of_its_runs(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.saha2009 import runs, table
+
+    cells = json.loads((runs.RESULTS / "runs.json").read_text(encoding="utf-8"))["cells"]
+    assert (runs.RESULTS / "table.md").read_text(encoding="utf-8") == table.markdown(cells) + "\n"

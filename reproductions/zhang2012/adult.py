@@ -7,10 +7,14 @@ python reproductions/zhang2012/adult.py --quick   made-up data, nothing is kept
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import tempfile
 from pathlib import Path
 
+# before NumPy is loaded: processor seconds of idle threads would count
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python reproductions/zhang2012/adult.py`
 
 from scipy.stats import norm

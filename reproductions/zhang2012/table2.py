@@ -11,12 +11,16 @@ python reproductions/zhang2012/table2.py --quick                  made-up data, 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
+# before NumPy is loaded: processor seconds of idle threads would count
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python reproductions/zhang2012/table2.py`
 
 import numpy as np
