@@ -90,15 +90,15 @@ def main() -> None:
 
 
 def _run_studies(ledger: Ledger, studied: Sequence[str], cap: float, again: bool) -> None:
-    warmed = False
     for data in studied:
+        warmed = False
         for measure in MEASURES:
             row = Row(data, measure, _LAM)
             for name in (*_FIXED, "agm"):
                 if not again and ledger.has(**row._asdict(), solver=name):
                     continue
                 if not warmed:
-                    warm_up()
+                    warm_up(data)
                     warmed = True
                 watched, solution = run(load(data), row, name, cap)
                 ledger.add([described(row, name, watched, solution)])

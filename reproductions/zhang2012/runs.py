@@ -218,18 +218,18 @@ def run_row(split: BinarySplit, row: Row, cap: float, racers: Sequence[str] = RA
 load = lru_cache(maxsize=1)(load_binary)
 
 
-def warm_up() -> None:
-    """Whatever happens only once is not timed."""
+def warm_up(data: str) -> None:
+    """Whatever happens only once is not timed: loops are compiled for each kind of data, some after a few steps."""
     for measure in MEASURES:
-        run_row(load_binary("simulated"), Row("simulated", measure, 1e-2), 1.0)
+        run_row(load(data), Row(data, measure, 1e-4), 0.5)
 
 
 def run_missing(ledger: Ledger, wanted: Iterator[Row], cap: float, again: bool = False) -> None:
     """Every row that is wanted and not in the ledger."""
     todo = [row for row in wanted if again or not all(ledger.has(**row._asdict(), solver=name) for name in RACERS)]
-    if todo:
-        warm_up()
     for place, row in enumerate(todo, 1):
+        if place == 1 or row.data != todo[place - 2].data:
+            warm_up(row.data)
         cells = run_row(load(row.data), row, cap)
         ledger.add(cells)
         times = {cell["solver"]: median_seconds(cell) for cell in cells}
