@@ -195,16 +195,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
             del self.theta_  # the last fit was for other classes: no warm start from it
         self.classes_: NDArray = classes
         self.multi_class_ = self._form()
-        if len(classes) == 2:
-            columns: list[Callable[[], NDArray]] = [partial(one_against_rest, encoded, 1)]
-        elif self._joint() is not None:
-            # classes without weight have no number; any will do
-            columns = [partial(np.maximum, encoded, 0)]
-        elif self._by_pairs():
-            columns = pair_columns(encoded, len(classes))
-        else:
-            columns = [partial(one_against_rest, encoded, k) for k in range(len(classes))]
-        self._fit_columns(X, columns, weights, Given(y, sample_weight))
+        self._fit_columns(X, self._columns(encoded), weights, Given(y, sample_weight))
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -266,6 +257,17 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         return chosen_form(
             self.multi_class, self._loss(), self._regularizer(), self._solver(), bool(self.fit_intercept)
         )
+
+    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
+        """The labels of each problem, from the numbers of the examples' classes."""
+        if len(self.classes_) == 2:
+            return [partial(one_against_rest, encoded, 1)]
+        if self._joint() is not None:
+            # classes without weight have no number; any will do
+            return [partial(np.maximum, encoded, 0)]
+        if self._by_pairs():
+            return pair_columns(encoded, len(self.classes_))
+        return [partial(one_against_rest, encoded, k) for k in range(len(self.classes_))]
 
     def _joint(self) -> type[MulticlassRisk] | None:
         """The joint risk of more than two classes, if they have one."""

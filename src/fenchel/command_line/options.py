@@ -1,0 +1,89 @@
+"""What the command ``fenchel`` understands."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
+from pathlib import Path
+
+import fenchel
+
+_DATA = "a svmlight (LIBSVM) file, or a table with commas (.csv); also .gz, .bz2, .xz"
+_LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
+# the names are written out, since a parser that imports what they name would take longer than to print its help
+_LOSSES = (
+    "hinge (default), squared_hinge, huber_hinge, logistic, exponential, hard_margin, negative_log; for regression "
+    "squared, absolute, epsilon_insensitive, squared_epsilon_insensitive, huber, quantile, poisson, interpolation"
+)
+_MEASURES = "instead of a loss: roc_auc, prbep, f1, fbeta, precision_at_k, recall_at_k, accuracy"
+_REGULARIZERS = "in place of --l1-ratio: l2, elastic_net, l1, entropy, unnormalized_entropy, q_norm"
+_SOLVERS = (
+    "auto (default), dual_coordinate, augmented_lagrangian, newton, block_coordinate, newton_cg, prox_newton, "
+    "smoothing, agm, bundle, pegasos, pragam, bregman, dual_conjugate_gradient"
+)
+_STATUS = (
+    "Exit status: 0 if the tolerance is proved, 1 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
+)
+
+
+def parser() -> ArgumentParser:
+    """The parser of all commands."""
+    top = ArgumentParser(
+        prog="fenchel", description="Linear models that come with a proof.", formatter_class=RawDescriptionHelpFormatter
+    )
+    top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="train | predict | certify")
+    _add_train(commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS))
+    predict = commands.add_parser("predict", help="predict the labels of a file's rows")
+    predict.add_argument("model", type=Path, help="what `fenchel train` wrote")
+    predict.add_argument("data", type=Path, help=_DATA)
+    predict.add_argument(
+        "-o", "--output", type=Path, help="a file for the predictions, a line each; else they are printed"
+    )
+    shown = predict.add_mutually_exclusive_group()
+    shown.add_argument("--scores", action="store_true", help="scores instead of labels")
+    shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
+    predict.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
+    predict.add_argument("--force", action="store_true", help="replace the output file")
+    certify = commands.add_parser(
+        "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS
+    )
+    certify.add_argument("model", type=Path, help="what `fenchel train` wrote")
+    certify.add_argument(
+        "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
+    )
+    certify.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
+    certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
+    return top
+
+
+def _add_train(train: ArgumentParser) -> None:
+    train.add_argument("data", type=Path, help=_DATA)
+    train.add_argument("-o", "--output", type=Path, help="the model file; NAME.model.npz if not given")
+    train.add_argument("--force", action="store_true", help="replace the model file")
+    train.add_argument("--label", metavar="COLUMN", help=_LABEL)
+    what = train.add_argument_group("what is minimized")
+    what.add_argument("--loss", help=_LOSSES)
+    what.add_argument("--measure", help=_MEASURES)
+    what.add_argument("--k", type=int, help="of precision_at_k and recall_at_k")
+    what.add_argument("--beta", type=float, default=1.0, help="of fbeta")
+    what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
+    what.add_argument(
+        "--l1-ratio", type=float, default=0.0, help="0 is the square, 1 the absolute values (%(default)s)"
+    )
+    what.add_argument("--regularizer", help=_REGULARIZERS)
+    what.add_argument("--intercept", action=BooleanOptionalAction, default=True, help="a free intercept")
+    what.add_argument(
+        "--multi-class",
+        choices=("auto", "ovr", "weston_watkins", "crammer_singer", "multinomial"),
+        default="auto",
+        help="the form of more than two classes (%(default)s)",
+    )
+    what.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their sizes")
+    how = train.add_argument_group("how")
+    how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
+    how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
+    how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
+    how.add_argument("--solver", default="auto", help=_SOLVERS)
+    how.add_argument("--threads", type=int, help="for several classes, and solvers that use them")
+    how.add_argument("--seed", type=int, default=0, help="of the order of the examples (%(default)s)")
+    how.add_argument("--quiet", action="store_true", help="no progress in a terminal")

@@ -1,0 +1,219 @@
+"""The command ``fenchel``: train, predict, certify, on files as people have them."""
+
+import lzma
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
+
+from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.command_line import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, main
+from fenchel.command_line.data import read
+from fenchel.command_line.model_file import load
+from fenchel.losses import NAMED
+from fenchel.regularizers import REGULARIZERS
+from fenchel.risks import MEASURES
+from fenchel.solvers.choose import SOLVERS
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def two_classes():
+    return make_classification(80, 6, n_informative=4, random_state=0)
+
+
+def _svmlight(path: Path, X, y) -> Path:
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    return path
+
+
+def _table(path: Path, X, labels, header: bool = True, label: str = "kind") -> Path:
+    lines = [",".join([*(f"x{j}" for j in range(X.shape[1])), label])] if header else []
+    lines += [
+        ",".join([*map(repr, map(float, row)), *([] if name is None else [str(name)])])
+        for row, name in zip(X, labels, strict=True)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def test_a_model_goes_through_a_file_unchanged(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    assert main(["train", str(data), "-C", "0.5", "--tol", "1e-6"]) == PROVED
+    said = capsys.readouterr()
+    assert "80 rows, 6 features, 2 classes" in said.out
+    assert "is proved to be within" in said.out
+    ours = load(folder / "train.model.npz").estimator
+    rows, labels = read(data).X, y
+    direct = LinearClassifier(C=0.5, tol=1e-6, random_state=0).fit(rows, labels)
+    assert np.array_equal(ours.coef_, direct.coef_)
+    assert np.array_equal(ours.predict(rows), direct.predict(rows))
+    assert ours.certificate_ == direct.certificate_
+    # the proof again, from the data
+    assert main(["certify", "train.model.npz", str(data)]) == PROVED
+    assert capsys.readouterr().out.strip() == str(direct.certificate_)
+    assert main(["certify", "train.model.npz", str(data), "--tol", "1e-15"]) == NOT_PROVED
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--multi-class", "ovr"], ["--loss", "logistic", "--class-weight", "balanced"]]
+)
+def test_tables_with_names(folder, capsys, arguments):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    data = _table(folder / "iris.csv", X, names)
+    assert main(["train", str(data), "--tol", "1e-2", "-o", "m.npz", *arguments]) == PROVED
+    model = load(folder / "m.npz")
+    assert (model.names, model.label) == (["x0", "x1", "x2", "x3"], "kind")
+    capsys.readouterr()
+    assert main(["predict", "m.npz", str(data)]) == PROVED
+    said = capsys.readouterr()
+    assert said.out.split() == model.estimator.predict(X).tolist()
+    assert "150 rows" in said.err
+    assert "% right" in said.err
+    # columns are found by name, and labels are not needed
+    other = folder / "other.csv"
+    other.write_text("x3,x1,x0,x2\n" + "\n".join(",".join(map(str, row)) for row in X[:, [3, 1, 0, 2]]) + "\n")
+    assert main(["predict", "m.npz", str(other), "-o", "p.txt"]) == PROVED
+    assert (folder / "p.txt").read_text().split() == model.estimator.predict(X).tolist()
+    assert capsys.readouterr().err == ""
+    assert main(["certify", "m.npz", str(data)]) == PROVED
+    assert capsys.readouterr().out.strip() == str(model.estimator.certificate_)
+
+
+def test_tables_without_a_header(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _table(folder / "d.csv", X, y, header=False)
+    assert main(["train", str(data), "--label", "-1"]) == PROVED
+    bare = _table(folder / "bare.csv", X, [None] * len(y), header=False)
+    capsys.readouterr()
+    assert main(["predict", "d.model.npz", str(bare), "--scores"]) == PROVED
+    scores = np.array(capsys.readouterr().out.split(), dtype=float)
+    assert np.array_equal(scores, load(folder / "d.model.npz").estimator.decision_function(X))
+
+
+def test_regression(folder, capsys):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 3))
+    y = X @ [1.0, 2.0, 3.0] + 0.1 * rng.normal(size=50)
+    data = _svmlight(folder / "r.svm", X, y)
+    assert main(["train", str(data), "--loss", "absolute", "--no-intercept"]) == PROVED
+    table = read(data)
+    direct = LinearRegressor("absolute", fit_intercept=False, random_state=0).fit(table.X, table.y)
+    assert np.array_equal(load(folder / "r.model.npz").estimator.coef_, direct.coef_)
+    assert main(["predict", "r.model.npz", str(data)]) == PROVED
+    assert "R² 0.99" in capsys.readouterr().err
+    assert main(["certify", "r.model.npz", str(data)]) == PROVED
+
+
+@pytest.mark.parametrize("measure", ["roc_auc", "f1"])
+def test_measures(folder, two_classes, capsys, measure):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    assert main(["train", str(data), "--measure", measure, "--tol", "1e-2"]) == PROVED
+    direct = MeasureClassifier(measure, tol=1e-2, random_state=0).fit(read(data).X, y)
+    assert np.array_equal(load(folder / "train.model.npz").estimator.predict(X), direct.predict(X))
+    capsys.readouterr()
+    assert main(["certify", "train.model.npz", str(data)]) == PROVED
+    assert capsys.readouterr().out.strip() == str(direct.certificate_)
+    assert main(["predict", "train.model.npz", str(data)]) == PROVED
+    assert "ROC area" in capsys.readouterr().err
+
+
+def test_compressed_files_and_fewer_or_more_features(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    packed = folder / "train.svm.xz"
+    packed.write_bytes(lzma.compress(data.read_bytes()))
+    assert main(["train", str(packed), "--loss", "logistic"]) == PROVED
+    estimator = load(folder / "train.model.npz").estimator
+    wide = _svmlight(folder / "wide.svm", np.hstack([X, np.ones((80, 2))]), y)
+    capsys.readouterr()
+    assert main(["predict", "train.model.npz", str(wide), "--probabilities"]) == PROVED
+    said = capsys.readouterr()
+    assert "are left out" in said.err
+    assert np.allclose(np.array(said.out.split(), dtype=float).reshape(-1, 2), estimator.predict_proba(X))
+    narrow = _svmlight(folder / "narrow.svm", X[:, :4], y)
+    assert main(["predict", "train.model.npz", str(narrow)]) == PROVED
+
+
+def test_what_is_not_proved_is_written_and_said(folder, two_classes, capsys):
+    data = _svmlight(folder / "train.svm", *two_classes)
+    assert main(["train", str(data), "--time-limit", "0", "--tol", "1e-9"]) == NOT_PROVED
+    assert "warning: LinearClassifier stopped because" in capsys.readouterr().err
+    assert not load(folder / "train.model.npz").estimator.converged_
+    assert main(["certify", "train.model.npz"]) == NOT_PROVED
+
+
+def test_an_interrupt_writes_the_best_model(folder, two_classes, monkeypatch, capsys):
+    data = _svmlight(folder / "train.svm", *two_classes)
+    solved = LinearClassifier._solve_all
+
+    def interrupted(self, *arguments):
+        solutions, _ = solved(self, *arguments)
+        return solutions, True
+
+    monkeypatch.setattr(LinearClassifier, "_solve_all", interrupted)
+    assert main(["train", str(data)]) == INTERRUPTED == 128 + signal.SIGINT
+    assert load(folder / "train.model.npz").estimator.certificate_.primal > 0
+
+
+def test_the_help_names_everything(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "--help"])
+    said = set(capsys.readouterr().out.replace(",", " ").replace(";", " ").split())
+    assert {*NAMED, *MEASURES, *REGULARIZERS, *SOLVERS} <= said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["train", "nothing.svm"], "nothing.svm: there is no such file"),
+        (["train", "train.svm", "-o", "kept.npz"], "kept.npz exists"),
+        (["train", "train.svm", "-o", "no/where.npz"], "there is no folder"),
+        (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown"),
+        (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "leave one"),
+        (["train", "train.svm", "--measure", "g1"], "measure must be one of"),
+        (["train", "train.svm", "-C", "-1"], "C must be a positive finite number"),
+        (["train", "train.svm", "--label", "1"], "--label is for tables"),
+        (["train", "broken.svm"], "can't be read as a svmlight file"),
+        (["train", "empty.svm"], "holds no rows"),
+        (["train", "text.csv"], "Features must be numbers"),
+        (["train", "text.csv", "--label", "colour"], "has no column 'colour'"),
+        (["train", "train.csv", "--label", "9"], "has 7 columns"),
+        (["train", "one.svm"], "at least two classes"),
+        (["predict", "kept.npz", "train.svm"], "is no model that `fenchel train` wrote"),
+        (["predict", "model.npz", "train.svm", "--probabilities"], "--loss logistic"),
+        (["predict", "model.npz", "train.svm", "-o", "kept.npz"], "kept.npz exists"),
+        (["certify", "model.npz", "short.svm"], "trained on 80 rows and these are 79"),
+        (["certify", "model.npz", "three.svm"], "is none of the classes of the model: 0, 1"),
+    ],
+)
+def test_bad_input_is_refused_and_nothing_lost(folder, two_classes, capsys, arguments, words):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    _table(folder / "train.csv", X, y)
+    _svmlight(folder / "short.svm", X[:-1], y[:-1])
+    _svmlight(folder / "three.svm", X, np.where(np.arange(80) == 0, 7, y))
+    _svmlight(folder / "one.svm", X, np.ones(80))
+    (folder / "broken.svm").write_text("1 1:a\n")
+    (folder / "empty.svm").write_text("")
+    (folder / "text.csv").write_text("a,b,c\n1,red,0\n2,blue,1\n")
+    (folder / "kept.npz").write_text("mine")
+    assert main(["train", str(data), "-o", "model.npz"]) == PROVED
+    before = {path.name for path in folder.iterdir()}
+    capsys.readouterr()
+    assert main(arguments) == REFUSED
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.out == ""
+    assert (folder / "kept.npz").read_text() == "mine"
+    assert {path.name for path in folder.iterdir()} == before
