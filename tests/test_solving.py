@@ -68,6 +68,22 @@ def test_time_limit(limit, monkeypatch):
     assert_certified(problem, solution)
 
 
+class Waiting(DualCoordinate):
+    """A step lasts until somebody wants an end of it."""
+
+    def step(self, state, hint):
+        while not hint.stop_requested():
+            pass
+        return super().step(state, hint)
+
+
+def test_a_step_hears_that_time_is_up():
+    problem = Case("hinge").problem()
+    solution = solve(problem, Waiting(), tol=0.0, time_limit=0.02)
+    assert solution.status is Status.TIME_LIMIT
+    assert_certified(problem, solution)
+
+
 @plain_cases
 def test_max_iter_zero_gives_the_certified_start(case):
     solution = solve(case.problem(), tol=1e-6, max_iter=0)
