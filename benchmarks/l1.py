@@ -2,6 +2,7 @@
 
     python benchmarks/l1.py --update-readme                   everything; goes on where it was interrupted
     python benchmarks/l1.py --data a9a --loss logistic        these cells
+    python benchmarks/l1.py --data simulated --only fenchel liblinear --C 1     tiny
 
 The problems are |w|_1 + C sum f(x.w, y) without an intercept, where every peer means the same; ``squared`` takes the
 labels -1 and 1 as targets.  Fenchel is ``solve(problem, tol=1e-4)`` with all its certificates, on the CSR matrix as it
@@ -165,7 +166,8 @@ def markdown(cells: list[Cell]) -> str:
     by_key = {tuple(cell[field] for field in KEY): cell for cell in cells}
     lines = []
     problems = {key[:3] for key in by_key}
-    for data, loss, C in sorted(problems, key=lambda key: (SETS.index(key[0]), LOSSES.index(key[1]), key[2])):
+    known = (*SETS, *sorted({data for data, _, _ in problems} - set(SETS)))
+    for data, loss, C in sorted(problems, key=lambda key: (known.index(key[0]), LOSSES.index(key[1]), key[2])):
         row = [by_key.get((data, loss, C, name)) for name in CONTENDERS]
         own = row[0]
         count = f"{own['weights']:,}" if own else "–"
@@ -200,9 +202,10 @@ def shown(cell: Cell | None, own: Cell | None) -> str:
 def main() -> None:
     """Measure what is missing, then report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--data", nargs="+", default=list(SETS), help="see benchmarks/data.py")
     parser.add_argument("--loss", nargs="+", choices=LOSSES, default=list(LOSSES))
     parser.add_argument("--C", nargs="+", type=float, default=list(CS))
+    parser.add_argument("--only", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--rounds", type=int, default=5, help="timed runs of everyone")
     parser.add_argument("--cap", type=float, default=60.0, help="processor seconds after which a peer's search ends")
     add_common_options(parser, "l1.json and l1.md")
@@ -212,7 +215,7 @@ def main() -> None:
         data = load(name)
         for loss in options.loss:
             for C in options.C:
-                names = [one for one in CONTENDERS if one != "liblinear" or loss == "logistic"]
+                names = [one for one in options.only if one != "liblinear" or loss == "logistic"]
                 if not options.again and all(ledger.has(data=name, loss=loss, C=C, contender=one) for one in names):
                     continue
                 found = measured(data, loss, C, names, options.rounds, options.cap)

@@ -127,6 +127,43 @@ def test_oracle(tmp_path: Path) -> None:
     assert "times np.argsort" in printed
 
 
+def _tiny(tmp_path: Path, name: str, *options: str) -> tuple[list[dict[str, Any]], str]:
+    """The cells and the table of a benchmark on simulated data."""
+    printed = _run(f"benchmarks.{name}", "--data", "simulated", "--output", str(tmp_path), *options)
+    assert "| simulated" in printed
+    return _cells(tmp_path, name), printed
+
+
+def test_l1(tmp_path: Path) -> None:
+    _need("liblinear")
+    which = ["--only", "fenchel", "liblinear", "--C", "1", "--rounds", "1", "--cap", "60"]
+    cells, _ = _tiny(tmp_path, "l1", *which)
+    assert {(cell["loss"], cell["contender"]) for cell in cells} == {
+        ("logistic", "fenchel"),
+        ("logistic", "liblinear"),
+        ("squared", "fenchel"),
+    }
+    assert all(cell["reached"] and cell["gap"] <= 1e-4 and len(cell["seconds"]) == 1 for cell in cells)
+
+
+def test_ridge(tmp_path: Path) -> None:
+    cells, _ = _tiny(tmp_path, "ridge", "--C", "0.1", "--rounds", "1", "--cap", "60")
+    assert {cell["contender"] for cell in cells} >= {"dual_conjugate_gradient", "dual_coordinate", "scikit-learn"}
+    assert all(cell["reached"] and cell["gap"] <= 1e-6 for cell in cells)
+
+
+def test_pairs(tmp_path: Path) -> None:
+    cells, _ = _tiny(tmp_path, "pairs", "--risk", "roc_auc", "--lam", "0.01", "--cap", "60")
+    assert {cell["variant"] for cell in cells} == {"smoothing", "without curvature"}
+    assert all(cell["relative_gap"] <= 1e-3 for cell in cells)
+
+
+def test_fmeasure(tmp_path: Path) -> None:
+    cells, _ = _tiny(tmp_path, "fmeasure", "--lam", "0.01", "--cap", "60")
+    assert {cell["variant"] for cell in cells} == {"level", "smoothed plane", "short search"}
+    assert all(cell["relative_gap"] <= 1e-2 for cell in cells)
+
+
 def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = ["--data", "simulated", "--lam", "0.01", "--cap", "30", "--output", str(tmp_path)]
     printed = _run("benchmarks.bundle", *options)

@@ -24,6 +24,7 @@ ROWS = {
     "planes below the risk are all there is": {"planes": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True},
     "one risk for several classes": {"joint": True},
+    "a q-norm with q > 2": {"steep": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "many features, or fewer rows than features": {"features": 5000},
     "smooth loss": {"smooth": True},

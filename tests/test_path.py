@@ -1,12 +1,22 @@
 """Paths: what a verdict proves for other strengths of the regularization, warm starts, covered intervals."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Status, regularization_path, solve
+from fenchel import (
+    Entropy,
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearRegressor,
+    Status,
+    regularization_path,
+    solve,
+)
 from fenchel.certificate import judge, judge_moved
 from fenchel.path import cover, follow, lam_of
 from slow_conic import conic_optimum
@@ -182,6 +192,46 @@ def test_every_c_of_an_interval_is_certified(loss, l1_ratio):
         losses = np.maximum(0, 1 - scores) if loss == "hinge" else np.logaddexp(0, -scores)
         omega = (1 - l1_ratio) / 2 * coef @ coef + l1_ratio * np.sum(np.abs(coef))
         assert certificate.primal == pytest.approx(lam * omega + weights @ losses / weights.sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize("regularizer", ["q_norm", "unnormalized_entropy", Entropy(3.0, balanced=True)], ids=str)
+def test_any_regularizer_has_a_path(regularizer):
+    X, y = two_classes(2)
+    options = {"regularizer": regularizer, "max_iter": 5000, "random_state": 0}
+    path = regularization_path(X, y, (0.05, 5.0), accuracy=0.02, **options)
+    assert path.accuracy == 0.02
+    for C in np.geomspace(0.05, 5.0, 5):
+        model = LinearClassifier(C=C, tol=1e-7, **options).fit(X, y)
+        coef, intercept, certificate = path.at(C)
+        assert certificate.relative_gap <= 0.02
+        assert certificate.dual <= model.certificate_.primal * (1 + 1e-9)
+        assert certificate.primal >= model.certificate_.dual * (1 - 1e-9)
+        losses = np.maximum(0, 1 - np.where(y == "yes", 1, -1) * (X @ coef + intercept))
+        omega = model._regularizer().value(coef)
+        assert certificate.primal == pytest.approx(omega / (C * 80) + losses.mean(), rel=1e-9)
+    with pytest.raises(FenchelError, match="l1_ratio"):
+        regularization_path(X, y, [1.0], regularizer=regularizer, l1_ratio=0.5)
+
+
+@pytest.mark.parametrize("regularizer", ["q_norm", Entropy(3.0, balanced=True)], ids=str)
+def test_points_with_another_regularizer_start_from_the_last(regularizer):
+    X, y = two_classes()
+    options = {"regularizer": regularizer, "max_iter": 5000, "random_state": 0, "tol": 1e-5}
+    path = regularization_path(X, y, np.geomspace(0.5, 2.0, 9), **options)
+    cold = [LinearClassifier(C=C, **options).fit(X, y) for C in path.Cs]
+    for model, certificate in zip(cold, path.certificates, strict=True):
+        assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-5)
+    assert sum(path.n_iters[1:]) < 0.8 * sum(model.trace_[-1].passes for model in cold[1:])
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_path_does_not_keep_the_data(intercept):
+    X = np.random.default_rng(5).standard_normal((2000, 40))
+    path = regularization_path(X, np.sign(X[:, 0] + 0.3), [0.01, 1.0], loss="squared_hinge", fit_intercept=intercept)
+    kept = pickle.dumps(path)
+    assert len(kept) < X.nbytes / 4
+    for C in (0.005, 0.02, 3.0):
+        assert pickle.loads(kept).at(C)[2] == path.at(C)[2]
 
 
 def test_without_cs_the_interval_follows_the_size_of_the_rows():

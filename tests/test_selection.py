@@ -15,6 +15,7 @@ from fenchel import (
     LinearClassifierCV,
     LinearRegressor,
     LinearRegressorCV,
+    QNorm,
 )
 
 CS = [0.1, 1.0]
@@ -62,6 +63,24 @@ def test_regression_with_several_targets_and_threads():
     train, test = next(KFold(3).split(X))
     one = LinearRegressor(C=0.01, tol=1e-9).fit(X[train], y[train])
     assert models[0].scores_[0, 0] == pytest.approx(one.score(X[test], y[test]), rel=1e-6)
+
+
+def test_another_regularizer(flowers):
+    X, y = flowers[0][50:], flowers[1][50:]
+    options = {"regularizer": QNorm(), "tol": 1e-6, "max_iter": 5000, "random_state": 0}
+    model = LinearClassifierCV(Cs=CS, cv=2, **options).fit(X, y)
+    expected = [
+        [LinearClassifier(C=C, **options).fit(X[train], y[train]).score(X[test], y[test]) for C in CS]
+        for train, test in StratifiedKFold(2).split(X, y)
+    ]
+    np.testing.assert_allclose(model.scores_, expected, atol=1e-12)
+    last = LinearClassifier(C=model.C_, **options).fit(X, y)
+    assert model.certificate_.primal == pytest.approx(last.certificate_.primal, rel=2e-6)
+    regression = LinearRegressorCV("absolute", Cs=CS, cv=2, regularizer="unnormalized_entropy", random_state=0)
+    regression.fit(X[:, :2], X[:, 2])
+    assert np.all(regression.coef_ > 0)
+    assert regression.gaps_.max() <= 1e-3
+    assert clone(regression).get_params()["regularizer"] == "unnormalized_entropy"
 
 
 def test_ties_take_the_strongest_regularization():

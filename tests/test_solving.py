@@ -68,6 +68,22 @@ def test_time_limit(limit, monkeypatch):
     assert_certified(problem, solution)
 
 
+class Waiting(DualCoordinate):
+    """A step lasts until somebody wants an end of it."""
+
+    def step(self, state, hint):
+        while not hint.stop_requested():
+            pass
+        return super().step(state, hint)
+
+
+def test_a_step_hears_that_time_is_up():
+    problem = Case("hinge").problem()
+    solution = solve(problem, Waiting(), tol=0.0, time_limit=0.02)
+    assert solution.status is Status.TIME_LIMIT
+    assert_certified(problem, solution)
+
+
 @plain_cases
 def test_max_iter_zero_gives_the_certified_start(case):
     solution = solve(case.problem(), tol=1e-6, max_iter=0)
@@ -140,7 +156,8 @@ def test_stop_requested_ends_like_ctrl_c_and_reaches_the_solver():
     solution = solve(problem, Watching(), tol=0.0, stop_requested=stop)
     assert solution.status is Status.INTERRUPTED
     assert len(asked) == 12
-    assert all(hint.stop_requested is stop for hint in hints)
+    assert all(hint.stop_requested() for hint in hints)
+    assert len(asked) == 12 + len(hints)
     assert hints[0].certificate is None
     assert hints[-1].certificate is not None
 

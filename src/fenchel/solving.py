@@ -50,7 +50,7 @@ def solve(
         stalls there, or uses up its share of passes, hands over to the next, and ``Solution.handovers`` says so
     tol : the relative gap (P - D) / max(abs(P), abs(D)) to prove; 0 runs to the rounding floor
     max_iter : at most so many passes over the data
-    time_limit : at most so many seconds (a step that is under way is finished)
+    time_limit : at most so many seconds (a step that is under way is finished; long ones are cut short)
     warm_start : a Solution (or anything with a model and a witness) to start from
     callback : called with a ``Progress`` after each certificate; a true answer stops the solve
     stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
@@ -239,13 +239,17 @@ class _Run:
         if self.best is not None:
             certificate = self.best.certificate
             target = max(self.tol * certificate.scale, certificate.rounding_floor, decayed)
-            return Hint(certificate, target, self.stop_requested)
+            return Hint(certificate, target, self._wants_an_end)
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero
         if hasattr(self.solver, "expected_objective") and self._expected_gap(state) <= self.tol * scale:
             with np.errstate(over="ignore", invalid="ignore"):
                 scale = min(scale, abs(self.solver.expected_objective(state)))
-        return Hint(None, max(self.tol * scale, decayed), self.stop_requested)
+        return Hint(None, max(self.tol * scale, decayed), self._wants_an_end)
+
+    def _wants_an_end(self) -> bool:
+        """For solvers with long steps: whether the user or the clock waits for the present one."""
+        return self.stop_requested() or time.perf_counter() >= self.deadline
 
     def _out_of(self, used: float) -> Status | None:
         if used == STALLED:

@@ -15,13 +15,14 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.validation import _check_sample_weight
 
 from fenchel.certificate import Certificate, Span
-from fenchel.designs import Design, as_design
+from fenchel.designs import Design, as_design, row_lengths
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.fitting import input_of, mixed
+from fenchel.estimators.fitting import input_of, mixed, named
 from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, lam_of, walk
 from fenchel.problem import Problem
+from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS, MeanRisk
 from fenchel.solution import Solution
 from fenchel.solvers import Solver
@@ -87,6 +88,7 @@ def regularization_path(
     *,
     loss: str | Loss = "hinge",
     l1_ratio: float = 0.0,
+    regularizer: str | Regularizer | None = None,
     fit_intercept: bool = True,
     multi_class: str = "auto",
     sample_weight: Any = None,
@@ -107,7 +109,7 @@ def regularization_path(
         For an interval the values are chosen such that every C in it is certified: a dual point proves something for
         every C, so each point certifies its neighbourhood, and the next one is put where that ends.  None takes the
         interval on which C times the mean squared length of a row goes from 0.001 to 1000.
-    loss, l1_ratio, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
+    loss, l1_ratio, regularizer, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
     multi_class : the form for more than two classes, "weston_watkins", "crammer_singer" or "multinomial" (with
         loss="logistic"): one problem, so one path; "auto" as in ``LinearClassifier``.
         "ovr" and "ovo" are many problems, each with points of its own: follow one at a time, with two classes
@@ -131,11 +133,11 @@ def regularization_path(
     True
     """
     loss = as_loss(loss)
-    regularizer = mixed(l1_ratio)
-    form = chosen_form(multi_class, loss, regularizer, solver, bool(fit_intercept))
+    omega = mixed(l1_ratio) if regularizer is None else named(regularizer, l1_ratio)
+    form = chosen_form(multi_class, loss, omega, solver, bool(fit_intercept))
     design, risk, weights, classes = _checked(X, y, sample_weight, loss, form)
     total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-    problem = Problem(design, risk, 1.0, regularizer, bool(fit_intercept))
+    problem = Problem(design, risk, 1.0, omega, bool(fit_intercept))
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
     values, interval = _values(Cs, design)
@@ -158,6 +160,9 @@ def regularization_path(
 def _gathered(
     values: NDArray, solutions: Sequence[Solution], classes: NDArray | None, accuracy: float | None, total: float
 ) -> RegularizationPath:
+    spans = [solution.span for solution in solutions if solution.span is not None]
+    # of the rows, spans need the lengths alone: X is not kept
+    lengths = row_lengths(spans[0].problem.design)
     return RegularizationPath(
         Cs=np.asarray(values)[: len(solutions)],
         coefs=np.stack([solution.model.weights for solution in solutions]),
@@ -166,7 +171,7 @@ def _gathered(
         n_iters=np.array([solution.passes for solution in solutions]),
         classes=classes,
         accuracy=accuracy,
-        _spans=[solution.span for solution in solutions if solution.span is not None],
+        _spans=[replace(span, problem=replace(span.problem, design=lengths)) for span in spans],
         _total=total,
     )
 

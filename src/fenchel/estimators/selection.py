@@ -27,6 +27,7 @@ from fenchel.estimators.fitting import Given, LinearEstimator
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import Loss
 from fenchel.path import follow
+from fenchel.regularizers import Regularizer
 from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
 
@@ -168,8 +169,8 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         As in scikit-learn: None takes the accuracy.
     n_jobs : int or None, default=None
         Threads over the folds, then over the classes; the result does not depend on it.
-    l1_ratio, fit_intercept, tol, max_iter, solver, multi_class, class_weight, random_state, time_limit, verbose :
-        as in ``LinearClassifier``; ``time_limit`` and ``verbose`` are for the last fit
+    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, multi_class, class_weight, random_state, time_limit, \
+            verbose : as in ``LinearClassifier``; ``time_limit`` and ``verbose`` are for the last fit
 
     Attributes
     ----------
@@ -200,6 +201,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         cv: Any = None,
         scoring: Any = None,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -216,6 +218,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         self.cv = cv
         self.scoring = scoring
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter
@@ -247,7 +250,7 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         As in scikit-learn: None takes the coefficient of determination.
     n_jobs : int or None, default=None
         Threads over the folds; the result does not depend on it.
-    l1_ratio, fit_intercept, tol, max_iter, solver, random_state, time_limit, verbose :
+    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, random_state, time_limit, verbose :
         as in ``LinearRegressor``; ``time_limit`` and ``verbose`` are for the last fit
 
     Attributes
@@ -273,6 +276,7 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         cv: Any = None,
         scoring: Any = None,
         l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
         fit_intercept: bool = True,
         tol: float = 1e-3,
         max_iter: float = 1000,
@@ -287,6 +291,7 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         self.cv = cv
         self.scoring = scoring
         self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
         self.fit_intercept = fit_intercept
         self.tol = tol
         self.max_iter = max_iter

@@ -7,6 +7,14 @@ r"""Powers of q-norms: Zhang (2002), Sec. 5.1 and Appendix E.2 (with the exponen
 
 With q' = 2 this is the regularizer of the p-norm algorithms; q = q' = 2 is the square.  With several outputs the
 terms of the outputs are added.
+
+With q > 2 the conjugate is infinitely steep where components of v are zero, so that descent on the dual is slow, the
+more so the larger q is; but then :math:`\Omega` itself bends everywhere, with N the norm of w and
+:math:`a_j = \operatorname{sign}(w_j)|w_j|^{q-1}`,
+
+.. math:: \nabla^2\Omega(w) = (q-1)N^{q'-q}\operatorname{diag}|w|^{q-2} + (q'-q)N^{q'-2q}\,aa^T
+
+and Newton's method takes it (``bend``).
 """
 
 from __future__ import annotations
@@ -21,6 +29,12 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import Regularizer
+
+#: where the weights are as near as this to those of the dual vector, a secant is a tangent
+_NEAR = 1e-6
+#: entries of a diagonal are at least this share of the largest
+_LEAST = 1e-12
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class QNormKernel(NamedTuple):
@@ -72,9 +86,21 @@ class QNormKernel(NamedTuple):
         return total**self.outer / (frame if self.scaling == 1.0 else frame**self.scaling)
 
 
+class Bend(NamedTuple):
+    """A diagonal matrix plus ``factor`` times the products of a vector's entries."""
+
+    diagonal: NDArray[np.float64]
+    vector: NDArray[np.float64]
+    factor: float
+
+
 @dataclass(frozen=True)
 class QNorm(Regularizer):
-    """``1/power`` times the ``power`` of the q-norm."""
+    """``1/power`` times the ``power`` of the q-norm.
+
+    With q > 2 and up to 4000 features problems are solved by Newton's method.  With more features there is descent on
+    the dual alone, which takes very many passes then.
+    """
 
     name: ClassVar[str] = "q_norm"
     q: float = 1.5
@@ -126,6 +152,29 @@ class QNorm(Regularizer):
 
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
+
+    def bend(self, weights: NDArray, dual: NDArray) -> Bend:
+        """About the second derivative at the weights of one output, for q > 2; never less than zero.
+
+        Where it changes much on the way to the weights that belong to the dual vector, as it does near zero, the
+        diagonal holds secants instead of tangents.  The last factor keeps what the sum of both is along w.
+        """
+        q, power = self.q, self.power
+        norm = float(_norms(weights, q)[0]) or float(_norms(self.transfer(dual), q)[0])
+        if norm == 0.0:
+            return Bend(np.ones(len(weights)), np.zeros(len(weights)), 0.0)
+        share, slope = weights / norm, dual / norm ** (power - 1.0)
+        here = np.copysign(np.abs(share) ** (q - 1.0), share)
+        goal = np.copysign(np.abs(slope) ** (1.0 / (q - 1.0)), slope)
+        far = np.abs(goal - share) > _NEAR * (np.abs(goal) + np.abs(share))
+        secant = (slope - here) / np.where(far, goal - share, 1.0)
+        diagonal = np.where(far, secant, (q - 1.0) * np.abs(share) ** (q - 2.0))
+        diagonal = np.maximum(diagonal, _LEAST * np.max(diagonal))
+        factor = power - q
+        if factor < 0.0:
+            factor = max(factor, factor / (q - 1.0) / max(float(here @ (here / diagonal)), _TINY))
+        scale = norm ** (power - 2.0)
+        return Bend(scale * diagonal, here, scale * factor)
 
     def transfer_kernel(self, features: int) -> QNormKernel:
         p, power = self.dual_exponents

@@ -21,7 +21,7 @@ class Hint:
     certificate: Certificate | None
     #: the absolute gap that would end the solve
     target_gap: float
-    #: whether the user wants to stop: a solver with long steps should return soon
+    #: whether the user wants to stop or time is up: a solver with long steps should return soon
     stop_requested: Callable[[], bool]
 
 

@@ -7,6 +7,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
+- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
@@ -27,7 +28,7 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.regularizers import L1
+from fenchel.regularizers import L1, QNorm
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -84,6 +85,8 @@ class Facts:
     curvature: float
     #: whether the regularizer is the absolute values alone, so that no weights follow from a dual point
     sparse: bool = False
+    #: whether the regularizer is a q-norm with q > 2, whose dual is infinitely steep where weights are zero
+    steep: bool = False
 
     @property
     def tall(self) -> bool:
@@ -129,6 +132,7 @@ TABLE = (
         ((NewtonCG.name, np.inf), (Bundle.name, np.inf)),
     ),
     Row("one risk for several classes", lambda facts: facts.joint, _BLOCKS_FIRST),
+    Row("a q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
@@ -186,6 +190,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
         sparse=isinstance(problem.regularizer, L1),
+        steep=isinstance(problem.regularizer, QNorm) and problem.regularizer.q > 2.0,
     )
 
 

@@ -1,7 +1,7 @@
 r"""Semismooth Newton method on a smoothed problem, for many more examples than features and for high accuracy.
 
-Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` for the square and the elastic net.
-A loss with kinks is smoothed around a centre :math:`\bar\alpha`:
+Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` for the square, the elastic net and
+q-norms with q > 2.  A loss with kinks is smoothed around a centre :math:`\bar\alpha`:
 
 .. math:: f_\mu(s) = \max_a\; -f^*(-a) - a s - \tfrac{\mu}{2}(a - \bar\alpha)^2
 
@@ -41,10 +41,11 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet
+from fenchel.regularizers import L2, ElasticNet, QNorm
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import MOST_FEATURES, Quadratic, line_minimum
+from fenchel.solvers.newton_penalty import bend_of, is_bent, slope_of, threshold_of
 from fenchel.solvers.newton_state import OutputState, State
 from fenchel.solvers.parts import pool_of
 from fenchel.solvers.sample import Sample
@@ -90,10 +91,12 @@ class Newton:
             return "newton needs a mean of losses"
         if not hasattr(problem.risk.loss.kernel(), "curve"):
             return f"newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method curve"
-        if not isinstance(problem.regularizer, (L2, ElasticNet)):
+        if isinstance(problem.regularizer, QNorm) and not is_bent(problem):
+            return "newton takes q-norms with q > 2"
+        if not isinstance(problem.regularizer, (L2, ElasticNet, QNorm)):
             return f"newton has no step for the regularizer {problem.regularizer.name!r}"
-        if _threshold(problem) > 0.0 and problem.design.shape[1] > MOST_FEATURES:
-            return f"newton takes the elastic net with up to {MOST_FEATURES} features"
+        if (threshold_of(problem) > 0.0 or is_bent(problem)) and problem.design.shape[1] > MOST_FEATURES:
+            return f"newton takes the elastic net and q-norms with up to {MOST_FEATURES} features"
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
@@ -252,14 +255,14 @@ class Newton:
     def _newton(self, state: State, output: OutputState) -> int:
         """2. minimize the quadratic model, then the smoothed objective along its minimizer; the rows visited."""
         problem, sample, lam, free = state.problem, output.sample, state.problem.lam, state.problem.intercept
-        threshold, square = lam * _threshold(problem), lam * problem.regularizer.strong_convexity
-        gradient = square * output.weights - lam * output.dual
+        threshold, square, across = lam * threshold_of(problem), *bend_of(problem, output.weights, output.dual)
+        gradient = slope_of(problem, output.weights) - lam * output.dual
         if free:
             gradient = np.append(gradient, -output.total)
         if output.mu > 0.0 and output.radius > 0.0:
             # 3. curvature over as far as the scores are going to move
             sample.mean_bend(output.mu, _RADIUS * output.radius)
-        quadratic = Quadratic(sample, square, free, state.random, whole=threshold > 0.0)
+        quadratic = Quadratic(sample, square, free, state.random, whole=threshold > 0.0, across=across)
         if threshold > 0.0:
             direction = quadratic.solve_with_threshold(gradient, output.weights, threshold)
         else:
@@ -273,10 +276,10 @@ class Newton:
         def derivative(step: float) -> tuple[float, float]:
             first, second = sample.slope_along(step, output.mu)
             moved = output.weights + step * change
-            first += float((square * moved + threshold * np.sign(moved)) @ change)
+            first += float((slope_of(problem, moved) + threshold * np.sign(moved)) @ change)
             # where weights become zero the derivative is an interval
             kink = threshold * float(np.sum(np.abs(change[moved == 0.0])))
-            return np.sign(first) * max(0.0, abs(first) - kink), second + square * float(change @ change)
+            return np.sign(first) * max(0.0, abs(first) - kink), second + float((square * change) @ change)
 
         if not np.all(np.isfinite(sample.change)):
             # beyond what floats hold: the present point is the best there is
@@ -304,8 +307,3 @@ class Newton:
             # that was the sample, not the problem
             output.stalled = False
             self._enlarge(state, output)
-
-
-def _threshold(problem: Problem) -> float:
-    """rho of the elastic net, zero for the square."""
-    return float(getattr(problem.regularizer, "l1_ratio", 0.0))

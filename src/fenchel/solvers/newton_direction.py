@@ -5,6 +5,8 @@ r"""The direction of a Newton step: a quadratic model of the smoothed objective,
     + \lambda\rho\|w + p\|_1, \qquad
     H = \lambda(1-\rho)\begin{pmatrix}I&\\&0\end{pmatrix} + \sum_i c_i h_i \binom{x_i}{1}\binom{x_i}{1}^T
 
+For a q-norm its second derivative stands in the place of the identity: a diagonal, and a vector with a factor
+(``across``).
 Only rows with :math:`h_i > 0`, the band, enter H.  Three ways, by what they cost:
 
 - few features and short rows or a narrow band: form H and factorize it;
@@ -47,13 +49,20 @@ class Quadratic:
     """H over the band of a sample: its products, and solutions with it."""
 
     def __init__(
-        self, sample: Sample, square: float, intercept: bool, random: np.random.Generator, *, whole: bool
+        self,
+        sample: Sample,
+        square: float | NDArray,
+        intercept: bool,
+        random: np.random.Generator,
+        *,
+        whole: bool,
+        across: tuple[NDArray, float] | None = None,
     ) -> None:
-        self.sample, self.square, self.intercept = sample, square, intercept
+        self.sample, self.square, self.intercept, self.across = sample, square, intercept, across
         self.band = np.flatnonzero(sample.bend)
         self.size = sample.features + intercept
         #: stands in for a curvature of the intercept that is not there at all; no larger than that of a loss
-        self.stand_in = min(square, 1.0) if intercept and self.band.size == 0 else 0.0
+        self.stand_in = min(float(np.mean(square)), 1.0) if intercept and self.band.size == 0 else 0.0
         #: data passes used, in rows
         self.visited = 0
         #: whether H is made of the whole band, not of a sample of it
@@ -80,6 +89,9 @@ class Quadratic:
         matrix = np.empty((self.size, self.size))
         matrix[:features, :features] = gram
         matrix[np.arange(features), np.arange(features)] += self.square / scale
+        if self.across is not None:
+            vector, factor = self.across
+            matrix[:features, :features] += np.outer(vector, (factor / scale) * vector)
         if self.intercept:
             matrix[features, :features] = matrix[:features, features] = border
             matrix[features, features] = float(np.sum(self.sample.bend[chosen])) + self.stand_in / scale
@@ -91,7 +103,8 @@ class Quadratic:
         if self.matrix is not None:
             apply = factorized(self.matrix)
             return apply(right) if self.whole else self._conjugate_gradients(right, apply)
-        squares = np.full(self.size, self.square)
+        squares = np.ones(self.size)
+        squares[: self.sample.features] = self.square
         # the diagonal of H costs as much as a product, and rows of text have about equal norms: the mean will do
         if self.intercept:
             squares[-1] = float(np.sum(self.sample.bend)) + self.stand_in
@@ -104,6 +117,8 @@ class Quadratic:
         product, total = self.sample.bend_along(self.band, weights, intercept)
         self.visited += 2 * len(self.band)
         product = product + self.square * weights
+        if self.across is not None:
+            product += (self.across[1] * float(self.across[0] @ weights)) * self.across[0]
         return np.append(product, total + self.stand_in * intercept) if self.intercept else product
 
     def _conjugate_gradients(self, right: NDArray, apply: Callable[[NDArray], NDArray]) -> NDArray[np.float64]:
