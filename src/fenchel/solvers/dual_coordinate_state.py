@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.loops.dual_coordinate import OFFSET, SUM
 from fenchel.problem import Problem
 from fenchel.regularizers import L2, GramNorm
 from fenchel.solvers.constraints import Repair
@@ -71,3 +72,14 @@ def compiled_regularizer(problem: Problem) -> Any:
 def squared_length(problem: Problem, vector: NDArray) -> float:
     """The squared length of a dual vector."""
     return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
+
+
+def running_square(state: State, theta: NDArray) -> float:
+    """lam Omega* in kernel form, from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with u = K theta/lam."""
+    total = 0.0
+    for output, column in zip(state.outputs, np.atleast_2d(theta.T), strict=True):
+        size, offset = output.free[SUM], output.free[OFFSET]
+        total += 0.5 * float(column @ output.u)
+        if len(state.mean):
+            total += state.problem.lam * size * (0.5 * size * state.centre_square - offset)
+    return total
