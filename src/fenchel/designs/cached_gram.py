@@ -9,7 +9,8 @@ a permutation), and finds all of them.
 
 Accuracy.  Rows are kept in float64, though twice as many would fit in float32: they are then the values of the kernel
 itself, and the scores :math:`Ka` of a certificate are made of them and, where a coefficient's row is not here, of rows
-that are computed for that moment.  Rows whose coefficients are zero are not looked at.
+that are computed for that moment.  Rows whose coefficients are zero are not looked at, and of a product that is known
+for other coefficients only the rows where these differ.
 
 Norms.  Those of the rows of K serve to bound roundings, and would take all of K: by Cauchy and Schwarz
 :math:`\sum_j K_{ij}^2 \le K_{ii}\,\mathrm{tr} K`, which is used in their place.
@@ -30,7 +31,7 @@ from fenchel.errors import FenchelError
 _MEGABYTE = 2**20
 #: rows that are computed at once: enough for a matrix product to run at full speed
 _TOGETHER = 32
-#: products with K that are remembered: a certificate asks for the same ones several times
+#: products with K that are remembered: a certificate asks for the same ones several times, the next for nearly these
 _REMEMBERED = 3
 #: relative errors of kernel values that are taken for a rounding to float32
 _ROUNDED = 1e-5
@@ -124,25 +125,35 @@ class CachedGram(KernelDesign):
             raise FenchelError("the kernel is not positive semi-definite: an entry exceeds what the diagonal allows")
 
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
-        """K a, from the rows whose coefficients are not zero."""
+        """K a, from the rows whose coefficients are not zero, or are not those of a product that is remembered."""
         weights = np.asarray(weights, dtype=np.float64)
-        for known, result in self._products:
-            if known.shape == weights.shape and np.array_equal(known, weights):
-                return result.copy()
-        coefficients = np.atleast_2d(weights)
-        used = np.flatnonzero(np.any(coefficients != 0.0, axis=0))
-        here = used[self.slots[used] >= 0]
+        coefficients, base = np.atleast_2d(weights), None
+        changes, fewest = coefficients, _nonzero(coefficients)
+        for known, product in self._products:
+            if known.shape == coefficients.shape:
+                changed = _nonzero(coefficients - known)
+                if len(changed) < len(fewest):
+                    changes, fewest, base = coefficients - known, changed, product
+        result = self._product(changes, fewest)
+        if base is not None:
+            result += base
+        elif len(fewest):
+            # sums of a sum are not remembered: roundings would add up
+            self._products = [(coefficients.copy(), result.copy()), *self._products[: _REMEMBERED - 1]]
+        return np.ascontiguousarray(result.T) if weights.ndim == 2 else result[0]
+
+    def _product(self, coefficients: NDArray, used: NDArray) -> NDArray[np.float64]:
+        """K a for these coefficients (outputs, n) of the examples ``used``."""
         result = np.zeros((len(coefficients), self.shape[0]))
-        for begin in range(0, len(here), self.together):
-            some = here[begin : begin + self.together]
+        here = self.slots[used] >= 0
+        for some in self._batches(used[here]):
             result += coefficients[:, some] @ self._kept[self.slots[some]]
-        absent = used[self.slots[used] < 0]
-        for begin in range(0, len(absent), self.together):
-            some = absent[begin : begin + self.together]
+        for some in self._batches(used[~here]):
             result += coefficients[:, some] @ self.compute(some)
-        found = np.ascontiguousarray(result.T) if weights.ndim == 2 else result[0]
-        self._products = [(weights.copy(), found), *self._products[: _REMEMBERED - 1]]
-        return found.copy()
+        return result
+
+    def _batches(self, examples: NDArray) -> list[NDArray]:
+        return [examples[begin : begin + self.together] for begin in range(0, len(examples), self.together)]
 
     @property
     def squared_row_norms(self) -> NDArray[np.float64]:
@@ -165,6 +176,10 @@ class CachedGram(KernelDesign):
     @property
     def stored_entries(self) -> int:
         return self.shape[0] * self.shape[1]
+
+
+def _nonzero(coefficients: NDArray) -> NDArray[np.int64]:
+    return np.flatnonzero(np.any(coefficients != 0.0, axis=0))
 
 
 def sample_of(n: int, megabytes: float) -> NDArray[np.int64]:

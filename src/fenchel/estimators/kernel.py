@@ -30,7 +30,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
     (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
     hinge of one score.  Any other loss is a loss of one score: of the two classes, or of each class against the rest.
-    The Gram matrix of the training examples is computed once, in float64.
+    The Gram matrix of the training examples is computed once, in float64, or row by row when it is needed, if
+    it takes more than ``memory_limit``.
 
     Parameters
     ----------
@@ -40,7 +41,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
         and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
         semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
-        float32 may need that much added to the diagonal of their matrix, which is done).
+        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
+        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
+        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
     C : float, default=1.0
         Inverse strength of the regularization.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -61,7 +64,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     random_state : int, RandomState or None, default=None
         Orders the examples.
     memory_limit : float, default=4096
-        Megabytes that the Gram matrix may take; more examples are an error.
+        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
+        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
+        function may take more memory inside).  Risks of several classes together and a precomputed matrix
+        need all of it.
     time_limit : float or None, default=None
         Seconds for the descent; the best model so far is kept with its certificate.
     verbose : int, default=0

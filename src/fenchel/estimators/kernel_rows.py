@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fenchel.designs import CachedGram, GramDesign
 from fenchel.designs.cached_gram import sample_of
 from fenchel.designs.gram import rounding_shift
+from fenchel.errors import FenchelError
 
 #: examples whose kernel values among each other are computed for the diagonal
 _TOGETHER = 32
@@ -48,14 +49,17 @@ class KernelRows:
         result = np.empty(n)
         for begin in range(0, n, _TOGETHER):
             some = self.X[begin : begin + _TOGETHER]
-            result[begin : begin + _TOGETHER] = np.diagonal(self.values(some, some))
+            found, count = self.values(some, some), some.shape[0]
+            if found.shape != (count, count):
+                raise FenchelError(f"kernel must return a matrix of shape {(count, count)}, got {found.shape}")
+            result[begin : begin + _TOGETHER] = np.diagonal(found)
         return result
 
 
 def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGram:
     """The Gram matrix behind these rows.  A kernel that has no name is looked at on a sample of the examples."""
     diagonal = rows.diagonal()
-    if not named:
+    if not named and np.all(np.isfinite(diagonal)):
         some = rows.X[sample_of(len(diagonal), megabytes)]
         sample = GramDesign(rows.values(some, some))
         if sample.definite() is not sample:

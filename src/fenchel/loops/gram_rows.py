@@ -5,8 +5,9 @@ visit reads one of them, and a step moves all along row i.  The score and the cu
 step, so a visit that does not move needs no row.  At a step whose row is not here the loop stops and says where;
 ``wanted`` looks ahead which rows the next visits need if nothing moves meanwhile, so that they are computed together.
 
-A row that is not here is dear: a violation of less than ``reluctance`` is left for a later pass, in which it is large
-beside the others, or the row is here.  It counts as changed, for the pass has not come to rest.
+Violations of less than ``computed`` are not worth a row that is not here, and those of less than ``used`` no step at
+all: they are left for a later pass, in which they are large beside the others.  They count as changed, for the pass has
+not come to rest.
 
 The arguments are those of ``visit``; ``slots`` tells where in ``rows`` the row of an example is, -1 if it is not, and
 ``stamps`` note by slots when a row last moved something.
@@ -50,7 +51,8 @@ def visit_kept(
     end: int,
     kept: int,
     threshold: float,
-    reluctance: float,
+    computed: float,
+    used: float,
 ) -> tuple[int, float, int, float, int]:
     """Visit the examples ``order[begin:end]`` once, up to one that needs a row which is not here.
 
@@ -67,8 +69,8 @@ def visit_kept(
             continue
         new = old if rest > 0.0 else dual_step(loss, label, old, score, book[i, CURVE])
         slot = slots[i]
-        if new != old and slot < 0 and -rest >= reluctance:
-            return int(front), worst, changed, gap, int(t)
+        if new != old and slot < 0 and -rest >= computed:
+            return int(front), worst, changed, gap, int(np.int64(t))
         order[t] = order[front]
         order[front] = i
         front += _ONE
@@ -77,7 +79,7 @@ def visit_kept(
         if new == old:
             continue
         changed += 1
-        if slot < 0:
+        if slot < 0 or -rest < used:
             continue
         # update v and alpha
         step = book[i, SCALE] * (new - old)
@@ -102,7 +104,7 @@ def wanted(
     order: Any,
     begin: int,
     end: int,
-    reluctance: float,
+    computed: float,
     found: Any,
 ) -> int:
     """The first examples of ``order[begin:end]`` whose rows would be needed now and are not here; how many."""
@@ -114,7 +116,7 @@ def wanted(
         label, old = book[i, LABEL], book[i, ALPHA]
         score = _score(i, u, free, projection, spread)
         rest = slack(loss, label, old, score)
-        if rest > 0.0 or -rest < reluctance or dual_step(loss, label, old, score, book[i, CURVE]) == old:
+        if rest > 0.0 or -rest < computed or dual_step(loss, label, old, score, book[i, CURVE]) == old:
             continue
         found[count] = i
         count += 1

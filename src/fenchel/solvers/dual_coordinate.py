@@ -71,7 +71,7 @@ from fenchel.solvers.dual_coordinate_state import (
     squared_length,
 )
 from fenchel.solvers.dual_start import first_dual
-from fenchel.solvers.kept_rows import near_mean, visit_on_demand
+from fenchel.solvers.kept_rows import balanced, near_mean, visit_on_demand
 from fenchel.solvers.transfer import RULES, Transfer, whitened
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
@@ -226,6 +226,9 @@ class DualCoordinate:
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
+        if problem.intercept and isinstance(problem.design, CachedGram):
+            theta = balanced(theta)
+            vectors = problem.design.adjoint(theta) / problem.lam
         weights = problem.regularizer.transfer(vectors)
         model = Model(weights if state.root is None else weights @ state.root.T, intercept)
         witness = Witness(theta)
@@ -248,11 +251,11 @@ class DualCoordinate:
         descent, design = output.descent, state.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0])
         begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
-        threshold = descent.threshold if self.shrinking else np.inf
+        threshold, visits = descent.threshold if self.shrinking else np.inf, end - begin
         if output.transfer is not None:
             found = output.transfer.visit(state, output, begin, end, threshold)
         elif isinstance(design, CachedGram):
-            found, end = visit_on_demand(state, output, design, begin, end, threshold)
+            found, end, visits = visit_on_demand(state, output, design, begin, end, threshold)
         else:
             found = self._visit(state, output, begin, end, threshold)
         if descent.add(found, end, state.problem.lam):
@@ -263,7 +266,7 @@ class DualCoordinate:
             if output.transfer is not None:
                 output.transfer.renew(state, output)
             descent.finish()
-        return end - begin
+        return visits
 
     def _visit(
         self, state: State, output: OutputState, begin: int, end: int, threshold: float
