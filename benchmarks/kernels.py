@@ -142,8 +142,8 @@ def markdown(cells: list[Cell]) -> str:
         f"\n\nProcessor seconds to a relative gap of {TARGET:g}, one thread: the median and the range of runs in turn, "
         "and in parentheses the median of the ratios to Fenchel's of the same round (above 1: Fenchel is faster). A "
         "gap instead of seconds: no tolerance reached the target before a fit took longer than the cap. The matrix is "
-        "in double precision; `rows kept` are Fenchel's, `support` the examples of the reference whose variables are not "
-        "zero. Fenchel's seconds hold its certificates, which scikit-learn does not make. The load average was "
+        "in double precision; `rows kept` are Fenchel's, `support` the examples of the reference whose variables are "
+        "not zero. Fenchel's seconds hold its certificates, which scikit-learn does not make. The load average was "
         f"{min(loads):.1f} to {max(loads):.1f}."
     )
 
