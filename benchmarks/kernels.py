@@ -35,8 +35,9 @@ from benchmarks.report import markdown_table
 
 #: with C and gamma
 SETS = {
-    "mnist@20000-dense": ((10.0, 0.02),),
+    "covtype@10000-dense": ((1.0, 1.0), (10.0, 1.0)),
     "covtype@20000-dense": ((1.0, 1.0), (10.0, 1.0)),
+    "mnist@20000-dense": ((10.0, 0.02),),
     "simulated": ((1.0, 1.0),),
 }
 OWN, PEER = "fenchel", "SVC"

@@ -13,6 +13,7 @@ from fenchel.loops.gram_rows import visit_kept, wanted
 from fenchel.losses import Hinge
 from fenchel.regularizers import L2, GramNorm
 from fenchel.solution import Status
+from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.choose import SOLVERS
 
 N = 120
@@ -119,8 +120,10 @@ def test_products_look_at_rows_that_count(outputs):
     for k in (3, 5, 20, 30):
         weights[..., k] += 1.0
         np.testing.assert_allclose(design.scores(weights), gram @ weights.T, atol=1e-13)
-    # of the products before only the first is a sum of rows: 3; 3 (5 is here); 3, 20; 3, 20, 30
-    assert sum(source.asked) == 12 + 1 + 1 + 2 + 3
+    # each is added to a sum of at most two: 3; nothing, as 5 is here; 20 to the one with 3; 30, and 20 again
+    assert sum(source.asked) == 12 + 1 + 0 + 1 + 2
+    np.testing.assert_allclose(design.scores(weights), gram @ weights.T, atol=1e-13)
+    assert sum(source.asked) == 12 + 1 + 0 + 1 + 2
 
 
 @pytest.mark.parametrize("centred", [False, True])
@@ -172,6 +175,26 @@ def test_who_does_not_move_needs_no_row(data):
     assert between < support < N
     # the products of the warm start and of the last certificate need the support, passes the few that move
     assert sum(source.asked) <= 2 * support + between
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared"])
+def test_a_certificate_needs_each_row_of_the_support_once(data, loss):
+    X, y = data
+    design, source = cached(rbf_kernel(X), 8)
+    problem = problem_of(design, loss, y, intercept=True)
+    solver = DualCoordinate(seed=0)
+    state = solver.start(problem, None)
+    hint = Hint(None, 0.0, lambda: False)
+    for _ in range(5):
+        for _ in range(20):
+            solver.step(state, hint)
+        before, (model, witness) = sum(source.asked), solver.propose(state)
+        # what the objective is guessed to be needs none
+        guess = solver.expected_objective(state)
+        assert sum(source.asked) == before
+        dual = certify(problem, model, witness).dual
+        assert sum(source.asked) <= before + np.count_nonzero(witness.theta) + 1
+    assert guess == pytest.approx(dual, rel=1e-6)
 
 
 @pytest.mark.parametrize("at", [1, 7, 30])

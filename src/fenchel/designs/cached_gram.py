@@ -32,7 +32,9 @@ _MEGABYTE = 2**20
 #: rows that are computed at once: enough for a matrix product to run at full speed
 _TOGETHER = 32
 #: products with K that are remembered: a certificate asks for the same ones several times, the next for nearly these
-_REMEMBERED = 3
+_REMEMBERED = 4
+#: how often one may be added to another
+_SUMS = 2
 #: relative errors of kernel values that are taken for a rounding to float32
 _ROUNDED = 1e-5
 #: examples on which a kernel is looked at
@@ -71,7 +73,8 @@ class CachedGram(KernelDesign):
         self.clock = 0
         #: rows computed so far
         self.computed = 0
-        self._products: list[tuple[NDArray, NDArray]] = []
+        #: coefficients, their product, and how many products it was added to
+        self._products: list[tuple[NDArray, NDArray, int]] = []
 
     @property
     def capacity(self) -> int:
@@ -127,19 +130,21 @@ class CachedGram(KernelDesign):
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
         """K a, from the rows whose coefficients are not zero, or are not those of a product that is remembered."""
         weights = np.asarray(weights, dtype=np.float64)
-        coefficients, base = np.atleast_2d(weights), None
+        coefficients, base, depth = np.atleast_2d(weights), None, 0
         changes, fewest = coefficients, _nonzero(coefficients)
-        for known, product in self._products:
+        for known, product, sums in self._products:
             if known.shape == coefficients.shape:
                 changed = _nonzero(coefficients - known)
-                if len(changed) < len(fewest):
-                    changes, fewest, base = coefficients - known, changed, product
+                # roundings must not add up: but for a few rows, to a product that was computed as a whole
+                most = _SUMS if len(changed) <= self.together else 1
+                if len(changed) < len(fewest) and (sums < most or not len(changed)):
+                    changes, fewest, base, depth = coefficients - known, changed, product, sums + 1
         result = self._product(changes, fewest)
         if base is not None:
             result += base
-        elif len(fewest):
-            # sums of a sum are not remembered: roundings would add up
-            self._products = [(coefficients.copy(), result.copy()), *self._products[: _REMEMBERED - 1]]
+        if len(fewest):
+            remembered = (coefficients.copy(), result.copy(), depth)
+            self._products = [remembered, *self._products[: _REMEMBERED - 1]]
         return np.ascontiguousarray(result.T) if weights.ndim == 2 else result[0]
 
     def _product(self, coefficients: NDArray, used: NDArray) -> NDArray[np.float64]:

@@ -66,8 +66,8 @@ from fenchel.solvers.dual_coordinate_state import (
     OutputState,
     State,
     compiled_regularizer,
+    dual_square,
     in_kernel_form,
-    running_square,
     squared_length,
 )
 from fenchel.solvers.dual_start import first_dual
@@ -217,11 +217,7 @@ class DualCoordinate:
 
     def expected_objective(self, state: State) -> float:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
-        if in_kernel_form(problem):
-            square = running_square(state, theta)
-        else:
-            square = problem.lam * problem.regularizer.conjugate(vectors)
-        return -square - problem.risk.conjugate(theta, feasible=True)
+        return -dual_square(state, vectors, theta) - problem.risk.conjugate(theta, feasible=True)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)

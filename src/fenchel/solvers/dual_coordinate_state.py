@@ -74,12 +74,17 @@ def squared_length(problem: Problem, vector: NDArray) -> float:
     return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
 
 
-def running_square(state: State, theta: NDArray) -> float:
-    """lam Omega* in kernel form, from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with u = K theta/lam."""
-    total = 0.0
+def dual_square(state: State, vectors: NDArray, theta: NDArray) -> float:
+    """Lam times the conjugate of the regularizer.
+
+    In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with u = K theta/lam.
+    """
+    problem, total = state.problem, 0.0
+    if not in_kernel_form(problem):
+        return problem.lam * problem.regularizer.conjugate(vectors)
     for output, column in zip(state.outputs, np.atleast_2d(theta.T), strict=True):
-        size, offset = output.free[SUM], output.free[OFFSET]
         total += 0.5 * float(column @ output.u)
-        if len(state.mean):
-            total += state.problem.lam * size * (0.5 * size * state.centre_square - offset)
+        if problem.intercept:
+            size = output.free[SUM]
+            total += problem.lam * size * (0.5 * size * state.centre_square - output.free[OFFSET])
     return total
