@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge clean
+.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -70,6 +70,9 @@ bench-pairs: $(VENV)/bench
 
 bench-ridge: $(VENV)/bench
 	$(BIN)/python benchmarks/ridge.py --update-readme
+
+bench-kernels: $(VENV)/bench
+	$(BIN)/python benchmarks/kernels.py --update-readme
 
 bench-start: $(VENV)/bench
 	$(BIN)/python benchmarks/start.py --update-readme

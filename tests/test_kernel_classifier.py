@@ -251,7 +251,10 @@ def test_an_unfinished_fit_warns_with_its_bound():
         ({"kernel": "poly", "coef0": -1.0}, "coef0 must be a number >= 0"),
         ({"kernel": "poly", "degree": 2.5}, "degree must be a positive integer"),
         ({"C": 0.0}, "C must be a positive"),
-        ({"memory_limit": 0.01}, r"the Gram matrix of 60 examples takes 0 MB, more than memory_limit=0.01"),
+        (
+            {"memory_limit": 0.01},
+            "60 examples in memory, which takes 0.0 MB, more than memory_limit=0.01",
+        ),
         ({"memory_limit": -1}, "memory_limit must be"),
         ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "negative entries on its diagonal"),
         ({"kernel": lambda A, B: A @ B[:5].T}, "kernel must return a matrix of shape"),

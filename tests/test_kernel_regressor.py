@@ -162,4 +162,4 @@ def test_bad_parameters_are_named(data, change):
 
 def test_the_gram_matrix_has_a_limit(data):
     with pytest.raises(FenchelError, match="memory_limit"):
-        KernelRegressor(memory_limit=0.001).fit(*data[:2])
+        KernelRegressor(memory_limit=0.0005).fit(*data[:2])

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import Design, GramDesign, as_design
+from fenchel.designs import Design, KernelDesign, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import L2, REGULARIZERS, GramNorm, Regularizer
 
@@ -79,7 +79,7 @@ class Problem:
             object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
         if not isinstance(self.regularizer, Regularizer):
             raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
-        of_kernels = isinstance(self.design, GramDesign) or isinstance(self.regularizer, GramNorm)
+        of_kernels = isinstance(self.design, KernelDesign) or isinstance(self.regularizer, GramNorm)
         if of_kernels and getattr(self.regularizer, "gram", None) is not self.design:
             # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
             raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize
 
 from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
-from fenchel.designs import GramDesign
+from fenchel.designs import KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L1
@@ -134,7 +134,7 @@ def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
         slopes = problem.risk.subgradient(scores)
         value = problem.lam * problem.regularizer.value(at.weights) + problem.risk.value(scores)
         gradient = problem.lam * problem.regularizer.gradient(at.weights) + problem.design.adjoint(slopes)
-        if isinstance(problem.design, GramDesign):
+        if isinstance(problem.design, KernelDesign):
             # that was the gradient in the feature space, in coefficients; this is by the coefficients
             gradient = problem.design.scores(gradient).T
         by_intercept = np.atleast_1d(slopes.sum(axis=0)) * free

@@ -8,9 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.designs.base import Design
+from fenchel.designs.cached_gram import CachedGram
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
-from fenchel.designs.gram import GramDesign
+from fenchel.designs.gram import GramDesign, KernelDesign
 
 
 def as_design(X: Any) -> Design:
@@ -29,4 +30,4 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "GramDesign", "as_design", "row_lengths"]
+__all__ = ["CSRDesign", "CachedGram", "DenseDesign", "Design", "GramDesign", "KernelDesign", "as_design", "row_lengths"]

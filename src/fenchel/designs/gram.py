@@ -12,11 +12,12 @@ sums over rows of K and that is how they round; ``diagonal`` has the squared len
 
 from __future__ import annotations
 
-from functools import cached_property
+import abc
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs.base import Design
 from fenchel.designs.dense import DenseDesign
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
@@ -25,7 +26,22 @@ from fenchel.errors import FenchelError
 _ASYMMETRY = 1e-10
 
 
-class GramDesign(DenseDesign):
+class KernelDesign(Design):
+    """A Gram matrix, in memory (``GramDesign``) or not (``CachedGram``)."""
+
+    #: K_ii, the squared lengths of the features
+    diagonal: NDArray[np.float64]
+
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        """The coefficients of the weights that theta makes: theta itself."""
+        return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
+
+    @abc.abstractmethod
+    def descending(self) -> GramRows:
+        """Rows for loops that keep all scores up to date: a step on example i moves them along row i."""
+
+
+class GramDesign(KernelDesign, DenseDesign):
     """A symmetric positive semi-definite matrix (n, n).  Symmetry is checked here; ``definite`` does the rest."""
 
     def __init__(self, gram: NDArray) -> None:
@@ -45,15 +61,7 @@ class GramDesign(DenseDesign):
                 "the Gram matrix has negative entries on its diagonal, so it is not positive semi-definite"
             )
         super().__init__(gram)
-
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
-        """The coefficients of the weights that theta makes: theta itself."""
-        return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
-
-    @cached_property
-    def diagonal(self) -> NDArray[np.float64]:
-        """K_ii, the squared lengths of the features."""
-        return np.diagonal(self._values).copy()
+        self.diagonal = np.diagonal(self._values).copy()
 
     def reading(self) -> CSRRows:
         """For loops that keep all scores up to date: example i reads its own one."""
@@ -78,16 +86,21 @@ class GramDesign(DenseDesign):
         that makes it so is added to the diagonal, of the size of that rounding.
         """
         for accuracy in (np.float64, np.float32):
-            # n independent roundings of a row make an eigenvalue of about the root of n of them
-            rounding = max(4.0 * self.shape[0] ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
             shifted = self._values.copy()
-            shifted.flat[:: self.shape[0] + 1] += max(rounding * float(np.max(self.diagonal)), np.finfo(float).tiny)
+            shifted.flat[:: self.shape[0] + 1] += rounding_shift(self.diagonal, accuracy)
             if _has_factor(shifted):
                 return self if accuracy is np.float64 else GramDesign(shifted)
         raise FenchelError(
             "the kernel is not positive semi-definite on these examples, so the problem is not convex and nothing can "
             "be proved about it: use another kernel, or clip the negative eigenvalues of the Gram matrix"
         )
+
+
+def rounding_shift(diagonal: NDArray, accuracy: type[np.floating]) -> float:
+    """How far below zero the eigenvalues of a matrix of so rounded values may be."""
+    # n independent roundings of a row make an eigenvalue of about the root of n of them
+    rounding = max(4.0 * len(diagonal) ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
+    return max(rounding * float(np.max(diagonal)), float(np.finfo(np.float64).tiny))
 
 
 def _has_factor(matrix: NDArray) -> bool:

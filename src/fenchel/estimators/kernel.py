@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from fenchel.designs import GramDesign
+from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import class_weights, counted_classes
 from fenchel.estimators.kernel_machine import KernelEstimator
@@ -30,7 +30,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
     (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
     hinge of one score.  Any other loss is a loss of one score: of the two classes, or of each class against the rest.
-    The Gram matrix of the training examples is computed once, in float64.
+    The Gram matrix of the training examples is computed once, in float64, or row by row when it is needed, if
+    it takes more than ``memory_limit``.
 
     Parameters
     ----------
@@ -40,7 +41,9 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
         and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
         semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
-        float32 may need that much added to the diagonal of their matrix, which is done).
+        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
+        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
+        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
     C : float, default=1.0
         Inverse strength of the regularization.
     gamma : {"scale", "auto"} or float, default="scale"
@@ -61,7 +64,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     random_state : int, RandomState or None, default=None
         Orders the examples.
     memory_limit : float, default=4096
-        Megabytes that the Gram matrix may take; more examples are an error.
+        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
+        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
+        function may take more memory inside).  Risks of several classes together and a precomputed matrix
+        need all of it.
     time_limit : float or None, default=None
         Seconds for the descent; the best model so far is kept with its certificate.
     verbose : int, default=0
@@ -141,11 +147,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             raise FenchelError(
                 f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
             )
-        before = self._last_fit(classes, len(y))
-        self.classes_ = classes
+        known, self.classes_ = getattr(self, "classes_", None), classes
         gram, counted = self._design(X, weights)
         shares = None if weights is None else weights[counted]
-        self._solve_kernel(X, self._kernel_problem(gram, encoded[counted], shares), counted, before)
+        problem = self._kernel_problem(gram, encoded[counted], shares)
+        again = self.warm_start and np.array_equal(() if known is None else known, classes)
+        fits = again and self.theta_.shape == (len(y), *problem.theta_shape[1:])
+        self._solve_kernel(X, problem, counted, self.theta_ if fits else None)
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -172,21 +180,21 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """Whether the classes have one risk of hinges together."""
         return self.multi_class != "ovr" and self._loss() == Hinge()
 
-    def _kernel_problem(self, gram: GramDesign, encoded: NDArray, weights: NDArray | None) -> Problem:
-        k = len(self.classes_)
-        if self._is_joint():
+    def _kernel_problem(self, gram: KernelDesign, encoded: NDArray, weights: NDArray | None) -> Problem:
+        k, here = len(self.classes_), isinstance(gram, GramDesign)
+        if self._is_joint() and k > 2 and not here:
+            raise FenchelError(
+                f"multi_class={self.multi_class!r} needs the whole Gram matrix of {gram.shape[0]} examples in memory, "
+                f"which takes {8 * gram.shape[0] ** 2 / 2**20:,.1f} MB, more than memory_limit={self.memory_limit:g}: "
+                "raise memory_limit, or use multi_class='ovr'"
+            )
+        # two classes are the usual hinge either way
+        if self._is_joint() and here:
             # with two classes s_1 = -s_0: |w_1 - w_0|^2 = 2 (|w_0|^2 + |w_1|^2)
             risk = _FORMS[self.multi_class](encoded, k, weights)
             return self._problem_of(gram, risk, weights, 2.0 if k == 2 else 1.0)
         signs = np.where(encoded[:, None] == np.arange(k), 1.0, -1.0)
         return self._problem_of(gram, MeanRisk(self._loss(), signs[:, 1] if k == 2 else signs, weights), weights)
-
-    def _last_fit(self, classes: NDArray, examples: int) -> NDArray[np.float64] | None:
-        """The dual variables to start from."""
-        if not self.warm_start or not np.array_equal(getattr(self, "classes_", ()), classes):
-            return None
-        fits = len(self.theta_) == examples and self.theta_.ndim == (2 if self._is_joint() or len(classes) > 2 else 1)
-        return self.theta_ if fits else None
 
     def _coefficients(self, coefficients: NDArray) -> NDArray[np.float64]:
         two = len(self.classes_) == 2 and len(coefficients) == 2

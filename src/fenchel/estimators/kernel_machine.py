@@ -12,9 +12,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fenchel.designs import GramDesign
+from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import LinearEstimator
+from fenchel.estimators.kernel_rows import KernelRows, cached_gram
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import GramNorm
 from fenchel.solution import Solution
@@ -35,6 +36,8 @@ class KernelEstimator(LinearEstimator):
     gamma: Any
     memory_limit: Any
     n_jobs = None
+    #: None for a matrix that is given
+    gamma_: float | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -60,16 +63,19 @@ class KernelEstimator(LinearEstimator):
         if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
             raise FenchelError(f"memory_limit must be a positive number of megabytes, got {limit!r}")
 
-    def _design(self, X: Any, weights: NDArray | None) -> tuple[GramDesign, NDArray]:
+    def _design(self, X: Any, weights: NDArray | None) -> tuple[KernelDesign, NDArray]:
         """The Gram matrix of the examples that count, and which these are.
 
         Examples without weight take part in nothing: neither their rows nor their columns are needed.
         """
         counted = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+        given, named = self.kernel == "precomputed", self.kernel in KERNELS
+        if 8 * len(counted) ** 2 / _MEGABYTE > float(self.memory_limit) and not given:
+            X = self._examples(X, counted, weights)
+            rows = KernelRows(self._values, X, self.gamma_ if self.kernel == "rbf" else None)
+            return cached_gram(rows, float(self.memory_limit), named=named), counted
         gram = GramDesign(self._gram(X, counted, weights))
-        if self.kernel not in KERNELS or self.kernel == "precomputed":
-            gram = gram.definite()
-        return gram, counted
+        return (gram.definite() if given or not named else gram), counted
 
     def _kernel_scores(self, X: Any) -> NDArray[np.float64]:
         """(n, outputs), without intercepts."""
@@ -88,7 +94,7 @@ class KernelEstimator(LinearEstimator):
             scores[rows] = part @ coefficients.T
         return scores
 
-    def _problem_of(self, gram: GramDesign, risk: Any, weights: NDArray | None, factor: float = 1.0) -> Problem:
+    def _problem_of(self, gram: KernelDesign, risk: Any, weights: NDArray | None, factor: float = 1.0) -> Problem:
         """The problem whose lam is ``factor`` / (C sum of weights)."""
         if isinstance(self.C, bool) or not isinstance(self.C, Real) or not 0 < float(self.C) < math.inf:
             raise FenchelError(f"C must be a positive finite number, got {self.C!r}")
@@ -100,27 +106,32 @@ class KernelEstimator(LinearEstimator):
 
     def _gram(self, X: Any, counted: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
         n = len(counted)
-        size = 8 * n * n / _MEGABYTE
-        if size > float(self.memory_limit):
-            raise FenchelError(
-                f"the Gram matrix of {n} examples takes {size:,.0f} MB, more than memory_limit={self.memory_limit:g}: "
-                "fit to fewer examples, raise memory_limit, or use a linear model"
-            )
-        every = n == X.shape[0]
         if self.kernel == "precomputed":
+            size = 8 * n * n / _MEGABYTE
+            if size > float(self.memory_limit):
+                raise FenchelError(
+                    f"the Gram matrix of {n} examples takes {size:,.1f} MB, more than memory_limit="
+                    f"{self.memory_limit:g}: raise memory_limit, fit to fewer examples, or give the kernel as a "
+                    "function, whose rows are computed when they are needed"
+                )
             if X.shape[0] != X.shape[1]:
                 raise FenchelError(
                     f"X must be a square matrix of kernel values for kernel='precomputed', got {X.shape}"
                 )
             self.gamma_ = None
             gram = X.toarray() if sp.issparse(X) else X
-            return gram if every else gram[np.ix_(counted, counted)]
-        X = X if every else X[counted]
-        self.gamma_ = self._gamma(X, None if weights is None else weights[counted])
+            return gram if n == X.shape[0] else gram[np.ix_(counted, counted)]
+        X = self._examples(X, counted, weights)
         gram = self._values(X, X)
         if gram.shape != (n, n):
             raise FenchelError(f"kernel must return a matrix of shape {(n, n)} for {n} rows, got {gram.shape}")
         return gram
+
+    def _examples(self, X: Any, counted: NDArray, weights: NDArray | None) -> Any:
+        """The examples that count; gamma is settled on them."""
+        X = X if len(counted) == X.shape[0] else X[counted]
+        self.gamma_ = self._gamma(X, None if weights is None else weights[counted])
+        return X
 
     def _gamma(self, X: Any, weights: NDArray | None) -> float:
         if not isinstance(self.gamma, str):

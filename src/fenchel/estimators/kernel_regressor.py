@@ -22,7 +22,8 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature space of the
     kernel and an intercept that is not regularized: kernel ridge regression, support vector regression, quantiles,
-    counts, by the loss.  The Gram matrix of the training examples is computed once, in float64.
+    counts, by the loss.  The Gram matrix of the training examples is computed once, in float64, or row by row when it
+    is needed, if it takes more than ``memory_limit``.
 
     Parameters
     ----------
@@ -32,7 +33,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
         and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
         semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
-        float32 may need that much added to the diagonal of their matrix, which is done).
+        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
+        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
+        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
     C : float, default=1.0
         Inverse strength of the regularization; ``C = 1 / alpha`` for scikit-learn's ``KernelRidge(alpha)``, which has
         no intercept.
@@ -52,7 +55,9 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     random_state : int, RandomState or None, default=None
         Orders the examples.
     memory_limit : float, default=4096
-        Megabytes that the Gram matrix may take; more examples are an error.
+        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
+        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
+        function may take more memory inside).  A precomputed matrix needs all of it.
     time_limit : float or None, default=None
         Seconds for the descent; the best model so far is kept with its certificate.
     verbose : int, default=0

@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import GramDesign
+from fenchel.designs import CachedGram, GramDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.block_coordinate import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
 from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock
@@ -110,6 +110,8 @@ class BlockCoordinate:
         if isinstance(problem.regularizer, GramNorm):
             if problem.intercept:
                 return "block_coordinate has no intercepts with a Gram matrix"
+            if isinstance(problem.design, CachedGram):
+                return "block_coordinate needs the whole Gram matrix in memory: raise memory_limit"
         elif not isinstance(problem.regularizer, L2):
             return f"block_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         if self.inner != "root" and not getattr(problem.risk, "uniform", False):

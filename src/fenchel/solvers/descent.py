@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import GramDesign
+from fenchel.designs import KernelDesign
 from fenchel.loops.dual_coordinate import shuffle
 from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
 from fenchel.problem import Problem
@@ -105,7 +105,7 @@ def squared_norms(problem: Problem) -> NDArray[np.float64]:
 
     For a Gram matrix these are the squared lengths of the features.
     """
-    if isinstance(problem.design, GramDesign):
+    if isinstance(problem.design, KernelDesign):
         return problem.design.diagonal
     norms = np.empty(problem.design.shape[0])
     return problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms

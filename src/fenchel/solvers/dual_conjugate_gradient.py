@@ -48,7 +48,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import GramDesign
+from fenchel.designs import CachedGram, GramDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.symmetric_sweep import SUM, half_sweep
 from fenchel.losses import Squared
@@ -156,6 +156,8 @@ class DualConjugateGradient:
             return "dual_conjugate_gradient solves a linear system, which only the mean of the squared loss has"
         if not isinstance(problem.regularizer, (L2, GramNorm)):
             return "dual_conjugate_gradient solves a linear system, which only the square regularizer has"
+        if isinstance(problem.design, CachedGram):
+            return "dual_conjugate_gradient needs the whole Gram matrix in memory: raise memory_limit"
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:

@@ -23,7 +23,8 @@ centred rows (its square is a tenth of their mean squared norm), so that a step 
 follows: a larger one takes more passes. The certificate repairs what is left of :math:`\sum\theta`.
 
 Kernels, eq. (15).  With a Gram matrix ``u`` holds the scores :math:`K\theta/\lambda` of all examples in the place of
-weights: a visit reads one of them, and a step moves all.  Everything else is the same.
+weights: a visit reads one of them, and a step moves all.  Everything else is the same; a matrix that is too large for
+memory is visited by ``solvers.kept_rows``.
 
 Shrinking.  An example whose variable rests on a bound by more than a tenth of the worst violation of the last pass is
 set aside.  All examples come back after every certificate, and whenever the worst violation among the active ones has
@@ -51,7 +52,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import GramDesign
+from fenchel.designs import CachedGram, KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
 from fenchel.losses import Interpolation, NegativeLog
@@ -65,10 +66,12 @@ from fenchel.solvers.dual_coordinate_state import (
     OutputState,
     State,
     compiled_regularizer,
+    dual_square,
     in_kernel_form,
     squared_length,
 )
 from fenchel.solvers.dual_start import first_dual
+from fenchel.solvers.kept_rows import balanced, near_mean, visit_on_demand
 from fenchel.solvers.transfer import RULES, Transfer, whitened
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
@@ -124,6 +127,8 @@ class DualCoordinate:
             return "negative_log is not bounded below, so nothing bounds an intercept: use intercept=False"
         if isinstance(loss, Interpolation) and not isinstance(regularizer, L2):
             return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
+        if loss.constraint and isinstance(problem.design, CachedGram):
+            return f"the constraints of {loss.name!r} need the whole Gram matrix in memory: raise memory_limit"
         takes = isinstance(regularizer, (Square, GramNorm)) or self._through(problem) is not None
         if regularizer.kernel() is None and not takes:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
@@ -147,7 +152,7 @@ class DualCoordinate:
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
             plain = self.centres and isinstance(problem.regularizer, (L2, GramNorm))
-            mean = problem.design.adjoint(shares) if plain else np.zeros(problem.design.shape[1])
+            mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + squared_length(problem, mean)
             # what is lost to cancellation is added: a curvature that is too small would overshoot
@@ -155,7 +160,7 @@ class DualCoordinate:
             constant = self._first_constant(problem, norms)
         state = State(
             problem=problem,
-            rows=problem.design.descending() if isinstance(problem.design, GramDesign) else problem.design.rows(),
+            rows=problem.design.descending() if isinstance(problem.design, KernelDesign) else problem.design.rows(),
             loss=problem.risk.loss.kernel(),
             regularizer=compiled_regularizer(problem) if through is None else through,
             mean=mean,
@@ -212,11 +217,14 @@ class DualCoordinate:
 
     def expected_objective(self, state: State) -> float:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
-        return -problem.lam * problem.regularizer.conjugate(vectors) - problem.risk.conjugate(theta, feasible=True)
+        return -dual_square(state, vectors, theta) - problem.risk.conjugate(theta, feasible=True)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
+        if problem.intercept and isinstance(problem.design, CachedGram):
+            theta = balanced(theta)
+            vectors = problem.design.adjoint(theta) / problem.lam
         weights = problem.regularizer.transfer(vectors)
         model = Model(weights if state.root is None else weights @ state.root.T, intercept)
         witness = Witness(theta)
@@ -239,9 +247,11 @@ class DualCoordinate:
         descent, design = output.descent, state.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0])
         begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
-        threshold = descent.threshold if self.shrinking else np.inf
+        threshold, visits = descent.threshold if self.shrinking else np.inf, end - begin
         if output.transfer is not None:
             found = output.transfer.visit(state, output, begin, end, threshold)
+        elif isinstance(design, CachedGram):
+            found, end, visits = visit_on_demand(state, output, design, begin, end, threshold)
         else:
             found = self._visit(state, output, begin, end, threshold)
         if descent.add(found, end, state.problem.lam):
@@ -252,7 +262,7 @@ class DualCoordinate:
             if output.transfer is not None:
                 output.transfer.renew(state, output)
             descent.finish()
-        return end - begin
+        return visits
 
     def _visit(
         self, state: State, output: OutputState, begin: int, end: int, threshold: float

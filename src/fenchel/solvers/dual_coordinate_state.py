@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.loops.dual_coordinate import OFFSET, SUM
 from fenchel.problem import Problem
 from fenchel.regularizers import L2, GramNorm
 from fenchel.solvers.constraints import Repair
@@ -71,3 +72,19 @@ def compiled_regularizer(problem: Problem) -> Any:
 def squared_length(problem: Problem, vector: NDArray) -> float:
     """The squared length of a dual vector."""
     return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
+
+
+def dual_square(state: State, vectors: NDArray, theta: NDArray) -> float:
+    """Lam times the conjugate of the regularizer.
+
+    In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with u = K theta/lam.
+    """
+    problem, total = state.problem, 0.0
+    if not in_kernel_form(problem):
+        return problem.lam * problem.regularizer.conjugate(vectors)
+    for output, column in zip(state.outputs, np.atleast_2d(theta.T), strict=True):
+        total += 0.5 * float(column @ output.u)
+        if problem.intercept:
+            size = output.free[SUM]
+            total += problem.lam * size * (0.5 * size * state.centre_square - output.free[OFFSET])
+    return total

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import Design, GramDesign
+from fenchel.designs import Design, KernelDesign
 from fenchel.designs.rows import Rows
 from fenchel.loops.newton import half_gram
 from fenchel.problem import Problem
@@ -113,7 +113,7 @@ class PartedDesign(Design):
 def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
     """The problem with products that threads share, if it is large enough for that, and its parts."""
     parts = Parts(problem.design, pool_of(n_jobs))
-    if parts.count == 1 or isinstance(problem.design, GramDesign):
+    if parts.count == 1 or isinstance(problem.design, KernelDesign):
         return problem, parts
     return replace(problem, design=PartedDesign(problem.design, parts)), parts
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from fenchel.designs import GramDesign, as_design
+from fenchel.designs import KernelDesign, as_design
 from fenchel.designs.rows import CentredRows, CSRRows, DenseRows
 from fenchel.loops.dual_coordinate import CURVE, SCALE, SUM
 from fenchel.loops.dual_coordinate import squared_norms as compiled_norms
@@ -135,7 +135,7 @@ def plain_rows(problem: Problem) -> Any:
 def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
     """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
     regularizer = problem.regularizer
-    if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, GramDesign):
+    if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, KernelDesign):
         return problem, warm, None
     root = regularizer.root(problem.design.shape[1])
     plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)
