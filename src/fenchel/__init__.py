@@ -12,6 +12,7 @@ _HOMES = {
     "AGM": "fenchel.solvers",
     "Absolute": "fenchel.losses",
     "AugmentedLagrangian": "fenchel.solvers",
+    "Barrier": "fenchel.solvers",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
     "Bregman": "fenchel.solvers",

@@ -2,6 +2,7 @@
 
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import STALLED, Hint, Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
@@ -21,6 +22,7 @@ __all__ = [
     "SOLVERS",
     "STALLED",
     "AugmentedLagrangian",
+    "Barrier",
     "BlockCoordinate",
     "Bregman",
     "Bundle",

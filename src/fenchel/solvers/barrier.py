@@ -35,7 +35,8 @@ smaller :math:`\mu` makes it optimal.
 Where nothing meets the constraints F has no minimum.  The direction then runs along a ray on which
 :math:`\theta\cdot y` outgrows the conjugates, the search in 2 follows it as far as floats go, and the certificate of
 that :math:`\theta` is beyond what any model has.  For the normalized entropy such a ray separates y from the hull of
-the columns times the mass, for the unnormalized one from their cone, for the others from their span.
+the columns times the mass, for the unnormalized one from their cone, for the others from their span.  The last two
+have to be met by equalities, so that a long way may be needed: where it is not gone, ``solvers.rays`` looks for a ray.
 """
 
 from __future__ import annotations
@@ -51,10 +52,11 @@ from numpy.typing import NDArray
 from fenchel.designs import GramDesign
 from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import Square
+from fenchel.regularizers import Entropy, Square
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import factorized
+from fenchel.solvers.rays import infeasible_ray
 from fenchel.solvers.transfer import whitened
 
 Vector = NDArray[np.float64]
@@ -64,6 +66,8 @@ MOST_CONSTRAINTS = 4000
 _LINE, _LOOKS = 0.3, 100
 #: mu is divided by this once a step promises less than this share of it, or after so many steps
 _SMALLER, _PROMISE, _PATIENCE = 10.0, 0.1, 30
+#: corrections of the solution of a linear system
+_REFINEMENTS = 2
 #: a direction is at most so many times as long as theta is
 _LONGEST = 1e6
 #: a bound that exceeds that of all reasonable models so many times ends the search for one
@@ -216,7 +220,12 @@ class Barrier:
         # 3. a smaller mu
         if size == 0.0 or (inside and promise <= _PROMISE * state.mu) or state.steps >= _PATIENCE:
             self._sharpen(state)
-        state.stalled = state.stalled or self._bound(state) > _BEYOND * state.problem.farthest
+        if self._bound(state) > _BEYOND * state.problem.farthest:
+            state.stalled = True
+        elif state.stalled and state.met is None and not isinstance(state.problem.regularizer, Entropy):
+            # the last chance for a proof that nothing meets them
+            ray = infeasible_ray(state.problem)[state.chosen]
+            state.theta = ray if np.any(ray) else state.theta
         return 2.0
 
     def expected_gap(self, state: State) -> float:
@@ -244,11 +253,9 @@ class Barrier:
         low, high, step = 0.0, math.inf, 1.0
         for _ in range(_LOOKS):
             theta, v = state.theta + step * direction, state.dual + step * pulled
-            if self._value(state, theta, v) > beyond:
-                return step
             slope = lam * float(problem.regularizer.transfer(v) @ pulled) + float(barrier.slope(theta, mu) @ direction)
             slope = slope + total if math.isfinite(slope) else math.inf
-            if abs(slope) <= _LINE * promise:
+            if abs(slope) <= _LINE * promise or (slope < 0.0 and self._value(state, theta, v) > beyond):
                 return step
             low, high = (low, step) if slope > 0.0 else (step, high)
             bend = problem.regularizer.bend(v)
@@ -266,24 +273,35 @@ class Barrier:
         problem, theta, rows = state.problem, state.theta, state.rows
         bend = problem.regularizer.bend(state.dual)
         assert bend is not None
-        if sp.issparse(rows):
-            matrix = (rows @ sp.diags_array(bend.diagonal) @ rows.T).toarray()
-        else:
-            matrix = (rows * bend.diagonal) @ rows.T
-        if bend.outer != 0.0:
-            product = rows @ bend.vector
-            matrix += bend.outer * np.outer(product, product)
-        matrix /= problem.lam
-        matrix[np.diag_indices(len(theta))] += state.barrier.bend(theta, state.mu)
+        inner = bend.diagonal / problem.lam
+        matrix = (rows @ sp.diags_array(inner) @ rows.T).toarray() if sp.issparse(rows) else (rows * inner) @ rows.T
+        product, outer = rows @ bend.vector, bend.outer / problem.lam
+        if outer != 0.0:
+            matrix += outer * np.outer(product, product)
+        # where the sum of theta is given, adding this changes nothing but keeps the matrix from being singular
+        level = float(np.trace(matrix)) / len(theta) if problem.intercept else 0.0
+        matrix += level
+        own = state.barrier.bend(theta, state.mu)
+        matrix[np.diag_indices(len(theta))] += own
         gradient = rows @ problem.regularizer.transfer(state.dual) + state.barrier.slope(theta, state.mu)
         if not np.all(np.isfinite(matrix)):
             return np.zeros(len(theta)), gradient, 0.0
-        solved = factorized(matrix)
+        inverse = factorized(matrix)
+
+        def solved(right: Vector) -> Vector:
+            found = inverse(right)
+            for _ in range(_REFINEMENTS):
+                # without the ridge of the factor
+                back = rows @ (inner * (rows.T @ found)) + outer * (product @ found) * product + own * found
+                found = found + inverse(right - back - level * float(np.sum(found)))
+            return found
+
         if not problem.intercept:
             return -solved(gradient), gradient, 0.0
-        one, other = solved(np.ones(len(theta))), solved(gradient)
-        intercept = (float(np.sum(theta)) - float(np.sum(other))) / float(np.sum(one))
-        return -other - intercept * one, gradient + intercept, intercept
+        one, other, total = solved(np.ones(len(theta))), solved(gradient), float(np.sum(theta))
+        shift = (total - float(np.sum(other))) / float(np.sum(one))
+        intercept = shift - level * total
+        return -other - shift * one, gradient + intercept, intercept
 
     def _look(self, state: State, weights: Vector) -> bool:
         """Whether these weights meet the constraints; if they are the best that do, they are kept."""

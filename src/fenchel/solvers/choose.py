@@ -8,6 +8,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   where many digits are asked for;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
+- constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -31,6 +32,7 @@ from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
@@ -62,6 +64,7 @@ SOLVERS: dict[str, type[Any]] = {
         Pragam,
         Bregman,
         DualConjugateGradient,
+        Barrier,
     )
 }
 
@@ -84,6 +87,8 @@ class Facts:
     curvature: float
     #: whether the regularizer is the absolute values alone, so that no weights follow from a dual point
     sparse: bool = False
+    #: whether the loss is a constraint
+    constraint: bool = False
 
     @property
     def tall(self) -> bool:
@@ -112,6 +117,11 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row(
+        "constraints instead of losses",
+        lambda facts: facts.constraint,
+        ((DualCoordinate.name, 300.0), (Barrier.name, np.inf)),
+    ),
     Row(
         "the absolute values alone",
         lambda facts: facts.sparse,
@@ -186,6 +196,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
         sparse=isinstance(problem.regularizer, L1),
+        constraint=bool(getattr(getattr(problem.risk, "loss", None), "constraint", False)),
     )
 
 
