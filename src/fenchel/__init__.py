@@ -13,6 +13,7 @@ _HOMES = {
     "Absolute": "fenchel.losses",
     "AugmentedLagrangian": "fenchel.solvers",
     "Barrier": "fenchel.solvers",
+    "BasisPursuit": "fenchel.solvers",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
     "Bregman": "fenchel.solvers",

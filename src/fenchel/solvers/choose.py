@@ -8,7 +8,8 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   where many digits are asked for;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
-- constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``;
+- constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``; with the
+  absolute values they are a linear program, ``basis_pursuit``;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -34,6 +35,7 @@ from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
 from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import Solver
+from fenchel.solvers.basis_pursuit import BasisPursuit
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
@@ -65,6 +67,7 @@ SOLVERS: dict[str, type[Any]] = {
         Bregman,
         DualConjugateGradient,
         Barrier,
+        BasisPursuit,
     )
 }
 
@@ -120,7 +123,7 @@ TABLE = (
     Row(
         "constraints instead of losses",
         lambda facts: facts.constraint,
-        ((DualCoordinate.name, 300.0), (Barrier.name, np.inf)),
+        ((DualCoordinate.name, 300.0), (Barrier.name, np.inf), (BasisPursuit.name, np.inf)),
     ),
     Row(
         "the absolute values alone",
