@@ -211,7 +211,9 @@ def test_two_moments_and_a_prior():
     basis = np.column_stack([np.ones(61), x, x**2])
     _, left, *_ = np.linalg.lstsq(basis, np.log(w / prior), rcond=None)
     assert left[0] < 1e-12
-    np.testing.assert_allclose(basis[:, 1:] @ solution.witness.theta / 0.5, np.log(w / prior) - np.log(w / prior)[30], atol=1e-6)
+    np.testing.assert_allclose(
+        basis[:, 1:] @ solution.witness.theta / 0.5, np.log(w / prior) - np.log(w / prior)[30], atol=1e-6
+    )
     # a second moment that is less than the square of the first
     impossible = Problem(moments, MeanRisk(Interpolation(), [0.4, 0.1]), 0.5, Entropy(prior=prior))
     assert solve(impossible).status is Status.INFEASIBLE
@@ -220,20 +222,21 @@ def test_two_moments_and_a_prior():
 @pytest.mark.parametrize("name", ["entropy", "unnormalized", "unnormalized-balanced", "l2"])
 def test_rows_that_depend_on_each_other(name):
     rng = np.random.default_rng(6)
-    X, y = data_of(rng, "interpolation", name, False)
-    near = X[0] + 1e-7 * rng.standard_normal(D)
-    twice, labels = np.vstack([X, X[0], X[1] - X[2], near]), np.append(y, [y[0], y[1] - y[2], 0.0])
-    w = rng.dirichlet(np.ones(D)) * MU.sum()
-    labels = twice @ w
-    once = solve(Problem(twice[:3], MeanRisk(Interpolation(), labels[:3]), 0.1, REGULARIZERS[name]), "barrier", tol=1e-6)
-    same = solve(Problem(twice[:5], MeanRisk(Interpolation(), labels[:5]), 0.1, REGULARIZERS[name]), "barrier", tol=1e-6)
+    X, _ = data_of(rng, "interpolation", name, False)
+    # twice the same, a difference, and nearly the same
+    rows = np.vstack([X, X[0], X[1] - X[2], X[0] + 1e-7 * rng.standard_normal(D)])
+    labels = rows @ (rng.dirichlet(np.ones(D)) * MU.sum())
+
+    def solved(n):
+        risk = MeanRisk(Interpolation(), labels[:n])
+        return solve(Problem(rows[:n], risk, 0.1, REGULARIZERS[name]), "barrier", tol=1e-6)
+
+    once, same = solved(3), solved(5)
     assert once.converged and same.converged, str(same)
     assert once.certificate.primal == pytest.approx(same.certificate.primal, rel=1e-5)
-    hard = solve(Problem(twice, MeanRisk(Interpolation(), labels), 0.1, REGULARIZERS[name]), "barrier", tol=1e-6)
-    assert hard.status is not Status.INFEASIBLE
+    assert solved(6).status is not Status.INFEASIBLE
     labels[3] += 1e-3
-    other = solve(Problem(twice[:5], MeanRisk(Interpolation(), labels[:5]), 0.1, REGULARIZERS[name]), "barrier")
-    assert other.status is Status.INFEASIBLE
+    assert solved(5).status is Status.INFEASIBLE
 
 
 def test_estimators():

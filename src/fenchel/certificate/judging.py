@@ -81,7 +81,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         bound = _dual(problem, witness, _level(problem, primal), closed_form)
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         if math.isinf(primal):
-            # the bound stands alone, so its rounding is taken off; for a constraint it speaks of models up to there only
+            # the bound stands alone: its rounding is taken off, and for a constraint it is of models up to there only
             pull = pull_of(problem, bound.dual, found.penalty)
             noise = absolute_sum(bound.theta) * (problem.design.largest_row_norm * pull + problem.risk.largest_label)
             value = bound.value - ROUNDINGS * EPS * (bound.magnitude + noise)

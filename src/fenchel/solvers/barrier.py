@@ -1,4 +1,4 @@
-r"""Constraints instead of losses, for any regularizer with a smooth conjugate: Newton's method on a dual with a barrier.
+r"""Constraints instead of losses, for regularizers with a smooth conjugate: Newton's method on a dual with a barrier.
 
 Solves the hard-constraint limits of Zhang (2002), Sec. 2,
 
@@ -55,6 +55,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import Entropy, Square
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.borders import Margin, Tube
 from fenchel.solvers.newton_direction import factorized
 from fenchel.solvers.rays import infeasible_ray
 from fenchel.solvers.transfer import whitened
@@ -76,47 +77,6 @@ _BEYOND = 4.0
 _NOTHING = 1e-15
 #: a design with more non-zeros than this share is multiplied as a dense one
 _DENSE = 0.2
-
-
-class Tube:
-    """|s - y| <= tolerance."""
-
-    def __init__(self, labels: Vector, tolerance: float) -> None:
-        self.labels, self.tolerance = labels, tolerance
-
-    def slope(self, theta: Vector, mu: float) -> Vector:
-        """e."""
-        t = self.tolerance
-        return -self.labels + t * (t * theta) / (mu + np.hypot(mu, t * theta))
-
-    def bend(self, theta: Vector, mu: float) -> Vector:
-        """e'."""
-        root = np.hypot(mu, self.tolerance * theta)
-        return self.tolerance * (self.tolerance / root) * (mu / (mu + root))
-
-    def gain(self, theta: Vector) -> float:
-        """-R*(-theta)."""
-        return float(theta @ self.labels) - self.tolerance * float(np.sum(np.abs(theta)))
-
-
-class Margin:
-    """y s >= 1."""
-
-    def __init__(self, labels: Vector) -> None:
-        self.labels = labels
-
-    def slope(self, theta: Vector, mu: float) -> Vector:
-        """e, infinite uphill where theta has the wrong sign."""
-        beta = self.labels * theta
-        return np.where(beta > 0.0, -self.labels - mu / theta, np.nan)
-
-    def bend(self, theta: Vector, mu: float) -> Vector:
-        """e'."""
-        return mu / theta / theta
-
-    def gain(self, theta: Vector) -> float:
-        """-R*(-theta)."""
-        return float(theta @ self.labels)
 
 
 @dataclass

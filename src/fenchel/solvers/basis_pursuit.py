@@ -101,7 +101,7 @@ def _solved(problem: Problem, labels: NDArray, rows: sp.csr_array) -> tuple[NDAr
     unit = _spread(problem, labels)
     margin, d = isinstance(problem.risk.loss, HardMargin), rows.shape[1]
     scores = sp.hstack([rows, -rows], format="csr") / size
-    bounds = [(0.0, None)] * (2 * d)
+    bounds: list[tuple[float | None, None]] = [(0.0, None)] * (2 * d)
     if problem.intercept:
         scores = sp.hstack([scores, np.ones((len(labels), 1))], format="csr")
         bounds.append((None, None))

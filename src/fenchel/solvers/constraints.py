@@ -112,4 +112,3 @@ class Repair:
         """The ray, made so long that it proves an objective beyond all reason, if it is one."""
         gain = -self.problem.risk.conjugate(ray)
         return ray * (4.0 * self.problem.farthest / gain) if gain > 0.0 else ray
-
