@@ -10,10 +10,9 @@ infinite.  So a proposal is repaired:
 If that fails, a ray :math:`\rho` of the dual is looked for: in the domain, with :math:`X^T\rho = 0` (and
 :math:`\sum\rho = 0` for a free intercept) and :math:`g = -R^*(-\rho) > 0`.  Since
 :math:`g \le \rho^T s = \rho^T X w \le \|X^T\rho\|\,\|w\|` for every model that meets the constraints, there is none
-(Farkas).  For ``hard_margin`` it is the dual solution of the linear program :math:`\min\sum\xi_i`,
-:math:`y_i s_i \ge 1 - \xi_i`; for ``interpolation`` the residuals of the least squares fit.  In floats
-:math:`X^T\rho` is not quite zero: the ray, made long, proves a lower bound on the objective that ``certificate``
-recomputes, and calls the problem infeasible when that is beyond all reason.
+(Farkas).  For ``hard_margin`` it is the solution of a linear program (``solvers.rays``); for ``interpolation`` the
+residuals of the least squares fit.  In floats :math:`X^T\rho` is not quite zero: the ray, made long, proves a lower
+bound on the objective that ``certificate`` recomputes, and calls the problem infeasible when that is beyond all reason.
 """
 
 from __future__ import annotations
