@@ -31,8 +31,9 @@ Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power
 `squared_hinge` and `squared_epsilon_insensitive` are, but that `smoothing` and `agm` need p >= 2. A loss of your own:
 [custom-loss.md](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) every loss of this table but
 `interpolation` is for `dual_coordinate`, and `squared` also for `dual_conjugate_gradient`. A square with an operator,
-`Square(K)`, has `dual_coordinate`. `QNorm(q)` with q > 2 also has `newton`, for up to 4000 features and the losses that
-have it with the square; `auto` takes that, since descent on the dual hardly gets on there.
+`Square(K)`, has `dual_coordinate`, and for constraints `barrier`: [maximum-entropy.md](maximum-entropy.md). `QNorm(q)`
+with q > 2 also has `newton`, for up to 4000 features and the losses that have it with the square; `auto` takes that,
+since descent on the dual hardly gets on there.
 
 """
 _JOINT = """## Joint risks of several classes

@@ -34,6 +34,14 @@ def test_readme_code_runs(block, capsys):
     assert "is proved to be within" in capsys.readouterr().out
 
 
+def test_the_page_on_maximum_entropy_runs(capsys):
+    page = (ROOT / "docs" / "maximum-entropy.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    said = capsys.readouterr().out
+    assert "[0.0544 0.0788 0.1142 0.1654 0.2398 0.3475]" in said
+    assert said.count("is proved to be within") == 2
+
+
 def test_every_public_name_can_be_imported():
     for name in fenchel.__all__:
         assert getattr(fenchel, name) is not None

@@ -12,6 +12,8 @@ _HOMES = {
     "AGM": "fenchel.solvers",
     "Absolute": "fenchel.losses",
     "AugmentedLagrangian": "fenchel.solvers",
+    "Barrier": "fenchel.solvers",
+    "BasisPursuit": "fenchel.solvers",
     "BlockCoordinate": "fenchel.solvers",
     "BreakEven": "fenchel.risks",
     "Bregman": "fenchel.solvers",

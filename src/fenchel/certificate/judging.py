@@ -81,8 +81,11 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         bound = _dual(problem, witness, _level(problem, primal), closed_form)
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         if math.isinf(primal):
-            # for a constraint the bound speaks of models up to there only
-            bound = bound._replace(value=min(bound.value, _level(problem, primal)))
+            # the bound stands alone: its rounding is taken off, and for a constraint it is of models up to there only
+            pull = pull_of(problem, bound.dual, found.penalty)
+            noise = absolute_sum(bound.theta) * (problem.design.largest_row_norm * pull + problem.risk.largest_label)
+            value = bound.value - ROUNDINGS * EPS * (bound.magnitude + noise)
+            bound = bound._replace(value=-math.inf if math.isnan(value) else min(value, _level(problem, primal)))
             at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
             span = Span(problem, found.penalty, found.risk, bound.dual, bound.conjugate, at_zero, bound.unbalanced, 0.0)
             return Verdict(Certificate(primal, bound.value, 0.0, not bound.trusted), model, witness, span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,14 @@ class TransferKernel(Protocol):
         ...
 
 
+class Bend(NamedTuple):
+    """The second derivative of a conjugate, diag(diagonal) + outer vector vector^T."""
+
+    diagonal: NDArray[np.float64]
+    outer: float
+    vector: NDArray[np.float64]
+
+
 @dataclass(frozen=True)
 class Regularizer(abc.ABC):
     r"""A convex function :math:`\Omega(w) \ge 0` with its conjugate :math:`\Omega^*(v)`.
@@ -105,6 +113,14 @@ class Regularizer(abc.ABC):
     @abc.abstractmethod
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         """The gradient of Omega* at v: the weights that belong to a dual point, eq. (9) of Zhang (2002)."""
+
+    def bend(self, dual: NDArray) -> Bend | None:
+        """The second derivative of Omega* at v, for one output; None where it is no diagonal with a product added."""
+        return None
+
+    def farthest(self, reach: float, features: int) -> float:
+        """A level of Omega that no reasonable model exceeds: that of weights of this length, spread evenly."""
+        return self.value(np.full(features, reach / math.sqrt(features)))
 
     @abc.abstractmethod
     def radius(self, level: float) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
 
 
 class ElasticNetKernel(NamedTuple):
@@ -108,6 +108,9 @@ class ElasticNet(Regularizer):
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         beyond = np.abs(dual) - self.l1_ratio
         return np.where(beyond > 0.0, np.copysign(beyond / (1.0 - self.l1_ratio), dual), 0.0)
+
+    def bend(self, dual: NDArray) -> Bend:
+        return Bend((np.abs(dual) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, dual)
 
     def radius(self, level: float) -> float:
         # the 1-norm is at least the 2-norm r: (1 - rho)/2 r^2 + rho r <= level

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
 from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
 from fenchel.regularizers.unnormalized_entropy import EntropyKernel
 
@@ -143,6 +143,22 @@ class Entropy(Regularizer):
         large = prior * np.exp(size - np.max(size, axis=-1, keepdims=True, initial=0.0))
         difference, total = -large * np.expm1(-2.0 * size), large * (1.0 + np.exp(-2.0 * size))
         return mass * np.copysign(difference, v) / np.sum(total, axis=-1, keepdims=True)
+
+    def bend(self, dual: NDArray) -> Bend:
+        weights = self.transfer(dual)
+        mass, parts = self.total(len(weights)), weights
+        if self.balanced:
+            # what both signs have together
+            size = np.abs(np.asarray(dual, dtype=np.float64))
+            large = self.priors(len(size)) * np.exp(size - np.max(size, initial=0.0))
+            both = large * (1.0 + np.exp(-2.0 * size))
+            parts = mass * both / np.sum(both)
+        return Bend(parts, -1.0 / mass, weights)
+
+    def farthest(self, reach: float, features: int) -> float:
+        """Above all that there are: the largest is that of the whole mass on the least likely feature."""
+        mass = self.total(features)
+        return mass * (1.0 + math.log(mass / float(np.min(self.priors(features)))))
 
     def radius(self, level: float) -> float:
         return self.radius_among(level, np.size(self.prior) if self.prior is not None else 1)

@@ -41,6 +41,10 @@ class GramNorm(Regularizer):
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         return np.asarray(dual, dtype=np.float64)
 
+    def farthest(self, reach: float, features: int) -> float:
+        """In the feature space."""
+        return 0.5 * reach**2
+
     def radius(self, level: float) -> float:
         """Coefficients of short weights may be long: nothing bounds them."""
         return math.inf

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
 
 
 class SquareKernel(NamedTuple):
@@ -54,6 +54,9 @@ class L2(Regularizer):
 
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         return np.asarray(dual, dtype=np.float64)
+
+    def bend(self, dual: NDArray) -> Bend:
+        return Bend(np.ones(len(dual)), 0.0, dual)
 
     def radius(self, level: float) -> float:
         return math.sqrt(2.0 * level)

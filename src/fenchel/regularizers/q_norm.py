@@ -28,7 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
+
+#: second derivatives that are infinite at zero are taken here, relative to the norm
+_NEAR_ZERO = 1e-8
 
 #: where the weights are as near as this to those of the dual vector, a secant is a tangent
 _NEAR = 1e-6
@@ -138,6 +141,17 @@ class QNorm(Regularizer):
 
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         return _slope(dual, *self.dual_exponents)
+
+    def bend(self, dual: NDArray) -> Bend:
+        p, power = self.dual_exponents
+        v = np.asarray(dual, dtype=np.float64)
+        norm = float(_norms(v, p)[0])
+        if not norm > 0.0:
+            return Bend(np.zeros(len(v)), 0.0, v)
+        # of v over its norm; below p = 2 it is infinite at zero, and kept from that
+        share = np.abs(v) / norm
+        diagonal = (p - 1.0) * norm ** (power - 2.0) * np.maximum(share, _NEAR_ZERO) ** (p - 2.0)
+        return Bend(diagonal, (power - p) * norm ** (power - 2.0), np.copysign(share ** (p - 1.0), v))
 
     def radius(self, level: float) -> float:
         return self.radius_among(level, 1)

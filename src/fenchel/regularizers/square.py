@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
 
 
 class DiagonalKernel(NamedTuple):
@@ -118,6 +118,9 @@ class Square(Regularizer):
             return dual / self.operator
         root = self.root(dual.shape[-1])
         return (dual @ root) @ root.T
+
+    def bend(self, dual: NDArray) -> Bend | None:
+        return Bend(self.priors(len(dual)), 0.0, dual) if self.diagonal else None
 
     def radius(self, level: float) -> float:
         modulus = self.strong_convexity

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import kl_div
 
-from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.base import Bend, Regularizer
 from fenchel.regularizers.prior import (
     checked_prior,
     hash_fields,
@@ -31,6 +31,9 @@ from fenchel.regularizers.prior import (
     same_fields,
     spread_prior,
 )
+
+#: no reasonable weight is so many times its prior
+_FARTHEST = 1e7
 
 
 class EntropyKernel(NamedTuple):
@@ -130,6 +133,16 @@ class UnnormalizedEntropy(Regularizer):
         v = np.asarray(dual, dtype=np.float64)
         with np.errstate(over="ignore"):
             return self.priors(v.shape[-1]) * (2.0 * np.sinh(v) if self.balanced else np.exp(v))
+
+    def bend(self, dual: NDArray) -> Bend:
+        v = np.asarray(dual, dtype=np.float64)
+        with np.errstate(over="ignore"):
+            return Bend(self.priors(len(v)) * (2.0 * np.cosh(v) if self.balanced else np.exp(v)), 0.0, v)
+
+    def farthest(self, reach: float, features: int) -> float:
+        """Of weights that are all as long as that, or so many times their prior."""
+        prior = self.priors(features)
+        return self.value(np.maximum(_FARTHEST * prior, reach))
 
     def radius(self, level: float) -> float:
         return self.radius_among(level, np.size(self.prior))

@@ -2,7 +2,9 @@
 
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import STALLED, Hint, Solver
+from fenchel.solvers.basis_pursuit import BasisPursuit
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
@@ -21,6 +23,8 @@ __all__ = [
     "SOLVERS",
     "STALLED",
     "AugmentedLagrangian",
+    "Barrier",
+    "BasisPursuit",
     "BlockCoordinate",
     "Bregman",
     "Bundle",

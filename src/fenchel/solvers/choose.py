@@ -9,6 +9,8 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
+- constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``; with the
+  absolute values they are a linear program, ``basis_pursuit``;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -32,7 +34,9 @@ from fenchel.regularizers import L1, QNorm
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import Solver
+from fenchel.solvers.basis_pursuit import BasisPursuit
 from fenchel.solvers.block_coordinate import BlockCoordinate
 from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
@@ -63,6 +67,8 @@ SOLVERS: dict[str, type[Any]] = {
         Pragam,
         Bregman,
         DualConjugateGradient,
+        Barrier,
+        BasisPursuit,
     )
 }
 
@@ -87,6 +93,8 @@ class Facts:
     sparse: bool = False
     #: whether the regularizer is a q-norm with q > 2, whose dual is infinitely steep where weights are zero
     steep: bool = False
+    #: whether the loss is a constraint
+    constraint: bool = False
 
     @property
     def tall(self) -> bool:
@@ -115,6 +123,11 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row(
+        "constraints instead of losses",
+        lambda facts: facts.constraint,
+        ((DualCoordinate.name, 300.0), (Barrier.name, np.inf), (BasisPursuit.name, np.inf)),
+    ),
     Row(
         "the absolute values alone",
         lambda facts: facts.sparse,
@@ -191,6 +204,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         curvature=problem.design.mean_square / (problem.lam * examples),
         sparse=isinstance(problem.regularizer, L1),
         steep=isinstance(problem.regularizer, QNorm) and problem.regularizer.q > 2.0,
+        constraint=bool(getattr(getattr(problem.risk, "loss", None), "constraint", False)),
     )
 
 

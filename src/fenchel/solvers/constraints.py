@@ -10,10 +10,9 @@ infinite.  So a proposal is repaired:
 If that fails, a ray :math:`\rho` of the dual is looked for: in the domain, with :math:`X^T\rho = 0` (and
 :math:`\sum\rho = 0` for a free intercept) and :math:`g = -R^*(-\rho) > 0`.  Since
 :math:`g \le \rho^T s = \rho^T X w \le \|X^T\rho\|\,\|w\|` for every model that meets the constraints, there is none
-(Farkas).  For ``hard_margin`` it is the dual solution of the linear program :math:`\min\sum\xi_i`,
-:math:`y_i s_i \ge 1 - \xi_i`; for ``interpolation`` the residuals of the least squares fit.  In floats
-:math:`X^T\rho` is not quite zero: the ray, made long, proves a lower bound on the objective that ``certificate``
-recomputes, and calls the problem infeasible when that is beyond all reason.
+(Farkas).  For ``hard_margin`` it is the solution of a linear program (``solvers.rays``); for ``interpolation`` the
+residuals of the least squares fit.  In floats :math:`X^T\rho` is not quite zero: the ray, made long, proves a lower
+bound on the objective that ``certificate`` recomputes, and calls the problem infeasible when that is beyond all reason.
 """
 
 from __future__ import annotations
@@ -21,20 +20,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers.rays import infeasible_ray
 
 #: the smallest margin is above one by this, times ten for each attempt
 _CLEARANCE, _ATTEMPTS = 1e-14, 4
 #: proposals that miss the constraints before a proof is looked for that nothing meets them
 _PATIENCE = 3
-#: multipliers of the linear program below this are zero
-_SUPPORT = 1e-9
 
 
 @dataclass
@@ -59,9 +55,10 @@ class Repair:
             return Model(repaired, model.intercept), witness
         self.missed += 1
         if self.ray is None and self.missed >= _PATIENCE:
-            self.ray = self._separation_ray() if isinstance(loss, HardMargin) else self._residuals(model.weights)[1]
+            through = isinstance(loss, Interpolation)
+            self.ray = self._long(self._residuals(model.weights)[1]) if through else infeasible_ray(self.problem)
         if self.ray is not None and np.any(self.ray):
-            return model, Witness(self._long(self.ray))
+            return model, Witness(self.ray)
         return model, witness
 
     def _separating(self, weights: NDArray) -> NDArray | None:
@@ -110,41 +107,7 @@ class Repair:
             left = seen(risk.labels - design.scores(weights + change))
         return change, left
 
-    def _separation_ray(self) -> NDArray[np.float64]:
-        """theta / y >= 0 with X^T theta = 0, by a linear program and a projection; zero if there is none."""
-        problem, risk = self.problem, self.problem.risk
-        chosen = np.flatnonzero(risk.shares > 0)
-        rows = _signed_rows(problem, chosen)
-        found = linprog(
-            np.concatenate([np.zeros(rows.shape[1]), np.ones(len(chosen))]),
-            A_ub=sp.hstack([-rows, -sp.identity(len(chosen))]).tocsr(),
-            b_ub=-np.ones(len(chosen)),
-            bounds=[(None, None)] * rows.shape[1] + [(0, None)] * len(chosen),
-            method="highs",
-        )
-        ray = np.zeros(len(risk.labels))
-        if found.status != 0:
-            return ray
-        multipliers = np.maximum(-found.ineqlin.marginals, 0.0)
-        support = np.flatnonzero(multipliers > _SUPPORT)
-        if support.size == 0:
-            return ray
-        # the program's own accuracy is not enough: the nearest multipliers whose rows add up to zero
-        part = rows[support].toarray().T
-        kept = multipliers[support]
-        for _ in range(2):
-            kept = kept - np.linalg.lstsq(part, part @ kept, rcond=None)[0]
-        ray[chosen[support]] = risk.labels[chosen[support]] * np.maximum(kept, 0.0)
-        return ray
-
     def _long(self, ray: NDArray) -> NDArray[np.float64]:
         """The ray, made so long that it proves an objective beyond all reason, if it is one."""
         gain = -self.problem.risk.conjugate(ray)
         return ray * (4.0 * self.problem.farthest / gain) if gain > 0.0 else ray
-
-
-def _signed_rows(problem: Problem, chosen: NDArray) -> sp.csr_array:
-    """y_i x_i, with y_i in a last column if there is an intercept."""
-    labels = problem.risk.labels[chosen]
-    matrix = sp.diags_array(labels) @ problem.design.sparse()[chosen]
-    return sp.csr_array(sp.hstack([matrix, sp.csr_array(labels[:, None])]) if problem.intercept else matrix)
