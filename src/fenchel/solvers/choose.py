@@ -6,6 +6,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
+- with free directions ``augmented_lagrangian`` is the one method;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
@@ -27,7 +28,7 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.regularizers import L1
+from fenchel.regularizers import L1, FreeDirections
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -84,6 +85,8 @@ class Facts:
     curvature: float
     #: whether the regularizer is the absolute values alone, so that no weights follow from a dual point
     sparse: bool = False
+    #: whether some directions of the weights are free
+    free: bool = False
 
     @property
     def tall(self) -> bool:
@@ -112,6 +115,7 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
     Row(
         "the absolute values alone",
         lambda facts: facts.sparse,
@@ -186,6 +190,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
         sparse=isinstance(problem.regularizer, L1),
+        free=isinstance(problem.regularizer, FreeDirections),
     )
 
 
