@@ -9,11 +9,12 @@ where an entry moves the more easily the farther it is from its bounds, so that 
 
 What is left, :math:`\rho = Z^T\theta - z`, is charged by a point that meets the equalities exactly: it need not be
 known, only that it exists.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave,
-which is the dual wherever the equalities hold.  Points :math:`\theta_0, \dots, \theta_m` of the domain with
-:math:`Z^T\theta_k - z` at the corners :math:`\tau e_1, \dots, \tau e_m, -\tau\mathbf 1` of a simplex, up to errors of
-1-norm :math:`\epsilon`, have all :math:`|q|_1 \le r = \tau/m - \epsilon` in the convex hull of their residuals (for
-:math:`|g|_\infty = 1` the largest :math:`g\cdot q` over the corners is at least :math:`\tau/m`).  So some mixture of
-them has the residual :math:`-\rho(1-T)/T` for :math:`T = |\rho|_1/(|\rho|_1 + r)`, and with it
+which is the dual wherever the equalities hold; :math:`\bar h` is the square beside the free directions.  Let points
+:math:`\theta_0, \dots, \theta_m` of the domain have :math:`Z^T\theta_k - z` at the corners :math:`\tau e_1, \dots,
+\tau e_m, -\tau\mathbf 1` of a simplex, up to errors of 1-norm :math:`\epsilon`.  Then the convex hull of their
+residuals holds all :math:`|q|_1 \le r = \tau/m - \epsilon` (for :math:`|g|_\infty = 1` the largest :math:`g\cdot q`
+over the corners is at least :math:`\tau/m`).  So some mixture of them has the residual :math:`-\rho(1-T)/T` for
+:math:`T = |\rho|_1/(|\rho|_1 + r)`, and
 
 .. math:: P^* \ge D\bigl((1-T)\theta + T\,\text{mixture}\bigr) \ge (1-T)\,\bar D(\theta) + T\min_k\bar D(\theta_k).
 
@@ -26,7 +27,7 @@ symbol                here
 ====================  =============================================================
 Z, z                  ``sides``, ``target``; columns are scaled by ``sizes`` for :math:`\rho`
 r                     ``Corners.radius``
-:math:`\theta_k`      known by :math:`\|X^T\theta_k\|^2` and :math:`R^*(-\theta_k)`
+:math:`\theta_k`      known by :math:`\|\Pi X^T\theta_k\|^2` and :math:`R^*(-\theta_k)`
 ====================  =============================================================
 """
 
@@ -49,15 +50,17 @@ from fenchel.risks import MeanRisk
 from fenchel.risks.balancing import column_sums
 
 #: tau that are tried, relative to the largest residuals that there can be
-_CORNERS = (1e-2, 1e-4, 1e-6)
+_CORNERS = (1e-1, 1e-2, 1e-4, 1e-6)
 #: columns of which less than this is left beside the others count as dependent
 _DEPENDENT = 1e-9
+#: roundings of each term that count as rounding of the evaluation itself
+_ROUNDINGS = 8.0
 #: a residual beyond this share of its terms is no rounding
 _MET = 1e-12
 
 
 class Corners(NamedTuple):
-    """The corners of one output: r, and the squared lengths of X^T theta_k and R*(-theta_k) of each."""
+    """The corners of one output: r, and the squared lengths of Pi X^T theta_k and R*(-theta_k) of each."""
 
     radius: float
     squares: NDArray[np.float64]
@@ -124,15 +127,27 @@ def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
     """What is left of the equalities costs: T (D(theta) - min D(theta_k))."""
     if not np.any(unbalanced):
         return 0.0
-    lowest, share = 0.0, 0.0
+    assert isinstance(problem.regularizer, FreeDirections)
+    lowest, share, origin = 0.0, 0.0, problem.regularizer.origin
     for output, left in zip(equalities_of(problem).outputs, unbalanced, strict=True):
         if output.corners is None:
             return np.inf
         # every output is mixed with the same T, the largest
         share = max(share, float(left / (left + output.corners.radius)))
-        lowest += float(np.min(-output.corners.squares / (2.0 * problem.lam) - output.corners.conjugates))
+        penalties = output.corners.squares / (2.0 * problem.lam) + 0.5 * problem.lam * float(origin @ origin)
+        lowest += float(np.min(-penalties - output.corners.conjugates))
     # what the corners are worth is known up to roundings, of which T leaves nothing
     return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
+
+
+def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
+    """What a few roundings of each term of the equalities would cost, which no theta in floats is free of."""
+    known = equalities_of(problem)
+    columns = np.abs(theta).reshape(len(known.sides), -1)
+    terms = columns.T @ np.abs(known.sides) + np.abs(known.target)
+    noise = _ROUNDINGS * EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
+    outputs = zip(known.outputs, noise / known.sizes, strict=True)
+    return free_charge(problem, np.array([np.sum(row[output.counted]) for output, row in outputs]), value)
 
 
 def equalities_of(problem: Problem) -> Equalities:
@@ -248,7 +263,7 @@ def _corners(
             worst = max(worst, float(np.sum(shifted / sizes)))
             if worst > 0.25 * tau / count:
                 break
-            dual = problem.design.adjoint(theta)
+            dual = known.regularizer.rest(problem.design.adjoint(theta))
             squares.append(float(dual @ dual))
             conjugates.append(risk.conjugate(theta, feasible=True))
         else:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.along import Span, charge
-from fenchel.certificate.equalities import restored
+from fenchel.certificate.equalities import free_rounding, restored
 from fenchel.certificate.rounding import EPS, MANY, ROUNDINGS, absolute_sum, norm_of, product_noise, pull_of
 from fenchel.certificate.scaling import best_multiple
 from fenchel.certificate.statement import Certificate
@@ -63,7 +63,7 @@ class _Primal(NamedTuple):
 
 class _Bound(NamedTuple):
     """A lower bound: D(theta), the magnitudes in it, theta made feasible, v = X^T theta / lam, R*(-theta), what is left
-    of each sum of theta, and whether R* was taken on trust.
+    of each sum of theta, whether R* was taken on trust, and what was charged for what is left.
     """
 
     value: float
@@ -73,6 +73,7 @@ class _Bound(NamedTuple):
     conjugate: float
     unbalanced: NDArray[np.float64]
     trusted: bool = False
+    charge: float = 0.0
 
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
@@ -99,6 +100,8 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         floor = ROUNDINGS * EPS * (magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
             floor = ROUNDINGS * EPS * (magnitude + product_noise(problem, model, found.scores, witness, pull))
+        if isinstance(problem.regularizer, FreeDirections) and math.isfinite(bound.value):
+            floor += min(bound.charge, free_rounding(problem, bound.theta, bound.value))
     scale = max(abs(primal), abs(bound.value)) if math.isfinite(bound.value) else abs(primal)
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     relative = floor / scale if scale > 0.0 else 0.0
@@ -246,11 +249,11 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
             at_zero = getattr(problem.risk, "conjugate_at_zero", math.inf)
             conjugate, unbalanced = scale * conjugate + (1.0 - scale) * at_zero, scale * unbalanced
     penalty = problem.lam * problem.regularizer.extension(dual)
-    value = -penalty - conjugate
-    value -= charge(problem, unbalanced, primal, value)
+    charged = charge(problem, unbalanced, primal, -penalty - conjugate)
+    value = -penalty - conjugate - charged
     if not math.isfinite(value):
         return _no_bound(problem)._replace(theta=theta, trusted=not closed_form)
-    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form)
+    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form, charged)
 
 
 def _usable(theta: NDArray) -> bool:

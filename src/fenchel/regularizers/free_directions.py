@@ -58,17 +58,14 @@ class FreeDirections(Regularizer):
         directions = _checked_directions(self.directions)
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "prices", _checked_prices(self.prices, directions.shape[0]))
-        gram = np.asarray((directions @ directions.T).todense() if sp.issparse(directions) else self._product)
+        gram = directions @ directions.T
+        gram = gram.toarray() if sp.issparse(gram) else gram
         lengths = np.sqrt(np.diag(gram))
         if not np.all(lengths > 0):
             raise FenchelError(f"directions has a row of zeros: row {int(np.argmin(lengths))} is no direction")
         if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _DEPENDENT:
             raise FenchelError("the rows of directions are linearly dependent: leave out those that the others span")
         object.__setattr__(self, "_factor", cho_factor(gram))
-
-    @property
-    def _product(self) -> NDArray[np.float64]:
-        return np.asarray(self.directions @ self.directions.T)
 
     @classmethod
     def of_features(cls, indices: Iterable[int], n_features: int) -> FreeDirections:
@@ -145,14 +142,24 @@ class FreeDirections(Regularizer):
         return self.base.conjugate(v) if met else math.inf
 
     def extension(self, dual: NDArray, scale: float = 1.0) -> float:
-        # with a price a multiple of a feasible v is none
-        return self.base.conjugate(dual, scale) if scale == 1.0 or not self.priced else math.inf
+        """The square beside the free directions, of which Cv = b says what it is."""
+        if not self.priced:
+            return self.base.conjugate(self._beside(dual), scale)
+        # a multiple of a feasible v is none
+        if scale != 1.0:
+            return math.inf
+        outputs = np.size(dual) // self.directions.shape[1]
+        return self.base.conjugate(self._beside(dual)) + 0.5 * outputs * float(self.origin @ self.origin)
 
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return self.base.conjugate_slope(dual, scale)
+        return self.base.conjugate_slope(self._beside(dual), scale)
 
     def condensed(self, dual: NDArray) -> NDArray[np.float64]:
-        return self.base.condensed(dual)
+        return np.asarray(dual) if self.priced else self.base.condensed(self._beside(dual))
+
+    def _beside(self, dual: NDArray) -> NDArray[np.float64]:
+        """Pi v; what was condensed has no part in the free directions."""
+        return self.rest(dual) if np.shape(dual)[-1] == self.directions.shape[1] else np.asarray(dual)
 
     def transfer(self, dual: NDArray) -> NDArray[np.float64]:
         """Weights with this gradient of Omega, without more of the free directions than v has."""

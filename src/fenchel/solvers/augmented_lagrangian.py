@@ -1,7 +1,9 @@
 r"""The augmented Lagrangian of Zhang (2002): Appendix D, Algorithms 2 and 3, eqs. (27)-(31) and (36)-(38).
 
 Free directions.  The equality :math:`Cv = b` of ``FreeDirections``, with that of a free intercept, gets multipliers s
-and a quadratic term, :math:`\bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2`:
+and a quadratic term,
+
+.. math:: \bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2:
 
 - Algorithm 3: after every pass :math:`s \leftarrow s + \eta\tfrac{\lambda n}{\mu}(Cv - b)`;
 - Algorithm 2 (``exactly=True``): solved for the present s first; then s moves with :math:`\eta = 1` if the largest

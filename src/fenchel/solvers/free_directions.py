@@ -42,6 +42,10 @@ from fenchel.solvers.descent import Descent, random_state, squared_norms
 _STEP_ENTRIES = 1 << 25
 #: columns of Z of which less than this is left beside the others are combinations of them
 _DEPENDENT = 1e-9
+#: the weight of the quadratic term, relative to the mean squared length of the centred rows
+_WEIGHT = 0.1
+#: and at least so many times lam, where little or nothing is regularized
+_PROXIMAL = 10.0
 #: relative error of a squared distance that is computed from squared norms
 _CANCELLATION = 1e-14
 #: curvatures beyond this leave no bits for the dual variables
@@ -99,7 +103,7 @@ class FreeState:
         terms = norms + np.einsum("ij,ij->i", sides, inner)
         norms = np.maximum(terms - 2.0 * np.einsum("ij,ij->i", sides, projections), 0.0) + _CANCELLATION * terms
         if weight is None:
-            weight = max(0.1 * float(shares @ norms), 0.1 * problem.lam)
+            weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
         state = cls(
             problem,
             problem.design.rows(),
@@ -130,8 +134,9 @@ class FreeState:
             book[:, SCALE] = shares / problem.lam
             descent = Descent(np.flatnonzero(shares > 0), len(shares))
             count = len(self.target)
-            empty = [np.zeros(count) for _ in range(3)]
-            output = FreeOutput(book, np.zeros(problem.design.shape[1]), *empty, weight, descent)
+            left, tilt, multipliers = np.zeros((3, count))
+            u = np.zeros(problem.design.shape[1])
+            output = FreeOutput(book, u, left, tilt, multipliers, weight, descent)
             self.curve(output, stretch)
             self.refresh(output)
             if model is not None:
