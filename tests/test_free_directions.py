@@ -120,7 +120,8 @@ def test_both_algorithms_come_to_the_conic_optimum(loss, kind, intercept):
 
 
 def test_algorithm_3_is_that_of_the_paper():
-    """Directions of unit mean square beside features that they do not predict: nothing is mixed or centred."""
+    """A direction of unit mean square beside features that it does not predict, so that nothing is mixed; the square
+    beside the direction is the h-bar of App. C, which may be any that agrees with h where Cv = b."""
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.standard_normal((N, D)))[0] * np.sqrt(N)
     y, mu, eta, lam = np.sign(rng.standard_normal(N)), 0.7, 0.2, 0.1
@@ -133,13 +134,13 @@ def test_algorithm_3_is_that_of_the_paper():
         solver.step(state, Hint(None, 0.0, lambda: False))
         for i in state.outputs[0].descent.order:
             # the augmented dual in one variable, at its two ends and where its slope vanishes
-            x = basis[i]
-            slope = x @ v + (C @ x) @ (s + lam * N / mu * (C @ v - b))
-            curve = (x @ x + lam * N / mu * (C @ x) @ (C @ x)) / (lam * N)
+            x, beside = basis[i], basis[i] * (np.arange(D) > 0)
+            slope = beside @ v + (C @ x) @ (s + lam * N / mu * (C @ v - b))
+            curve = (beside @ beside + lam * N / mu * (C @ x) @ (C @ x)) / (lam * N)
             new = y[i] * np.clip(y[i] * (alpha[i] + (y[i] - slope) / curve), 0.0, 1.0)
             v, alpha[i] = v + (new - alpha[i]) * x / (lam * N), new
         s = s + eta * lam * N / mu * (C @ v - b)
-        model, witness = solver.propose(state)
+        witness = solver.propose(state)[1]
         np.testing.assert_allclose(witness.theta, alpha / N, rtol=1e-9, atol=1e-12)
         sign = np.sign(state.sides[0, 0] / basis[0, 0])
         np.testing.assert_allclose(state.outputs[0].multipliers, sign * s, rtol=1e-9, atol=1e-12)

@@ -237,11 +237,11 @@ def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArra
         return None
     for j in others:
         whole = np.rint(np.linalg.lstsq(sides[:, kept], sides[:, j], rcond=None)[0])
+        part, whole = sides[:, kept[whole != 0.0]], whole[whole != 0.0]
         # whole numbers are added without rounding, and so is a single column
-        single = np.count_nonzero(whole) <= 1 and np.max(np.abs(whole), initial=0.0) <= 1.0
-        counts = np.abs(sides[:, kept]) @ np.abs(whole)
-        exactly = single or (bool(np.all(sides == np.rint(sides))) and float(np.max(counts)) < 2.0**52)
-        if not exactly or np.any(sides[:, kept] @ whole != sides[:, j]):
+        single = len(whole) <= 1 and np.max(np.abs(whole), initial=0.0) <= 1.0
+        exactly = single or (np.array_equal(part, np.rint(part)) and np.max(np.abs(part) @ np.abs(whole)) < 2.0**52)
+        if not exactly or np.any(part @ whole != sides[:, j]):
             return None
     return used[kept]
 
@@ -252,8 +252,8 @@ def _corners(
     """The corners of the largest simplex that is found; None if there is none."""
     count = len(counted)
     width = np.minimum(high - low, known.shares)
-    middle = np.where(np.isfinite(low) & np.isfinite(high), 0.5 * (low + high), np.clip(0.0, low, high))
-    middle = np.clip(middle, low + 0.5 * np.minimum(width, high - low), high - 0.5 * np.minimum(width, high - low))
+    # as far inside as there is room, up to half a share
+    middle = np.clip(0.0, low + 0.5 * width, high - 0.5 * width)
     sides, sizes, target = known.sides[:, counted], known.sizes[counted], known.target[counted]
     for tau in _CORNERS:
         squares, conjugates, worst = [], [], 0.0

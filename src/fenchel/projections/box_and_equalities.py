@@ -20,11 +20,13 @@ y                     ``multipliers``
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 _EPS = float(np.finfo(np.float64).eps)
-_STEPS, _HALVINGS = 60, 40
+_STEPS, _HALVINGS = 200, 10
 #: added to the curvature, relative to its largest entry: directions without any stay where they are
 _RIDGE = 1e-14
 
@@ -40,38 +42,49 @@ def onto_box_and_equalities(
     y = np.zeros(len(target))
     x, left, height = _at(y, point, low, high, sides, target, ease)
     best = x, float(np.max(np.abs(left)))
+    everywhere = sides.T @ (sides * ease[:, None])
     for _ in range(_STEPS):
         allowed = 2.0 * _EPS * (np.abs(sides.T) @ np.abs(x) + np.abs(target))
         if np.all(np.abs(left) <= allowed):
             break
         moving = (ease > 0.0) & (x > low) & (x < high)
-        curvature = sides[moving].T @ (sides[moving] * ease[moving, None])
-        largest = float(np.max(np.diag(curvature), initial=0.0))
-        if largest == 0.0:
-            # everything rests on a bound: the slope of the entries that left alone is all there is
-            curvature = sides.T @ (sides * ease[:, None])
-            largest = float(np.max(np.diag(curvature), initial=0.0)) or 1.0
-        curvature[np.diag_indices_from(curvature)] += _RIDGE * largest
-        step = np.linalg.solve(curvature, left)
-        rise, size = float(step @ left), 1.0
-        for _ in range(_HALVINGS):
-            found = _at(y + size * step, point, low, high, sides, target, ease)
-            smaller = float(np.max(np.abs(found[1]))) <= 0.5 * float(np.max(np.abs(left)))
-            if smaller or found[2] >= height + 1e-4 * size * rise:
+        # where too few move for a step of Newton's method, the curvature as if all did is safe, if slow
+        for curvature in (sides[moving].T @ (sides[moving] * ease[moving, None]), everywhere):
+            found = _searched(y, left, height, curvature, lambda at: _at(at, point, low, high, sides, target, ease))
+            if found is not None:
                 break
-            size *= 0.5
-        else:
+        if found is None:
             break
-        y = y + size * step
-        x, left, height = found
+        y, (x, left, height) = found
         if float(np.max(np.abs(left))) < best[1]:
             best = x, float(np.max(np.abs(left)))
     return best[0]
 
 
+_Point = tuple[NDArray[np.float64], NDArray[np.float64], float]
+
+
+def _searched(
+    y: NDArray, left: NDArray, height: float, curvature: NDArray, at: Callable[[NDArray], _Point]
+) -> tuple[NDArray[np.float64], _Point] | None:
+    """A step that raises the dual enough, or leaves half of the equalities at most; None if there is none."""
+    largest = float(np.max(np.diag(curvature)))
+    if largest == 0.0:
+        return None
+    step = np.linalg.solve(curvature + _RIDGE * largest * np.eye(len(y)), left)
+    rise, size = float(step @ left), 1.0
+    for _ in range(_HALVINGS):
+        found = at(y + size * step)
+        smaller = float(np.max(np.abs(found[1]))) <= 0.5 * float(np.max(np.abs(left)))
+        if smaller or found[2] >= height + 1e-4 * size * rise:
+            return y + size * step, found
+        size *= 0.5
+    return None
+
+
 def _at(
     y: NDArray, point: NDArray, low: NDArray, high: NDArray, sides: NDArray, target: NDArray, ease: NDArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+) -> _Point:
     """x(y), the gradient of the dual there, and the dual."""
     x = np.clip(point + ease * (sides @ y), low, high)
     left = target - sides.T @ x
