@@ -10,7 +10,7 @@ import numpy as np
 
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
-from fenchel.regularizers import REGULARIZERS
+from fenchel.regularizers import REGULARIZERS, FreeDirections
 from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, MultilabelHinge, OrdinalHinge, OwnMeasure
 from fenchel.solvers import SOLVERS
 
@@ -33,7 +33,8 @@ Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power
 `interpolation` is for `dual_coordinate`, and `squared` also for `dual_conjugate_gradient`. A square with an operator,
 `Square(K)`, has `dual_coordinate`, and for constraints `barrier`: [maximum-entropy.md](maximum-entropy.md). `QNorm(q)`
 with q > 2 also has `newton`, for up to 4000 features and the losses that have it with the square; `auto` takes that,
-since descent on the dual hardly gets on there.
+since descent on the dual hardly gets on there. `FreeDirections(C)` leaves directions of the weights free:
+[free-directions.md](free-directions.md).
 
 """
 _JOINT = """## Joint risks of several classes
@@ -66,7 +67,8 @@ _REASONS = """
 def table() -> str:
     """The page, from the registries and from what each solver answers."""
     reasons: dict[str, None] = {}
-    parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons), _OBJECTS, _JOINT]
+    free = FreeDirections.of_features([0], 2)
+    parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons, free), _OBJECTS, _JOINT]
     parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons)]
     parts += [_ORDERS, _rows("risk", _orders(), reasons), _REASONS]
     return "".join([*parts, *(f"- {reason}\n" for reason in sorted(reasons))])
@@ -94,19 +96,20 @@ def _orders() -> Iterator[tuple[str, Any]]:
     yield MultilabelHinge.name, MultilabelHinge(np.eye(3))
 
 
-def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None]) -> str:
-    """One table: risks that the same solvers take share a line."""
+def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None], *more: Any) -> str:
+    """One table of the named regularizers and some more: risks that the same solvers take share a line."""
     known, lines = (
         list(risks),
         [f"| regularizer | {what} | without an intercept | with a free intercept |", "|---" * 4 + "|"],
     )
-    for kind in REGULARIZERS.values():
+    for regularizer in (*(kind() for kind in REGULARIZERS.values()), *more):
         groups: dict[tuple[str, str], list[str]] = {}
         for name, risk in known:
-            cells = tuple(_solvers(risk, kind(), intercept, reasons) for intercept in (False, True))
+            cells = tuple(_solvers(risk, regularizer, intercept, reasons) for intercept in (False, True))
             groups.setdefault(cells, []).append(f"`{name}`")
         lines += [
-            f"| `{kind.name}` | {', '.join(names)} | {cells[0]} | {cells[1]} |" for cells, names in groups.items()
+            f"| `{regularizer.name}` | {', '.join(names)} | {cells[0]} | {cells[1]} |"
+            for cells, names in groups.items()
         ]
     return "\n".join(lines) + "\n"
 

@@ -84,6 +84,26 @@ def _solved(quadratic, cost, A, rhs, cones):
     return np.array(solver.solve().x)
 
 
+def conic_free(loss_name, X, y, c, lam, directions, prices, intercept):
+    """(w, b, P(w, b)) with free directions, in coordinates in which they are the first ones."""
+    n, (m, d) = len(y), directions.shape
+    Q = np.linalg.qr(np.hstack([directions.T, np.eye(d)]))[0]
+    bias = np.full((n, 1), 1.0 if intercept else 0.0)
+    A, rhs, cones, extra_cost, extra_quadratic = conic_rows(loss_name, np.hstack([X @ Q, bias]), y, c)
+    if not intercept:
+        fixed = sp.csc_matrix(([1.0], ([0], [d])), shape=(1, A.shape[1]))
+        A, rhs, cones = sp.vstack([fixed, A]), np.append(0.0, rhs), [clarabel.ZeroConeT(1), *cones]
+    # b . sigma is linear in the free coordinates: C^T sigma is the part of w in them
+    price = lam * (np.linalg.pinv(directions) @ prices) @ Q
+    quadratic = np.concatenate([np.zeros(m), np.full(d - m, lam), [0.0], extra_quadratic])
+    x = _solved(quadratic, np.concatenate([price, [0.0], extra_cost]), A, rhs, cones)
+    w, b = Q @ x[:d], x[d]
+    # the infimum over sigma by its own linear system
+    sigma = np.linalg.solve(directions @ directions.T, directions @ w - prices)
+    omega = 0.5 * np.sum((w - directions.T @ sigma) ** 2) + prices @ sigma
+    return w, b, lam * omega + float(primal(loss_name, X, y, c, 0.0, w, b))
+
+
 def conic_with(loss_name, X, y, c, lam, intercept, add_regularizer):
     """(w, b) with a regularizer given by its rows: ``add_regularizer(d, before)`` adds variables at the end.
 

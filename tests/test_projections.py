@@ -6,7 +6,7 @@ import pytest
 import slow_projection
 import slow_smoothing as slow
 from fenchel import FenchelError
-from fenchel.projections import onto_box_and_equality, onto_box_and_sum, onto_simplex
+from fenchel.projections import onto_box_and_equalities, onto_box_and_equality, onto_box_and_sum, onto_simplex
 from fenchel.solvers.projecting import project_blocks
 
 
@@ -197,3 +197,19 @@ def test_long_rows_agree_with_numpy(kind):
         expected = onto_box_and_equality(target, low, high, total, weights=weights, scales=scales)
         np.testing.assert_allclose(found, expected, atol=1e-10)
         assert weights @ found == pytest.approx(total, abs=1e-9)
+
+
+def test_nearest_points_of_a_box_with_equalities():
+    rng = np.random.default_rng(2)
+    for _ in range(20):
+        low, high = -rng.random(12), rng.random(12)
+        sides, ease = rng.standard_normal((12, 3)), 0.1 + rng.random(12)
+        inside = low + (high - low) * rng.random(12)
+        point = 2.0 * rng.standard_normal(12)
+        target = sides.T @ inside
+        x = onto_box_and_equalities(point, low, high, sides, target, ease)
+        np.testing.assert_allclose(sides.T @ x, target, atol=1e-13)
+        assert np.all((x >= low) & (x <= high))
+        # no feasible direction goes down: the slope there is no better at any other point of the set
+        slope = (x - np.clip(point, low, high)) / ease
+        assert slope @ (inside - x) >= -1e-9

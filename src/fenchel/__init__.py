@@ -30,6 +30,7 @@ _HOMES = {
     "F1": "fenchel.risks",
     "FBeta": "fenchel.risks",
     "FenchelError": "fenchel.errors",
+    "FreeDirections": "fenchel.regularizers",
     "GapWarning": "fenchel.errors",
     "HardMargin": "fenchel.losses",
     "Hinge": "fenchel.losses",

@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 
 from fenchel.designs import Design, KernelDesign, as_design
 from fenchel.errors import FenchelError
-from fenchel.regularizers import L2, REGULARIZERS, GramNorm, Regularizer
+from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, GramNorm, Regularizer
+from fenchel.risks import MeanRisk
 
 _FARTHEST_SCORE = 1e7
 
@@ -83,6 +84,12 @@ class Problem:
         if of_kernels and getattr(self.regularizer, "gram", None) is not self.design:
             # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
             raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
+        if isinstance(self.regularizer, FreeDirections):
+            self.regularizer.check_features(self.design.shape[1])
+            if not isinstance(self.risk, MeanRisk):
+                # a certificate needs dual points of a box that meet the equalities
+                name = getattr(self.risk, "name", type(self.risk).__name__)
+                raise FenchelError(f"free_directions needs a mean of losses, MeanRisk(loss, labels), got {name!r}")
         if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):

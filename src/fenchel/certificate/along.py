@@ -22,8 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.equalities import free_charge
 from fenchel.certificate.statement import Certificate
 from fenchel.problem import Problem
+from fenchel.regularizers import FreeDirections
 
 #: halvings of the logarithm of lam when the end of an interval is looked for
 _HALVINGS = 40
@@ -43,7 +45,7 @@ class Span:
     dual: NDArray[np.float64]
     conjugate: float
     conjugate_at_zero: float | None
-    #: |sum theta|, which is charged against a bound on the intercept
+    #: |sum theta|, which is charged against a bound on the intercept, or what is left of the equalities
     unbalanced: NDArray[np.float64]
     #: the rounding floor where it was judged, relative to the objective
     relative_floor: float
@@ -60,7 +62,9 @@ class Span:
 
     @property
     def at_zero(self) -> float | None:
-        """R*(0), which even a risk whose conjugate is taken on trust may know."""
+        """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero proves nothing."""
+        if not self.problem.regularizer.holds_zero:
+            return None
         known = self.conjugate_at_zero
         return getattr(self.problem.risk, "conjugate_at_zero", None) if known is None else known
 
@@ -73,8 +77,8 @@ class Span:
         primal = lam * self.penalty + self.risk
         scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
-        dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal)
-        floor = self.relative_floor * max(abs(primal), abs(dual))
+        dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
+        floor = self.relative_floor * (max(abs(primal), abs(dual)) if math.isfinite(dual) else abs(primal))
         return Certificate(primal, dual, floor, self.conjugate_at_zero is not None), scale
 
     def _dual(self, lam: float, scale: float) -> float:
@@ -82,7 +86,7 @@ class Span:
         if self.at_zero is not None and scale < 1.0:
             # it may be infinite
             rest = (1.0 - scale) * self.at_zero
-        penalty = lam * self.problem.regularizer.conjugate(self.dual, scale * self.problem.lam / lam)
+        penalty = lam * self.problem.regularizer.extension(self.dual, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 
     def _best_scale(self, lam: float) -> float:
@@ -131,10 +135,12 @@ class Span:
         return near
 
 
-def charge(problem: Problem, unbalanced: NDArray, primal: float) -> float:
-    """What an unbalanced theta costs: |sum theta| times a bound on the optimal intercept."""
-    if not np.any(unbalanced):
+def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -> float:
+    """What an unbalanced theta of this dual value costs: |sum theta| times a bound on the optimal intercept."""
+    if not np.any(unbalanced) or not math.isfinite(value):
         return 0.0
+    if isinstance(problem.regularizer, FreeDirections):
+        return free_charge(problem, unbalanced, value)
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
     reach = problem.regularizer.reach(primal / problem.lam, problem.design)
     # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept

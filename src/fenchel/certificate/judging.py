@@ -11,7 +11,8 @@ The gap is never clamped: at the optimum it is rounding noise, of either sign, w
 A free intercept needs :math:`\sum\theta = 0`, which floats never reach.  ``_balance`` shrinks the heavier sign (zero
 is in every domain, so that is always feasible) and takes the rest :math:`r`, summed exactly, out of one small entry.
 What is still left is charged: for an optimal intercept :math:`|b^*| \le B` the bound is :math:`D(\theta) - |r| B`,
-where B follows from the scores that the optimal risk, at most P, allows.
+where B follows from the scores that the optimal risk, at most P, allows.  Free directions have more equalities of
+this kind (``certificate.equalities``).
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.along import Span, charge
+from fenchel.certificate.equalities import free_rounding, restored
 from fenchel.certificate.rounding import EPS, MANY, ROUNDINGS, absolute_sum, norm_of, product_noise, pull_of
 from fenchel.certificate.scaling import best_multiple
 from fenchel.certificate.statement import Certificate
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import FreeDirections
 
 #: gaps above so many times a rough bound on the rounding need no better one
 _NEAR_FLOOR = 1e3
@@ -60,7 +63,7 @@ class _Primal(NamedTuple):
 
 class _Bound(NamedTuple):
     """A lower bound: D(theta), the magnitudes in it, theta made feasible, v = X^T theta / lam, R*(-theta), what is left
-    of each sum of theta, and whether R* was taken on trust.
+    of each sum of theta, whether R* was taken on trust, and what was charged for what is left.
     """
 
     value: float
@@ -70,6 +73,7 @@ class _Bound(NamedTuple):
     conjugate: float
     unbalanced: NDArray[np.float64]
     trusted: bool = False
+    charge: float = 0.0
 
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
@@ -99,6 +103,8 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         floor = ROUNDINGS * EPS * (magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
             floor = ROUNDINGS * EPS * (magnitude + product_noise(problem, model, found.scores, witness, pull))
+        if isinstance(problem.regularizer, FreeDirections) and math.isfinite(bound.value):
+            floor += min(bound.charge, free_rounding(problem, bound.theta, bound.value))
     scale = max(abs(primal), abs(bound.value)) if math.isfinite(bound.value) else abs(primal)
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     relative = floor / scale if scale > 0.0 else 0.0
@@ -210,7 +216,7 @@ def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) 
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
     # sup over s of -R(s) is minus the smallest value of the risk, which even those without a closed form may know
-    at_zero = getattr(problem.risk, "conjugate_at_zero", None)
+    at_zero = getattr(problem.risk, "conjugate_at_zero", None) if problem.regularizer.holds_zero else None
     if at_zero is not None and not (bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)):
         return _no_bound(problem)._replace(value=-at_zero, magnitude=abs(at_zero), conjugate=at_zero)
     return bound
@@ -245,11 +251,12 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
         else:
             at_zero = getattr(problem.risk, "conjugate_at_zero", math.inf)
             conjugate, unbalanced = scale * conjugate + (1.0 - scale) * at_zero, scale * unbalanced
-    penalty = problem.lam * problem.regularizer.conjugate(dual)
-    value = -penalty - conjugate - charge(problem, unbalanced, primal)
+    penalty = problem.lam * problem.regularizer.extension(dual)
+    charged = charge(problem, unbalanced, primal, -penalty - conjugate)
+    value = -penalty - conjugate - charged
     if not math.isfinite(value):
         return _no_bound(problem)._replace(theta=theta, trusted=not closed_form)
-    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form)
+    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form, charged)
 
 
 def _usable(theta: NDArray) -> bool:
@@ -260,6 +267,8 @@ def _usable(theta: NDArray) -> bool:
 def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
     """Theta in the domain of the conjugate and, for a free intercept, balanced; with what is left of each sum."""
     theta = problem.risk.project(theta)
+    if isinstance(problem.regularizer, FreeDirections) and _usable(theta):
+        return restored(problem, theta)
     if not problem.intercept or not _usable(theta):
         return theta, np.zeros(1)
     if hasattr(problem.risk, "balance"):

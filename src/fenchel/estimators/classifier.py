@@ -83,6 +83,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
     regularizer : {"l1", "entropy", "unnormalized_entropy", "q_norm", ...} or a Regularizer, default=None
         Takes the place of :math:`\Omega`; None goes by ``l1_ratio``.  Objects have parameters, e.g.
         ``Entropy(mass=10, balanced=True)``.  The entropies allow positive weights only, unless they are balanced.
+        ``FreeDirections.of_features([0, 3], n_features)`` does not regularize these features.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
     tol : float, default=1e-3

@@ -39,6 +39,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     regularizer : {"l1", "entropy", "unnormalized_entropy", "q_norm", ...} or a Regularizer, default=None
         Takes the place of :math:`\Omega`; None goes by ``l1_ratio``.  Objects have parameters, e.g.
         ``Entropy(mass=10, balanced=True)``.  The entropies allow positive weights only, unless they are balanced.
+        ``FreeDirections.of_features([0, 3], n_features)`` does not regularize these features.
     fit_intercept : bool, default=True
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.entropy import Entropy
+from fenchel.regularizers.free_directions import FreeDirections
 from fenchel.regularizers.gram_norm import GramNorm
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
@@ -23,6 +24,7 @@ __all__ = [
     "REGULARIZERS",
     "ElasticNet",
     "Entropy",
+    "FreeDirections",
     "GramNorm",
     "QNorm",
     "Regularizer",

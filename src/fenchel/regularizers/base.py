@@ -98,6 +98,15 @@ class Regularizer(abc.ABC):
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """Omega*(scale v)."""
 
+    def extension(self, dual: NDArray, scale: float = 1.0) -> float:
+        """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: what they lack is charged apart."""
+        return self.conjugate(dual, scale)
+
+    @property
+    def holds_zero(self) -> bool:
+        """Whether Omega*(0) is finite, so that theta = 0 proves something."""
+        return True
+
     @abc.abstractmethod
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""

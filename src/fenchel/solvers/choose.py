@@ -6,6 +6,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
+- with free directions ``augmented_lagrangian`` is the one method;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
@@ -30,7 +31,7 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.regularizers import L1, QNorm
+from fenchel.regularizers import L1, FreeDirections, QNorm
 from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.agm import AGM
 from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
@@ -95,6 +96,8 @@ class Facts:
     steep: bool = False
     #: whether the loss is a constraint
     constraint: bool = False
+    #: whether some directions of the weights are free
+    free: bool = False
 
     @property
     def tall(self) -> bool:
@@ -123,6 +126,7 @@ _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 _BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
+    Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
     Row(
         "constraints instead of losses",
         lambda facts: facts.constraint,
@@ -205,6 +209,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         sparse=isinstance(problem.regularizer, L1),
         steep=isinstance(problem.regularizer, QNorm) and problem.regularizer.q > 2.0,
         constraint=bool(getattr(getattr(problem.risk, "loss", None), "constraint", False)),
+        free=isinstance(problem.regularizer, FreeDirections),
     )
 
 

@@ -1,0 +1,301 @@
+r"""The equalities of free directions: dual points are made to meet them, and what is left is charged.
+
+With ``FreeDirections`` (and a free intercept, which is a constant column more) a dual point proves something if
+
+.. math:: Z^T\theta = z, \qquad Z = [XC^T, \mathbf 1],\quad z = (\lambda b, 0),
+
+which floats never reach.  ``restored`` takes the nearest point of the domain that meets them as far as floats go,
+where an entry moves the more easily the farther it is from its bounds, so that those on a bound stay there.
+
+What is left, :math:`\rho = Z^T\theta - z`, is charged by a point that meets the equalities exactly: it need not be
+known, only that it exists.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave,
+which is the dual wherever the equalities hold; :math:`\bar h` is the square beside the free directions.  Let points
+:math:`\theta_0, \dots, \theta_m` of the domain have :math:`Z^T\theta_k - z` at the corners :math:`\tau e_1, \dots,
+\tau e_m, -\tau\mathbf 1` of a simplex, up to errors of 1-norm :math:`\epsilon`.  Then the convex hull of their
+residuals holds all :math:`|q|_1 \le r = \tau/m - \epsilon` (for :math:`|g|_\infty = 1` the largest :math:`g\cdot q`
+over the corners is at least :math:`\tau/m`).  So some mixture of them has the residual :math:`-\rho(1-T)/T` for
+:math:`T = |\rho|_1/(|\rho|_1 + r)`, and
+
+.. math:: P^* \ge D\bigl((1-T)\theta + T\,\text{mixture}\bigr) \ge (1-T)\,\bar D(\theta) + T\min_k\bar D(\theta_k).
+
+T is a few roundings over :math:`\tau`.  Such corners exist if and only if nothing lets the free weights run away.
+Where a column allows one sign only, the entries that it touches are zero in every dual point, and so they are here,
+exactly: those columns, and columns that are whole multiples of others beyond doubt, take no part in :math:`\rho`.
+
+====================  =============================================================
+symbol                here
+====================  =============================================================
+Z, z                  ``sides``, ``target``; columns are scaled by ``sizes`` for :math:`\rho`
+r                     ``Corners.radius``
+:math:`\theta_k`      known by :math:`\|\Pi X^T\theta_k\|^2` and :math:`R^*(-\theta_k)`
+====================  =============================================================
+"""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import qr
+
+from fenchel.certificate.rounding import EPS
+from fenchel.problem import Problem
+from fenchel.projections import onto_box_and_equalities
+from fenchel.regularizers import FreeDirections
+from fenchel.risks import MeanRisk
+from fenchel.risks.balancing import column_sums
+
+#: tau that are tried, relative to the largest residuals that there can be
+_CORNERS = (1e-1, 1e-2, 1e-4, 1e-6)
+#: columns of which less than this is left beside the others count as dependent
+_DEPENDENT = 1e-9
+#: roundings of each term that count as rounding of the evaluation itself
+_ROUNDINGS = 8.0
+#: a residual beyond this share of its terms is no rounding
+_MET = 1e-12
+
+
+class Corners(NamedTuple):
+    """The corners of one output: r, and the squared lengths of Pi X^T theta_k and R*(-theta_k) of each."""
+
+    radius: float
+    squares: NDArray[np.float64]
+    conjugates: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class _Output:
+    """The domain of one output's dual variables, and which columns count."""
+
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    #: independent columns that are not met by themselves
+    counted: NDArray[np.intp]
+    corners: Corners | None
+
+
+@dataclass(frozen=True, eq=False)
+class Equalities:
+    """Z and z of a problem, with the corners that charge for what is left."""
+
+    design: weakref.ref[Any]
+    regularizer: FreeDirections
+    intercept: bool
+    #: lam, where z depends on it
+    lam: float | None
+    sides: NDArray[np.float64]
+    target: NDArray[np.float64]
+    sizes: NDArray[np.float64]
+    #: errors of the columns of Z, in units of the lengths of the rows
+    errors: NDArray[np.float64]
+    lengths: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    outputs: list[_Output]
+
+    def fits(self, problem: Problem) -> bool:
+        same = self.design() is problem.design and self.intercept == problem.intercept
+        return same and self.regularizer == problem.regularizer and self.lam in (None, problem.lam)
+
+    def left(self, theta: NDArray) -> NDArray[np.float64]:
+        """Bounds on what one output's theta leaves of each equality, free of the roundings of these very sums."""
+        products = theta[:, None] * self.sides
+        total, error = column_sums(products)
+        terms = np.sum(np.abs(products), axis=0) + np.abs(self.target)
+        unknown = self.errors * float(np.abs(theta) @ self.lengths)
+        return np.abs(total - self.target) + error + EPS * terms * (1.0 + 1e-10 * len(theta)) + unknown
+
+
+#: what was found for the risk that was judged last, so long as there is that risk
+_known: weakref.WeakKeyDictionary[Any, Equalities] = weakref.WeakKeyDictionary()
+
+
+def restored(problem: Problem, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Theta in the domain and on the equalities; |rho|_1 of each output in units of the sizes of the columns."""
+    equalities = equalities_of(problem)
+    columns = np.asarray(theta, dtype=np.float64).reshape(problem.design.shape[0], -1)
+    found = [
+        _restored(equalities, output, column) for output, column in zip(equalities.outputs, columns.T, strict=True)
+    ]
+    return np.stack([one for one, _ in found], axis=1).reshape(theta.shape), np.array([left for _, left in found])
+
+
+def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
+    """What is left of the equalities costs: T (D(theta) - min D(theta_k))."""
+    if not np.any(unbalanced):
+        return 0.0
+    assert isinstance(problem.regularizer, FreeDirections)
+    lowest, share, origin = 0.0, 0.0, problem.regularizer.origin
+    for output, left in zip(equalities_of(problem).outputs, unbalanced, strict=True):
+        if output.corners is None:
+            return np.inf
+        # every output is mixed with the same T, the largest
+        share = max(share, float(left / (left + output.corners.radius)))
+        penalties = output.corners.squares / (2.0 * problem.lam) + 0.5 * problem.lam * float(origin @ origin)
+        lowest += float(np.min(-penalties - output.corners.conjugates))
+    # what the corners are worth is known up to roundings, of which T leaves nothing
+    return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
+
+
+def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
+    """What a few roundings of each term of the equalities would cost, which no theta in floats is free of."""
+    known = equalities_of(problem)
+    columns = np.abs(theta).reshape(len(known.sides), -1)
+    terms = columns.T @ np.abs(known.sides) + np.abs(known.target)
+    noise = _ROUNDINGS * EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
+    outputs = zip(known.outputs, noise / known.sizes, strict=True)
+    return free_charge(problem, np.array([np.sum(row[output.counted]) for output, row in outputs]), value)
+
+
+def equalities_of(problem: Problem) -> Equalities:
+    """Z, z and the corners, found once for a problem and those that differ in lam only."""
+    known = _known.get(problem.risk)
+    if known is None or not known.fits(problem):
+        known = _found(problem)
+        _known[problem.risk] = known
+    return known
+
+
+def _found(problem: Problem) -> Equalities:
+    regularizer, design, risk = problem.regularizer, problem.design, problem.risk
+    assert isinstance(regularizer, FreeDirections)
+    sparse = sp.issparse(regularizer.directions)
+    rows = regularizer.directions.toarray() if sparse else regularizer.directions
+    sides, target = design.scores(rows), problem.lam * regularizer.prices
+    # an entry of X times one is exact; else a sum of k products is off by k roundings of its terms
+    terms = np.count_nonzero(rows, axis=1)
+    plain = (terms == 1) & np.all((rows == 0.0) | (np.abs(rows) == 1.0), axis=1)
+    errors = np.where(plain, 0.0, 2.0 * EPS * terms * np.linalg.norm(rows, axis=1))
+    if problem.intercept:
+        sides, target = np.column_stack([sides, np.ones(len(sides))]), np.append(target, 0.0)
+        errors = np.append(errors, 0.0)
+    everywhere = np.full(problem.theta_shape, np.inf)
+    low, high = (risk.project(sign * everywhere).reshape(len(sides), -1) for sign in (-1.0, 1.0))
+    shares = np.asarray(risk.shares)
+    sizes = shares @ np.abs(sides)
+    sizes[sizes == 0.0] = 1.0
+    known = Equalities(
+        weakref.ref(design),
+        regularizer,
+        problem.intercept,
+        problem.lam if regularizer.priced else None,
+        np.ascontiguousarray(sides),
+        target,
+        sizes,
+        errors,
+        np.sqrt(design.squared_row_norms),
+        shares,
+        [],
+    )
+    labels = risk.labels.reshape(len(sides), -1)
+    for k in range(low.shape[1]):
+        column = MeanRisk(risk.loss, labels[:, k], known.shares)
+        known.outputs.append(_output(known, problem, column, low[:, k].copy(), high[:, k].copy()))
+    return known
+
+
+def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray) -> _Output:
+    """Rows that no dual point uses are closed; then the independent columns and their corners."""
+    sides, exact = known.sides, (known.errors == 0.0) & (known.target == 0.0)
+    closed = True
+    while closed:
+        closed = False
+        for j in np.flatnonzero(exact):
+            touched = (sides[:, j] != 0.0) & ((low < 0.0) | (high > 0.0))
+            side = sides[touched, j]
+            up = np.where(side > 0.0, high[touched], -low[touched])
+            down = np.where(side > 0.0, low[touched], -high[touched])
+            # terms of one sign add up to zero if all of them are zero
+            if side.size and (np.all(down >= 0.0) or np.all(up <= 0.0)):
+                low[touched] = high[touched] = 0.0
+                closed = True
+    open_rows = (low < 0.0) | (high > 0.0)
+    used = np.flatnonzero(np.any(sides[open_rows] != 0.0, axis=0) | ~exact)
+    counted = _independent(known, used, open_rows)
+    if counted is None:
+        return _Output(low, high, used, None)
+    if not counted.size:
+        # zero meets all equalities, and so does every theta of the domain
+        at_zero = risk.conjugate(np.zeros(len(low)))
+        return _Output(low, high, counted, Corners(1.0, np.zeros(1), np.array([at_zero])))
+    return _Output(low, high, counted, _corners(known, problem, risk, low, high, counted))
+
+
+def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArray[np.intp] | None:
+    """Columns that span the others, each of which is a whole combination of them beyond doubt; or None."""
+    sides = known.sides[open_rows][:, used]
+    if not used.size:
+        return used
+    _, upper, order = qr(sides / known.sizes[used], mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(upper))
+    rank = int(np.count_nonzero(diagonal > _DEPENDENT * diagonal[0])) if diagonal[0] > 0.0 else 0
+    kept, others = np.sort(order[:rank]), order[rank:]
+    if others.size and (np.any(known.target[used]) or np.any(known.errors[used])):
+        return None
+    for j in others:
+        whole = np.rint(np.linalg.lstsq(sides[:, kept], sides[:, j], rcond=None)[0])
+        part, whole = sides[:, kept[whole != 0.0]], whole[whole != 0.0]
+        # whole numbers are added without rounding, and so is a single column
+        single = len(whole) <= 1 and np.max(np.abs(whole), initial=0.0) <= 1.0
+        exactly = single or (np.array_equal(part, np.rint(part)) and np.max(np.abs(part) @ np.abs(whole)) < 2.0**52)
+        if not exactly or np.any(part @ whole != sides[:, j]):
+            return None
+    return used[kept]
+
+
+def _corners(
+    known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray, counted: NDArray
+) -> Corners | None:
+    """The corners of the largest simplex that is found; None if there is none."""
+    count = len(counted)
+    width = np.minimum(high - low, known.shares)
+    # as far inside as there is room, up to half a share
+    middle = np.clip(0.0, low + 0.5 * width, high - 0.5 * width)
+    sides, sizes, target = known.sides[:, counted], known.sizes[counted], known.target[counted]
+    for tau in _CORNERS:
+        squares, conjugates, worst = [], [], 0.0
+        for corner in (*np.eye(count), -np.ones(count)):
+            theta = onto_box_and_equalities(middle, low, high, sides, target + tau * sizes * corner, width)
+            shifted = _shifted_left(known, theta, counted, tau * sizes * corner)
+            worst = max(worst, float(np.sum(shifted / sizes)))
+            if worst > 0.25 * tau / count:
+                break
+            dual = known.regularizer.rest(problem.design.adjoint(theta))
+            squares.append(float(dual @ dual))
+            conjugates.append(risk.conjugate(theta, feasible=True))
+        else:
+            if np.all(np.isfinite(conjugates)) and np.all(np.isfinite(squares)):
+                return Corners(tau / count - worst, np.array(squares), np.array(conjugates))
+    return None
+
+
+def _shifted_left(known: Equalities, theta: NDArray, counted: NDArray, shift: NDArray) -> NDArray[np.float64]:
+    """Bounds on how far the residuals of a corner are from where they shall be; generous, as they may be."""
+    sides = known.sides[:, counted]
+    wanted = known.target[counted] + shift
+    terms = np.abs(theta) @ np.abs(sides) + np.abs(wanted)
+    unknown = known.errors[counted] * float(np.abs(theta) @ known.lengths)
+    return np.abs(theta @ sides - wanted) + 2.0 * EPS * (len(theta) + 2) * terms + unknown
+
+
+def _restored(known: Equalities, output: _Output, theta: NDArray) -> tuple[NDArray[np.float64], float]:
+    """One output's theta on its equalities; entries on a bound are moved only where the others are not enough."""
+    low, high, counted = output.low, output.high, output.counted
+    theta = np.clip(theta, low, high)
+    if not counted.size:
+        return theta, 0.0
+    sides, target, sizes = known.sides[:, counted], known.target[counted], known.sizes[counted]
+    room = np.minimum(np.minimum(theta - low, high - theta), known.shares)
+    best, least = theta, np.inf
+    for ease in (room, np.minimum(high - low, known.shares)):
+        found = onto_box_and_equalities(theta, low, high, sides, target, ease)
+        left = float(np.sum(known.left(found)[counted] / sizes))
+        if left < least:
+            best, least = found, left
+        terms = (np.abs(found) @ np.abs(sides) + np.abs(target)) / sizes
+        if least <= _MET * len(found) * float(np.sum(terms)):
+            break
+    return best, least

@@ -1,0 +1,201 @@
+r"""The square of what is left of the weights beside free directions: Zhang (2002), App. C and D, eq. (36).
+
+The rows of C are directions in which weights cost nothing, or a linear price b:
+
+.. math::
+    \Omega(w) = \inf_\sigma\; \tfrac12\|w - C^T\sigma\|^2 + b\cdot\sigma
+    = \tfrac12\|\Pi w\|^2 + v_0\cdot w - \tfrac12\|v_0\|^2, \qquad
+    \Omega^*(v) = \begin{cases}\tfrac12\|v\|^2 & Cv = b\\ \infty & \text{else}\end{cases}
+
+with :math:`\Pi = I - C^T(CC^T)^{-1}C` and :math:`v_0 = C^T(CC^T)^{-1}b`.  Features that shall not be regularized are
+unit vectors for rows of C with b = 0 (``FreeDirections.of_features``); a free intercept is the same for a constant
+feature.  With a price :math:`\Omega` is not bounded below, and a problem has a minimum only if some dual point meets
+:math:`CX^T\theta = \lambda b`.
+
+No weights follow from a dual point alone: ``transfer`` gives those without a part in the free directions beyond
+:math:`v_0`, and the multipliers of :math:`Cv = b` are the rest, eq. (38).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from fenchel.errors import FenchelError
+from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.l2 import L2
+
+#: directions whose normalized Gram matrix has a smaller eigenvalue count as dependent
+_DEPENDENT = 1e-10
+#: how far Cv may be from b through rounding, relative to the sizes of both
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class FreeDirections(Regularizer):
+    """The square beside free directions: ``directions`` is C, (m, d), dense or sparse; ``prices`` is b."""
+
+    directions: Any
+    prices: Any = 0.0
+    #: what the rest of the weights costs: the square is all there is
+    base: Regularizer = field(default_factory=L2)
+    name: ClassVar[str] = "free_directions"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base, L2):
+            shown = getattr(self.base, "name", self.base)
+            raise FenchelError(
+                f"base={shown!r} has no free directions: what a direction leaves of the weights is known for L2() only"
+            )
+        directions = _checked_directions(self.directions)
+        object.__setattr__(self, "directions", directions)
+        object.__setattr__(self, "prices", _checked_prices(self.prices, directions.shape[0]))
+        gram = directions @ directions.T
+        gram = gram.toarray() if sp.issparse(gram) else gram
+        lengths = np.sqrt(np.diag(gram))
+        if not np.all(lengths > 0):
+            raise FenchelError(f"directions has a row of zeros: row {int(np.argmin(lengths))} is no direction")
+        if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _DEPENDENT:
+            raise FenchelError("the rows of directions are linearly dependent: leave out those that the others span")
+        object.__setattr__(self, "_factor", cho_factor(gram))
+
+    @classmethod
+    def of_features(cls, indices: Iterable[int], n_features: int) -> FreeDirections:
+        """The features with these indices (negative ones count from the end) are not regularized."""
+        try:
+            given = np.array(list(indices))
+        except TypeError as error:
+            raise FenchelError(f"indices must be a list of feature indices, got {indices!r}") from error
+        if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
+            raise FenchelError("indices must be a list of at least one integer: the features that are not regularized")
+        if np.any(given < -n_features) or np.any(given >= n_features):
+            raise FenchelError(f"indices must lie in 0..{n_features - 1}, got {given.tolist()}")
+        chosen = np.unique(given % n_features)
+        if len(chosen) < len(given):
+            raise FenchelError(f"indices names a feature twice: {given.tolist()}")
+        ones = (np.ones(len(chosen)), (np.arange(len(chosen)), chosen))
+        return cls(sp.csr_array(ones, shape=(len(chosen), n_features)))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FreeDirections) or self.directions.shape != other.directions.shape:
+            return False
+        difference = self.directions - other.directions
+        same = not np.any(difference.data if sp.issparse(difference) else difference)
+        return same and np.array_equal(self.prices, other.prices)
+
+    def __hash__(self) -> int:
+        return hash((self.directions.shape, self.prices.tobytes()))
+
+    @property
+    def priced(self) -> bool:
+        """Whether b is not zero."""
+        return bool(np.any(self.prices))
+
+    @property
+    def holds_zero(self) -> bool:
+        return not self.priced
+
+    @cached_property
+    def origin(self) -> NDArray[np.float64]:
+        """v_0: the shortest v with Cv = b."""
+        return self.directions.T @ cho_solve(vars(self)["_factor"], self.prices)
+
+    def check_features(self, features: int) -> None:
+        """Raise unless C has a column for each feature."""
+        if self.directions.shape[1] != features:
+            raise FenchelError(f"directions has {self.directions.shape[1]} columns; X has {features} features")
+
+    def multipliers(self, weights: NDArray) -> NDArray[np.float64]:
+        """The sigma of the infimum but for the price: C^T sigma is the part of w in the free directions."""
+        return cho_solve(vars(self)["_factor"], self.directions @ np.asarray(weights, dtype=np.float64).T).T
+
+    def rest(self, weights: NDArray) -> NDArray[np.float64]:
+        """Pi w, projected twice, so that little is left of a large part in the free directions."""
+        rest = np.asarray(weights, dtype=np.float64)
+        for _ in range(2):
+            rest = rest - (self.directions.T @ self.multipliers(rest).T).T
+        return rest
+
+    def value(self, weights: NDArray) -> float:
+        rows = np.atleast_2d(self.rest(weights))
+        total = 0.5 * float(np.vdot(rows, rows))
+        if not self.priced:
+            return total
+        return total + float(np.sum(np.atleast_2d(weights) @ self.origin - 0.5 * self.origin @ self.origin))
+
+    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+        return self.rest(weights) + self.origin if self.priced else self.rest(weights)
+
+    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.asarray(dual, dtype=np.float64)
+        left = np.abs((self.directions @ v.T).T - self.prices)
+        sizes = np.abs(self.directions) @ np.abs(v).T
+        met = np.all(left <= _ROUNDING * (sizes.T + np.abs(self.prices)))
+        return self.base.conjugate(v) if met else math.inf
+
+    def extension(self, dual: NDArray, scale: float = 1.0) -> float:
+        """The square beside the free directions, of which Cv = b says what it is."""
+        if not self.priced:
+            return self.base.conjugate(self._beside(dual), scale)
+        # a multiple of a feasible v is none
+        if scale != 1.0:
+            return math.inf
+        outputs = np.size(dual) // self.directions.shape[1]
+        return self.base.conjugate(self._beside(dual)) + 0.5 * outputs * float(self.origin @ self.origin)
+
+    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+        return self.base.conjugate_slope(self._beside(dual), scale)
+
+    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+        return np.asarray(dual) if self.priced else self.base.condensed(self._beside(dual))
+
+    def _beside(self, dual: NDArray) -> NDArray[np.float64]:
+        """Pi v; what was condensed has no part in the free directions."""
+        return self.rest(dual) if np.shape(dual)[-1] == self.directions.shape[1] else np.asarray(dual)
+
+    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+        """Weights with this gradient of Omega, without more of the free directions than v has."""
+        return np.asarray(dual, dtype=np.float64)
+
+    def radius(self, level: float) -> float:
+        """Weights may be as long as they like."""
+        return math.inf
+
+    @property
+    def strong_convexity(self) -> float:
+        return 0.0
+
+
+def _checked_directions(given: Any) -> Any:
+    """C as a read-only array or a CSR array of floats."""
+    try:
+        found = sp.csr_array(given, dtype=np.float64) if sp.issparse(given) else np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FenchelError("directions must be an array of numbers, one row for each free direction") from error
+    if found.ndim != 2 or 0 in found.shape:
+        raise FenchelError(f"directions must be (m, d), a row for each free direction, got shape {found.shape}")
+    if not np.all(np.isfinite(found.data if sp.issparse(found) else found)):
+        raise FenchelError("directions contains NaN or infinity")
+    if not sp.issparse(found):
+        found.flags.writeable = False
+    return found
+
+
+def _checked_prices(given: Any, count: int) -> NDArray[np.float64]:
+    try:
+        prices = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FenchelError("prices must be zero or a number for each free direction") from error
+    if prices.shape not in ((), (count,)) or not np.all(np.isfinite(prices)):
+        raise FenchelError(f"prices must be a finite number for each of the {count} directions, got {given!r}")
+    prices = np.broadcast_to(prices, (count,)).copy()
+    prices.flags.writeable = False
+    return prices
