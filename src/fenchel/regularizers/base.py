@@ -61,7 +61,7 @@ class TransferKernel(Protocol):
 
 
 class Bend(NamedTuple):
-    """The second derivative of a conjugate, diag(diagonal) + outer vector vector^T."""
+    """A second derivative, diag(diagonal) + outer vector vector^T."""
 
     diagonal: NDArray[np.float64]
     outer: float

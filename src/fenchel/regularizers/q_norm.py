@@ -89,14 +89,6 @@ class QNormKernel(NamedTuple):
         return total**self.outer / (frame if self.scaling == 1.0 else frame**self.scaling)
 
 
-class Bend(NamedTuple):
-    """A diagonal matrix plus ``factor`` times the products of a vector's entries."""
-
-    diagonal: NDArray[np.float64]
-    vector: NDArray[np.float64]
-    factor: float
-
-
 @dataclass(frozen=True)
 class QNorm(Regularizer):
     """``1/power`` times the ``power`` of the q-norm.
@@ -167,7 +159,7 @@ class QNorm(Regularizer):
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
-    def bend(self, weights: NDArray, dual: NDArray) -> Bend:
+    def curvature(self, weights: NDArray, dual: NDArray) -> Bend:
         """About the second derivative at the weights of one output, for q > 2; never less than zero.
 
         Where it changes much on the way to the weights that belong to the dual vector, as it does near zero, the
@@ -176,7 +168,7 @@ class QNorm(Regularizer):
         q, power = self.q, self.power
         norm = float(_norms(weights, q)[0]) or float(_norms(self.transfer(dual), q)[0])
         if norm == 0.0:
-            return Bend(np.ones(len(weights)), np.zeros(len(weights)), 0.0)
+            return Bend(np.ones(len(weights)), 0.0, np.zeros(len(weights)))
         share, slope = weights / norm, dual / norm ** (power - 1.0)
         here = np.copysign(np.abs(share) ** (q - 1.0), share)
         goal = np.copysign(np.abs(slope) ** (1.0 / (q - 1.0)), slope)
@@ -188,7 +180,7 @@ class QNorm(Regularizer):
         if factor < 0.0:
             factor = max(factor, factor / (q - 1.0) / max(float(here @ (here / diagonal)), _TINY))
         scale = norm ** (power - 2.0)
-        return Bend(scale * diagonal, here, scale * factor)
+        return Bend(scale * diagonal, scale * factor, here)
 
     def transfer_kernel(self, features: int) -> QNormKernel:
         p, power = self.dual_exponents

@@ -27,8 +27,8 @@ def bend_of(
     """lam times its second derivative: a multiple of the identity, or a diagonal with a vector and a factor."""
     if not isinstance(problem.regularizer, QNorm):
         return problem.lam * problem.regularizer.strong_convexity, None
-    found = problem.regularizer.bend(weights, dual)
-    return problem.lam * found.diagonal, (found.vector, problem.lam * found.factor)
+    found = problem.regularizer.curvature(weights, dual)
+    return problem.lam * found.diagonal, (found.vector, problem.lam * found.outer)
 
 
 def threshold_of(problem: Problem) -> float:
