@@ -37,6 +37,7 @@ from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
 from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.interior_point import InteriorPoint
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
@@ -53,6 +54,7 @@ SOLVERS: dict[str, type[Any]] = {
         AugmentedLagrangian,
         Newton,
         BlockCoordinate,
+        InteriorPoint,
         NewtonCG,
         ProxNewton,
         Smoothing,
