@@ -23,6 +23,7 @@ ROWS = {
     "a measure that can be smoothed": {"planes": True, "smoothable": True},
     "planes below the risk are all there is": {"planes": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True},
+    "one risk for several classes, few features of large size": {"joint": True, "features": 20, "curvature": 1e5},
     "one risk for several classes": {"joint": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "many features, or fewer rows than features": {"features": 5000},

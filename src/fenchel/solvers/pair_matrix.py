@@ -27,6 +27,8 @@ from fenchel.solvers.newton_direction import factorized
 #: numbers that are worked on at once (16 MB)
 _AT_ONCE = 1 << 21
 
+Solve = Callable[[NDArray], NDArray]
+
 
 class Rows:
     """The rows that count, in float64 a block at a time, centred and with a one at their end if intercepts are free."""
@@ -54,7 +56,7 @@ class Rows:
         return np.column_stack([found - np.multiply.outer(total, self.mean), total])
 
     def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-        design, height = self.problem.design, max(1, _AT_ONCE // (self.count * self.size))
+        design, height = self.problem.design, max(1, _AT_ONCE // max(1, self.count * self.size))
         for begin in range(0, design.shape[0], height):
             part = design.part(begin, min(begin + height, design.shape[0]))
             known = part.blocks(np.arange(part.shape[0]), part.shape[0])
@@ -75,7 +77,10 @@ def star(rows: Rows, h: NDArray) -> NDArray[np.float64]:
             spread = h[part][own][:, :, None] * x[:, None, :]
             joined[p] += (x.T @ spread.reshape(len(own), k * size)).reshape(size, k, size)
     joined[np.arange(k), :, np.arange(k), :] = 0.0
-    joined += joined.transpose(2, 1, 0, 3).copy()
+    for p in range(k):
+        for q in range(p):
+            joined[p, :, q] += joined[q, :, p]
+            joined[q, :, p] = joined[p, :, q]
     return _laplacian(joined)
 
 
@@ -99,7 +104,7 @@ def _laplacian(joined: NDArray) -> NDArray[np.float64]:
     return joined
 
 
-def inverse(blocks: NDArray, ridge: NDArray) -> Callable[[NDArray], NDArray]:
+def inverse(blocks: NDArray, ridge: NDArray) -> Solve:
     """H^-1 for right-hand sides (k, size) whose sum over the classes is zero; the answer has the same."""
     k, size = blocks.shape[:2]
     # what adds up to zero over the classes does not see this; the rest becomes regular
