@@ -37,7 +37,8 @@ With :math:`h = \beta/t`, :math:`g = u/\xi + \sum h` and :math:`r = z - \xi + t`
 (sums over the wrong classes for Crammer-Singer, over the one pair for Weston-Watkins), and
 :math:`\lambda(W + \Delta W) = X^T\theta(\beta + \Delta\beta)` is the linear system for :math:`\Delta W`.
 
-A warm start is not made use of: a point near the boundary is a bad one to start from.
+A warm start is not made use of: a point near the boundary is a bad one to start from.  Weights or costs that differ by
+many powers of ten can make the steps so short that the method says that it stalls.
 
 ===================  ==========================================================
 symbol               here
