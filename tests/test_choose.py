@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import DualCoordinate, FenchelError, Newton, Solution, Status, solve
+from fenchel import DualCoordinate, FenchelError, Newton, Problem, Solution, Status, WestonWatkins, solve
 from fenchel.solvers import SOLVERS
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, processors
@@ -24,6 +24,7 @@ ROWS = {
     "a measure that can be smoothed": {"planes": True, "smoothable": True},
     "planes below the risk are all there is": {"planes": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True},
+    "one risk for several classes, few features of large size": {"joint": True, "features": 20, "curvature": 1e5},
     "one risk for several classes": {"joint": True},
     "a q-norm with q > 2": {"steep": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
@@ -152,3 +153,13 @@ def test_a_named_solver_that_stalls_is_not_replaced():
     assert isinstance(solution, Solution)
     assert solution.status is Status.STALLED
     assert solution.handovers == []
+
+
+def test_no_solver_hands_over_to_itself():
+    rng = np.random.default_rng(0)
+    risk = WestonWatkins(np.arange(30) % 3)
+    few = [one.solver.name for one in choose(Problem(rng.normal(size=(30, 40)), risk, 0.1), "auto")]
+    assert few == ["block_coordinate", "interior_point", "block_coordinate", "bundle"]
+    # too many weights for the second
+    many = choose(Problem(rng.normal(size=(30, 2000)), risk, 0.1), "auto")
+    assert [(one.solver.name, one.patience) for one in many] == [("block_coordinate", np.inf), ("bundle", np.inf)]

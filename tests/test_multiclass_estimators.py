@@ -88,7 +88,7 @@ def test_fitted_attributes(multi_class):
     assert model.dual_gap_ == model.certificate_.gap
     assert model.certificate_.relative_gap <= model.tol
     assert model.converged_
-    assert model.solver_ == "block_coordinate"
+    assert model.solver_ in ("block_coordinate", "block_coordinate, interior_point")
     assert model.trace_[-1].passes <= model.n_iter_
     assert model.decision_function(X).shape == (150, 3)
     assert not hasattr(model, "predict_proba")
@@ -248,7 +248,9 @@ def test_warm_starts(multi_class):
 @every_form
 def test_the_same_random_state_gives_the_same_bits(multi_class):
     X, y = three_classes()
-    one, same, other = (LinearClassifier(multi_class=multi_class, random_state=k).fit(X, y) for k in (0, 0, 1))
+    # what goes on after descent takes no notice of where that ended
+    options = {"multi_class": multi_class, "solver": "block_coordinate"}
+    one, same, other = (LinearClassifier(random_state=k, **options).fit(X, y) for k in (0, 0, 1))
     np.testing.assert_array_equal(one.coef_, same.coef_)
     assert not np.array_equal(one.coef_, other.coef_)
 

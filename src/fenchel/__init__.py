@@ -36,6 +36,7 @@ _HOMES = {
     "Hinge": "fenchel.losses",
     "Huber": "fenchel.losses",
     "HuberHinge": "fenchel.losses",
+    "InteriorPoint": "fenchel.solvers",
     "Interpolation": "fenchel.losses",
     "KernelClassifier": "fenchel.estimators",
     "KernelRegressor": "fenchel.estimators",

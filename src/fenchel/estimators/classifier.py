@@ -101,8 +101,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         "auto" is "weston_watkins" with loss "hinge" and "multinomial" with loss "logistic", which predict better than
         "ovr" on average (``python benchmarks/forms.py``).  It is "ovr" with any other loss, with ``l1_ratio`` above
         zero, and with a ``solver`` that does not take the joint problem.  ``multi_class_`` says which it was.
-        The joint hinges are fitted by descent alone: scale features of very different sizes, or use "ovr", which has
-        Newton's method besides.
+        With many features of very different sizes the joint hinges are fitted by descent alone: scale them, or use
+        "ovr", which has Newton's method besides.  With few, an interior-point method goes on where descent is slow.
     class_weight : dict, "balanced" or None, default=None
         Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
         by the sizes of all classes.

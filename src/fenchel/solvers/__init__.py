@@ -11,6 +11,7 @@ from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
 from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
 from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.interior_point import InteriorPoint
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.pegasos import Pegasos
@@ -31,6 +32,7 @@ __all__ = [
     "DualConjugateGradient",
     "DualCoordinate",
     "Hint",
+    "InteriorPoint",
     "Newton",
     "NewtonCG",
     "Pegasos",

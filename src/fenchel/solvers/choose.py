@@ -7,6 +7,9 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
 - with free directions ``augmented_lagrangian`` is the one method;
+- for the joint hinges of several classes block coordinate descent is as fast where it needs few passes; an
+  interior-point method takes about as long whatever the sizes of the features and C, so descent has some hundred passes
+  before that is tried, and where few features are large none;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
 - q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
@@ -43,6 +46,7 @@ from fenchel.solvers.bregman import Bregman
 from fenchel.solvers.bundle import Bundle
 from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
 from fenchel.solvers.dual_coordinate import DualCoordinate
+from fenchel.solvers.interior_point import InteriorPoint
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
@@ -59,6 +63,7 @@ SOLVERS: dict[str, type[Any]] = {
         AugmentedLagrangian,
         Newton,
         BlockCoordinate,
+        InteriorPoint,
         NewtonCG,
         ProxNewton,
         Smoothing,
@@ -123,7 +128,12 @@ class Row(NamedTuple):
 _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
 #: what the first can not take, such as the elastic net, is left to bundle
-_BLOCKS_FIRST = ((BlockCoordinate.name, np.inf), (Bundle.name, np.inf))
+_BLOCKS_FIRST = (
+    (BlockCoordinate.name, 200.0),
+    (InteriorPoint.name, np.inf),
+    (BlockCoordinate.name, np.inf),
+    (Bundle.name, np.inf),
+)
 #: the first row that applies counts
 TABLE = (
     Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
@@ -148,6 +158,11 @@ TABLE = (
         lambda facts: facts.joint and facts.smooth,
         ((NewtonCG.name, np.inf), (Bundle.name, np.inf)),
     ),
+    Row(
+        "one risk for several classes, few features of large size",
+        lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
+        _BLOCKS_FIRST[1:],
+    ),
     Row("one risk for several classes", lambda facts: facts.joint, _BLOCKS_FIRST),
     Row("a q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
@@ -170,6 +185,9 @@ def choose(
     if not able:
         why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
         raise FenchelError(f"no solver supports this problem ({why})")
+    # where what comes between does not support the problem, a solver does not hand over to itself
+    following = [candidate.solver.name for candidate in able[1:]] + [""]
+    able = [one for one, after in zip(able, following, strict=True) if one.solver.name != after]
     # the last one has all the passes that there are
     able[-1] = able[-1]._replace(patience=np.inf)
     settings = {"seed": seed, "n_jobs": processors(n_jobs)}
