@@ -7,8 +7,9 @@ next to nothing.  So, once a first pass has shown how large violations are, and 
   those of at least a tenth; the others wait until the worst has come down to them;
 - a pass begins with a few sweeps over the examples whose rows are here.
 
-On 5,000 rows of covtype with room for a fifth of the matrix the two took 15,000 computed rows to a gap of 1e-3 at
-C = 10, in place of 48,000.
+On 5,000 rows of covtype with room for a fifth of the matrix (gamma = 1, C = 10, a gap of 1e-3, once each) 48,000 rows
+were computed without sweeps and with a tenth for computed rows as well, 29,000 with three sweeps besides, and 16,000
+with three sweeps and a half.
 """
 
 from __future__ import annotations
