@@ -64,6 +64,8 @@ Vector = NDArray[np.float64]
 MOST = 4000
 #: the search along a direction ends at this share of the first slope, or after so many looks
 _LINE, _LOOKS = 0.3, 100
+#: the gap that mu asks for, as a share of the objective, as long as no model is known
+_FIRST = 0.01
 #: mu is divided by this once a step promises less than this share of it, or after so many steps
 _SMALLER, _PROMISE, _PATIENCE = 10.0, 0.1, 30
 #: a direction is at most so many times as long as theta is
@@ -93,7 +95,9 @@ class State:
     #: weights that met the constraints, and lam Omega of them
     met: Vector | None = None
     primal: float = math.inf
+    #: since mu was changed, and whether it has become smaller
     steps: int = 0
+    sharpened: bool = False
     stalled: bool = False
 
 
@@ -164,6 +168,9 @@ class Barrier:
         if state.stalled:
             return STALLED
         state.steps += 1
+        if state.met is None and not state.sharpened:
+            # the objective has outgrown what mu was chosen for
+            state.mu = max(state.mu, _FIRST * self._bound(state) / len(state.theta))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # 1. the direction
             direction, gradient, intercept = self._direction(state)
@@ -261,7 +268,7 @@ class Barrier:
 
     def _sharpen(self, state: State) -> None:
         """A smaller mu; the end if it makes no difference any more."""
-        state.mu, state.steps = state.mu / _SMALLER, 0
+        state.mu, state.steps, state.sharpened = state.mu / _SMALLER, 0, True
         state.stalled = not len(state.theta) * state.mu > _NOTHING * abs(self._bound(state))
 
     def _bound(self, state: State) -> float:
