@@ -25,6 +25,7 @@ from fenchel import (
     UnnormalizedEntropy,
     solve,
 )
+from fenchel.solvers.barrier_system import System
 from slow_conic import conic_with, entropy_cone, norm_cone
 
 MU = np.array([0.3, 0.05, 1.0, 0.65, 0.4, 0.2, 0.5, 0.1])
@@ -256,6 +257,21 @@ def test_estimators():
     # one class: the intercept does it alone
     alone = solve(Problem(X, MeanRisk(HardMargin(), np.ones(4)), 1.0, Entropy(), intercept=True))
     assert alone.certificate.primal == 0.0
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", list(CONES))
+def test_both_ways_to_solve_the_linear_system(name, intercept):
+    rng, regularizer = np.random.default_rng(8), REGULARIZERS[name]
+    X, v = rng.standard_normal((20, D)), rng.standard_normal(D)
+    own, bend = 10.0 ** rng.uniform(-8, 8, 20), regularizer.bend(v)
+    brute = X @ (np.diag(bend.diagonal) + bend.outer * np.outer(bend.vector, bend.vector)) @ X.T / 0.1 + np.diag(own)
+    for separate, rows in itertools.product((False, True), (X, sp.csr_array(X))):
+        system = System(rows, bend, 0.1, own, intercept=intercept, separate=separate)
+        right = rng.standard_normal(20)
+        found = system.solve(right)
+        assert np.abs(brute @ found + system.level * found.sum() - right).max() < 1e-7
+        assert (system.level > 0) == intercept
 
 
 def test_what_it_refuses():

@@ -27,8 +27,8 @@ Where the gradient vanishes the scores are inside their borders, the weights are
 :math:`P(w) - D(\theta) \le n\mu`: so the weights of the dual point are a model that meets all constraints, and a
 smaller :math:`\mu` makes it optimal.
 
-1. Newton's direction, from the Hessian :math:`X\,\Omega^{*\prime\prime}X^T/\lambda + \operatorname{diag}(e')`, an n x n
-   matrix that is formed and factorized, with a free intercept as one more unknown;
+1. Newton's direction, from the Hessian :math:`X\,\Omega^{*\prime\prime}X^T/\lambda + \operatorname{diag}(e')`, with a
+   free intercept as one more unknown (``solvers.barrier_system``);
 2. a minimum of :math:`F_\mu` along it, at the cost of the features and constraints;
 3. :math:`\mu` is divided by ten once the scores are inside the borders and the step promised little.
 
@@ -46,7 +46,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.designs import GramDesign
@@ -54,21 +53,21 @@ from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import Entropy, Square
 from fenchel.risks import MeanRisk
+from fenchel.solvers.barrier_system import TALL, System
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.borders import Margin, Tube
-from fenchel.solvers.newton_direction import factorized
 from fenchel.solvers.rays import infeasible_ray
 from fenchel.solvers.transfer import whitened
 
 Vector = NDArray[np.float64]
-#: constraints whose n x n matrix is formed
-MOST_CONSTRAINTS = 4000
+#: constraints, or features, of which a matrix is formed
+MOST = 4000
 #: the search along a direction ends at this share of the first slope, or after so many looks
 _LINE, _LOOKS = 0.3, 100
+#: the gap that mu asks for, as a share of the objective, as long as no model is known
+_FIRST = 0.01
 #: mu is divided by this once a step promises less than this share of it, or after so many steps
 _SMALLER, _PROMISE, _PATIENCE = 10.0, 0.1, 30
-#: corrections of the solution of a linear system
-_REFINEMENTS = 2
 #: a direction is at most so many times as long as theta is
 _LONGEST = 1e6
 #: a bound that exceeds that of all reasonable models so many times ends the search for one
@@ -96,7 +95,9 @@ class State:
     #: weights that met the constraints, and lam Omega of them
     met: Vector | None = None
     primal: float = math.inf
+    #: since mu was changed, and whether it has become smaller
     steps: int = 0
+    sharpened: bool = False
     stalled: bool = False
 
 
@@ -116,8 +117,10 @@ class Barrier:
             return "barrier takes no Gram matrices"
         if not isinstance(regularizer, Square) and regularizer.bend(np.zeros(problem.design.shape[1])) is None:
             return f"barrier needs the second derivative of a conjugate, which {regularizer.name!r} does not have"
-        if np.count_nonzero(risk.shares) > MOST_CONSTRAINTS:
-            return f"barrier factorizes a matrix of all constraints, which may be {MOST_CONSTRAINTS} at most"
+        constraints, features = np.count_nonzero(risk.shares), problem.design.shape[1]
+        tall = isinstance(risk.loss, HardMargin) and constraints > TALL * features
+        if (features if tall else constraints) > MOST:
+            return f"barrier factorizes a matrix of all constraints, or of all features of margins: {MOST} at most"
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
@@ -165,6 +168,9 @@ class Barrier:
         if state.stalled:
             return STALLED
         state.steps += 1
+        if state.met is None and not state.sharpened:
+            # the objective has outgrown what mu was chosen for
+            state.mu = max(state.mu, _FIRST * self._bound(state) / len(state.theta))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # 1. the direction
             direction, gradient, intercept = self._direction(state)
@@ -233,34 +239,16 @@ class Barrier:
         problem, theta, rows = state.problem, state.theta, state.rows
         bend = problem.regularizer.bend(state.dual)
         assert bend is not None
-        inner = bend.diagonal / problem.lam
-        matrix = (rows @ sp.diags_array(inner) @ rows.T).toarray() if sp.issparse(rows) else (rows * inner) @ rows.T
-        product, outer = rows @ bend.vector, bend.outer / problem.lam
-        if outer != 0.0:
-            matrix += outer * np.outer(product, product)
-        # where the sum of theta is given, adding this changes nothing but keeps the matrix from being singular
-        level = float(np.trace(matrix)) / len(theta) if problem.intercept else 0.0
-        matrix += level
-        own = state.barrier.bend(theta, state.mu)
-        matrix[np.diag_indices(len(theta))] += own
+        own, separate = state.barrier.bend(theta, state.mu), isinstance(state.barrier, Margin)
+        system = System(rows, bend, problem.lam, own, intercept=problem.intercept, separate=separate)
         gradient = rows @ problem.regularizer.transfer(state.dual) + state.barrier.slope(theta, state.mu)
-        if not np.all(np.isfinite(matrix)):
+        if not system.sound:
             return np.zeros(len(theta)), gradient, 0.0
-        inverse = factorized(matrix)
-
-        def solved(right: Vector) -> Vector:
-            found = inverse(right)
-            for _ in range(_REFINEMENTS):
-                # without the ridge of the factor
-                back = rows @ (inner * (rows.T @ found)) + outer * (product @ found) * product + own * found
-                found = found + inverse(right - back - level * float(np.sum(found)))
-            return found
-
         if not problem.intercept:
-            return -solved(gradient), gradient, 0.0
-        one, other, total = solved(np.ones(len(theta))), solved(gradient), float(np.sum(theta))
+            return -system.solve(gradient), gradient, 0.0
+        one, other, total = system.solve(np.ones(len(theta))), system.solve(gradient), float(np.sum(theta))
         shift = (total - float(np.sum(other))) / float(np.sum(one))
-        intercept = shift - level * total
+        intercept = shift - system.level * total
         return -other - shift * one, gradient + intercept, intercept
 
     def _look(self, state: State, weights: Vector) -> bool:
@@ -280,7 +268,7 @@ class Barrier:
 
     def _sharpen(self, state: State) -> None:
         """A smaller mu; the end if it makes no difference any more."""
-        state.mu, state.steps = state.mu / _SMALLER, 0
+        state.mu, state.steps, state.sharpened = state.mu / _SMALLER, 0, True
         state.stalled = not len(state.theta) * state.mu > _NOTHING * abs(self._bound(state))
 
     def _bound(self, state: State) -> float:
