@@ -19,6 +19,7 @@ TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "curv
 TALL |= {"joint": False, "planes": False, "smoothable": False}
 #: the row that is meant, and what has to be so for it
 ROWS = {
+    "free directions": {"free": True},
     "constraints instead of losses": {"constraint": True},
     "the absolute values alone": {"sparse": True},
     "a measure that can be smoothed": {"planes": True, "smoothable": True},

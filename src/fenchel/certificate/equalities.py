@@ -50,7 +50,7 @@ from fenchel.risks import MeanRisk
 from fenchel.risks.balancing import column_sums
 
 #: tau that are tried, relative to the largest residuals that there can be
-_CORNERS = (1e-1, 1e-2, 1e-4, 1e-6)
+_CORNERS = (1e-2, 1e-4, 1e-6)
 #: columns of which less than this is left beside the others count as dependent
 _DEPENDENT = 1e-9
 #: roundings of each term that count as rounding of the evaluation itself
@@ -255,6 +255,7 @@ def _corners(
     # as far inside as there is room, up to half a share
     middle = np.clip(0.0, low + 0.5 * width, high - 0.5 * width)
     sides, sizes, target = known.sides[:, counted], known.sizes[counted], known.target[counted]
+    middle = onto_box_and_equalities(middle, low, high, sides, target, width)
     for tau in _CORNERS:
         squares, conjugates, worst = [], [], 0.0
         for corner in (*np.eye(count), -np.ones(count)):
