@@ -7,7 +7,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
   where many digits are asked for;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
-- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
+- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes few steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
