@@ -11,7 +11,7 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
   interior-point method takes about as long whatever the sizes of the features and C, so descent has some hundred passes
   before that is tried, and where few features are large none;
 - measures that can be smoothed have one solver that takes them all, ``smoothing``;
-- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes about ten steps;
+- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes few steps;
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``; with the
   absolute values they are a linear program, ``basis_pursuit``;
