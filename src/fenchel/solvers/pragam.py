@@ -135,7 +135,7 @@ class Pragam:
         # without any features every L will do
         largest = largest or 1.0
         if isinstance(risk, OrdinalHinge):
-            given = {"adaptive": None, "data": largest}.get(self.lipschitz, self.lipschitz)
+            given = None if self.lipschitz == "adaptive" else self._given(largest)
             return averaging.start(
                 problem, _of_smoothed(risk), np.zeros(risk.examples), largest, risk.smoothing_range, given
             )
@@ -148,13 +148,17 @@ class Pragam:
         weights = pull / problem.lam
         scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
         adaptive = self.lipschitz == "adaptive"
-        L = largest * _FIRST if adaptive else largest if self.lipschitz == "data" else float(self.lipschitz)
+        L = largest * _FIRST if adaptive else self._given(largest)
         state = State(problem, found, centre, centre, None, weights, scores, 2.0 * L, L, L, largest)
         if adaptive:
             _begin(state, centre, pull, weights, scores)
         else:
             state.theta = found.step(centre, scores, L)
         return state
+
+    def _given(self, largest: float) -> float:
+        """L that is not found on the way."""
+        return largest if self.lipschitz == "data" else float(self.lipschitz)
 
     def step(self, state: State | averaging.State, hint: Hint) -> float:
         if isinstance(state, averaging.State):
