@@ -84,6 +84,19 @@ def test_the_offset_of_a_plane_is_the_conjugate_of_its_slope():
         assert slow.conjugate(pairs, -slope) == pytest.approx(-offset, abs=1e-8)
 
 
+def test_smoothing_is_that_of_all_pairs():
+    for labels, weights, scores in list(ordinal_cases())[::2]:
+        risk, (D, _, prices) = OrdinalHinge(labels, weights), slow.ordinal_pairs(labels, weights)
+        size = 1e-11 * (1 + np.max(np.abs(scores)))
+        for mu in (1e-3, 0.4, 1.0, 7.0):
+            found, x = risk.smoothed(scores, mu), 1.0 - D @ scores
+            beta = np.clip(x / mu, 0.0, 1.0)
+            assert found.value == pytest.approx(prices @ (beta * x - 0.5 * mu * beta**2), abs=size)
+            assert found.risk == pytest.approx(slow.value((D, np.arange(len(D)), prices), scores), abs=size)
+            assert -found.conjugate(scores) == pytest.approx(prices @ beta, abs=size / mu)
+            np.testing.assert_allclose(found.theta, D.T @ (prices * beta), atol=size / mu)
+
+
 def test_ties_count_as_wrong_and_separated_labels_cost_nothing():
     y = np.array([2, 0, 1, 1])
     assert OrdinalHinge(y).plane(y / 1.0)[1] == 0.8  # 4 of 5 pairs are exactly at the kink, (0, 2) is beyond it
@@ -99,6 +112,9 @@ def test_two_labels_are_the_roc_area():
         ordinal, area = OrdinalHinge(y, weights), RocArea(y, weights)
         assert ordinal.value(scores) == pytest.approx(area.value(scores), rel=1e-13)
         np.testing.assert_allclose(ordinal.subgradient(scores), area.subgradient(scores), rtol=1e-12, atol=1e-18)
+        one, other = (risk.smoothed(scores, 0.3) for risk in (ordinal, area))
+        np.testing.assert_allclose(one.theta, other.theta, rtol=1e-11, atol=1e-18)
+        np.testing.assert_allclose([one.value, one.excess], [other.value, other.excess], rtol=1e-11)
 
 
 def test_only_the_order_of_labels_counts_and_weights_repeat_examples():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import slow_dual_steps
+import slow_ordinal
 from catalog import Case
 from fenchel import (
     CrammerSinger,
@@ -13,6 +14,7 @@ from fenchel import (
     FenchelError,
     MeanRisk,
     MultilabelHinge,
+    OrdinalHinge,
     Pragam,
     Problem,
     WestonWatkins,
@@ -99,6 +101,52 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
     assert max(accepted) <= state.largest * (1 + 1e-12)
     # it has begun anew, with the gap excessive all the while
     assert (len(centres) > 1) == (solver.lipschitz == "adaptive")
+
+
+def ordered(weighted, lam=0.1):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(25, 3))
+    y, weights = np.digitize(X[:, 0] + rng.normal(size=25), [-1.0, 0.0, 1.0]), rng.random(25) if weighted else None
+    return Problem(X, OrdinalHinge(y, weights), lam), slow_ordinal.ordinal_pairs(y, weights)
+
+
+@pytest.mark.parametrize("lipschitz", ["adaptive", "data", "given"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_excessive_gap_of_ordered_classes_holds_at_every_step(lipschitz, weighted):
+    problem, pairs = ordered(weighted)
+    (D, _, prices), lam, X = pairs, problem.lam, problem.design.scores(np.eye(3))
+    exact = float(np.linalg.norm(np.sqrt(prices)[:, None] * (D @ X), 2) ** 2 / lam)
+    solver = Pragam(exact if lipschitz == "given" else lipschitz)
+    state = solver.start(problem, None)
+    assert exact <= state.largest
+    for k in range(90):
+        scores, penalty = X @ state.weights, 0.5 * lam * float(state.weights @ state.weights)
+        x = 1.0 - D @ scores
+        beta = np.clip(x / state.mu, 0.0, 1.0)
+        dual = state.gain - float(np.sum((X.T @ state.theta) ** 2)) / (2 * lam)
+        assert penalty + prices @ (beta * x - 0.5 * state.mu * beta**2) <= dual + 1e-12
+        gap = penalty + slow_ordinal.value(pairs, scores) - dual
+        assert gap <= 0.5 * state.mu + 1e-12
+        assert solver.expected_gap(state) == pytest.approx(gap, abs=1e-12)
+        if lipschitz != "adaptive":
+            assert gap <= 2 * state.steepness / ((k + 1) * (k + 2)) + 1e-12
+        if k % 30 == 0:
+            # what is taken on trust is true
+            assert slow_ordinal.conjugate(pairs, state.theta) <= -state.gain + 1e-9
+        assert solver.step(state, HINT) > 0
+    assert state.steepness <= state.largest
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_it_finds_the_optimum_of_ordered_classes(weighted):
+    problem, _ = ordered(weighted, lam=0.5)
+    expected = solve(problem, "bundle", tol=1e-8).certificate
+    for solver in ("pragam", "smoothing"):
+        found = solve(problem, solver, tol=5e-6, max_iter=5_000)
+        assert found.converged
+        assert not found.certificate.recomputed
+        assert found.certificate.primal == pytest.approx(expected.primal, rel=1e-5)
+        assert found.certificate.dual == pytest.approx(expected.dual, rel=1e-5)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -107,8 +107,8 @@ _ACCURACY = (
 )
 _RESTARTS = (
     "Iterations and seconds with the restarts of `Pragam()`, and without them, which is the paper's method. Until the "
-    "first restart, when μ is a thousandth of its first value, the two are the same, so that differences in seconds at "
-    "equal iterations are noise."
+    "first restart, when μ is a thousandth of its first value and μ/2 a tenth of J(0), the two are the same, so that "
+    "differences in seconds at equal iterations are noise."
 )
 
 

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.errors import FenchelError
 from fenchel.risks.contingency import Plane
 from fenchel.risks.mean import checked_weights, shares_of
+from fenchel.risks.smoothing import Smoothed
 
 
 class _Wrong(NamedTuple):
@@ -56,6 +57,8 @@ class OrdinalHinge:
     conjugate_at_zero: ClassVar[float] = 0.0
     #: R(0): every pair is tied
     value_at_zero: ClassVar[float] = 1.0
+    #: D: beta^2/2 of all pairs
+    smoothing_range: ClassVar[float] = 0.5
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         found = np.asarray(labels)
@@ -109,6 +112,39 @@ class OrdinalHinge:
         above, below = self._wrong(scores + near, scores - near)
         return self._amounts * np.maximum(above, below) / self._pairs
 
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
+
+        The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of the
+        most it may be, so that running sums of 1, s and s^2 make :math:`\sum\beta` and :math:`R_\mu =
+        \sum ([x]_+^2 - [x - \mu]_+^2)/(2\mu)`.  The conjugate is bounded by these flows.
+        """
+        amounts = self._amounts
+        # differences of squares lose fewer digits near zero
+        scores = scores - 0.5 * float(np.max(scores)) - 0.5 * float(np.min(scores))
+        s = scores.astype(np.longdouble)
+        parts = []
+        for margin in (np.longdouble(1.0), np.longdouble(1.0) - mu):
+            above, below = self._sums(scores, scores, float(margin), np.stack([amounts, amounts * s, amounts * s * s]))
+            gap = margin + s
+            low = gap * above[0] - above[1]
+            high = (margin - s) * below[0] + below[1]
+            squares = gap * (low - above[1]) + above[2]
+            parts.append((low, high, squares))
+        down, up, falls = (one - other for one, other in zip(*parts, strict=True))
+        theta = amounts * (np.maximum(up, 0.0) - np.maximum(down, 0.0)) / mu
+        risk, flow = amounts @ parts[0][0], amounts @ down / mu
+        numbers = (0.5 * (amounts @ falls) / mu, risk, max(0.0, risk - flow + theta @ s))
+        value, risk, excess = (float(number / self._pairs) for number in numbers)
+        return Smoothed(value, (theta / self._pairs).astype(np.float64), risk, excess)
+
+    @cached_property
+    def in_pairs(self) -> NDArray[np.float64]:
+        """The share of all pairs that each example is in; they add up to two."""
+        zero = np.zeros(self.examples)
+        above, below = self._wrong(zero, zero)
+        return self._amounts * (above + below) / self._pairs
+
     @cached_property
     def _amounts(self) -> NDArray[np.float64]:
         """What examples count, in any unit: one without weights, so that sums of them are exact."""
@@ -125,16 +161,21 @@ class OrdinalHinge:
 
     def _wrong(self, lower: NDArray, upper: NDArray) -> _Wrong:
         """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
+        # counts are exact anyway
+        found = self._sums(lower, upper, 1.0, self._amounts[None], extended=self._weights is not None)
+        return _Wrong(*(np.maximum(side[0], 0.0).astype(np.float64, copy=False) for side in found))
+
+    def _sums(self, lower: NDArray, upper: NDArray, margin: float, values: NDArray, *, extended: bool = True) -> _Wrong:
+        """Sums of the rows of values over the other ones of the pairs of each example with upper - margin <= lower."""
         count = self.examples
         # 1. all keys in order, the upper one first where they are equal: a stable sort merges two sorted runs
         by_upper = np.argsort(upper)
         by_lower = by_upper if lower is upper else np.argsort(lower)
-        merged = np.argsort(np.concatenate([upper[by_upper] - 1.0, lower[by_lower]]), kind="stable")
+        merged = np.argsort(np.concatenate([upper[by_upper] - margin, lower[by_lower]]), kind="stable")
         order, is_lower = np.concatenate([by_upper, by_lower])[merged], merged >= count
         codes = self._codes[order]
-        above, below = np.zeros(count), np.zeros(count)
-        # counts are exact anyway
-        precision = np.float64 if self._weights is None else np.longdouble
+        precision = np.longdouble if extended else np.float64
+        above, below = np.zeros((2, len(values), count), dtype=precision)
         for bit in range(int(self._codes.max()).bit_length()):
             # 2. an example is on one side of all its pairs that differ first in this bit; groups keep the order of keys
             chosen = np.flatnonzero(is_lower == ((codes >> bit) & 1 == 0))
@@ -143,17 +184,17 @@ class OrdinalHinge:
             sizes = np.bincount(groups)
             # 3. upper ones before each lower one, lower ones after each upper one
             at, low = order[chosen], is_lower[chosen]
-            amounts = self._amounts[at]
-            before = _running(np.where(low, 0.0, amounts), sizes, precision)
-            after = _running(np.where(low, amounts, 0.0)[::-1], sizes[::-1], precision)[::-1]
-            above[at[low]] += before[low]
-            below[at[~low]] += after[~low]
+            for row, value in enumerate(values):
+                before = _running(np.where(low, 0.0, value[at]), sizes, precision)
+                after = _running(np.where(low, value[at], 0.0)[::-1], sizes[::-1], precision)[::-1]
+                above[row, at[low]] += before[low]
+                below[row, at[~low]] += after[~low]
         return _Wrong(above, below)
 
 
-def _running(values: NDArray, sizes: NDArray, precision: Any) -> NDArray[np.float64]:
+def _running(values: NDArray, sizes: NDArray, precision: Any) -> NDArray:
     """Running sums within groups of these sizes that follow each other."""
     sums = np.zeros(len(values) + 1, dtype=precision)
     np.cumsum(values, dtype=precision, out=sums[1:])
     starts = np.cumsum(sizes) - sizes
-    return np.maximum(sums[1:] - np.repeat(sums[starts], sizes), 0.0).astype(np.float64, copy=False)
+    return sums[1:] - np.repeat(sums[starts], sizes)

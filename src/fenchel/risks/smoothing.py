@@ -16,6 +16,7 @@ risk               d                                                           D
 =================  ==========================================================  ================================
 mean of a loss     :math:`\sum c_i\,\alpha_i^2/2,\ \theta_i = c_i\alpha_i`      that of the loss, for each output
 ROC area           :math:`\sum a_i b_j\,\beta_{ij}^2/2`                        1/2
+ordered classes    :math:`\sum c_i c_j\,\beta_{ij}^2/(2M)`                     1/2
 break-even         :math:`\sum\beta_i^2/(2n),\ \beta_i = n y_i\theta_i`        :math:`\min(n_+, n_-)/n`
 recall at k        the same                                                    :math:`(n_+ + \min(n_-, k))/(2n)`
 =================  ==========================================================  ================================
@@ -50,6 +51,10 @@ class Smoothed(NamedTuple):
     def gradient(self) -> NDArray[np.float64]:
         """Of R_mu in the scores."""
         return -self.theta
+
+    def conjugate(self, scores: NDArray) -> float:
+        """R*(-theta), or the bound on it that the excess was made with, at the scores of this."""
+        return self.excess - self.risk - float(np.vdot(self.theta, scores))
 
 
 def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:

@@ -91,7 +91,7 @@ class Facts:
     joint: bool
     #: whether the risk is no sum over examples, so that only planes below it are known
     planes: bool
-    #: whether the risk is a measure of all scores that can be smoothed, and no mean of losses
+    #: whether the risk is a measure of all scores that can be smoothed, with a conjugate, and no mean of losses
     smoothable: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
@@ -222,7 +222,9 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         tol=tol,
         joint=isinstance(problem.risk, MulticlassRisk),
         planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
-        smoothable=hasattr(problem.risk, "smoothed") and not isinstance(problem.risk, MeanRisk),
+        smoothable=hasattr(problem.risk, "smoothed")
+        and hasattr(problem.risk, "conjugate")
+        and not isinstance(problem.risk, MeanRisk),
         curvature=problem.design.mean_square / (problem.lam * examples),
         sparse=isinstance(problem.regularizer, L1),
         steep=isinstance(problem.regularizer, QNorm) and problem.regularizer.q > 2.0,

@@ -27,12 +27,16 @@ so L doubles until the first holds and is halved after every step, :math:`\tau` 
 :math:`\mu_0` is the first L that is accepted.
 
 With an adaptive L the method begins anew from :math:`\theta_k` as its centre (``restart``) when :math:`\mu` has
-fallen to a thousandth, then to a quarter of that, and so on.  The proof holds from any centre, and rounds that become
+fallen to a thousandth, then to a quarter of that, and so on, but not before :math:`\mu D_2` is a tenth of R(0): while
+:math:`\mu` is larger, nothing of the kinks of R has been seen.  The proof holds from any centre, and rounds that become
 longer by a constant factor cost no more than a constant factor of the rate; near the solution they help much, because
 the distance of D from its maximum is at most :math:`\mu_k d(\theta^* - \theta_c)`.
 
 A step takes one product with X and one with its transpose; with an adaptive L one more with the transpose, and a pair
 for every further trial.  The metric d and the steps are in ``dual_sets``.
+
+The dual points of ordered classes are flows of all pairs of examples, too many to be kept: there the method is that of
+``averaging``, which asks for nothing but :math:`\theta_\mu(w)`, begins at zero and never anew.
 """
 
 from __future__ import annotations
@@ -48,6 +52,9 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
+from fenchel.risks import OrdinalHinge
+from fenchel.solvers import averaging
+from fenchel.solvers.averaging import Maximizer
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
 
@@ -55,10 +62,14 @@ from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_
 _FIRST = 2.0**-6
 #: the share of its first value to which mu falls before the first new beginning, and how much that shrinks each time
 _FIRST_ROUND, _LONGER = 1e-3, 0.25
+#: and the share of R(0) to which the bound on the gap must have fallen as well
+_SEEN = 0.1
 #: what rounding may add to the test of L, relative to what is compared
 _ROUNDING = 1e-12
 #: a bound on the gap of this share of the objective is rounding
 _DONE = 1e-16
+#: the gap is computed again after this share of steps more
+_LOOK = 0.05
 #: how much wider the dual points may be seen from another one than from zero
 _WIDEST = 4.0
 
@@ -86,6 +97,9 @@ class State:
     #: the mu at which the method begins anew, and the share of its first value that this is
     last_mu: float = 0.0
     round: float = _FIRST_ROUND
+    #: the gap that was computed last, and the step after which it is due again
+    gap: float = math.inf
+    gap_due: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,17 +122,24 @@ class Pragam:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.regularizer, L2):
             return "pragam needs the square regularizer"
-        reason = no_dual_set(problem)
+        reason = None if isinstance(problem.risk, OrdinalHinge) else no_dual_set(problem)
         return None if reason is None else f"pragam {reason}"
 
-    def start(self, problem: Problem, warm: Warm | None) -> State:
-        found, design = dual_set(problem), problem.design
-        shares, squares = problem.risk.shares, design.squared_row_norms
-        largest = float(shares @ squares) / problem.lam
+    def start(self, problem: Problem, warm: Warm | None) -> State | averaging.State:
+        risk, design = problem.risk, problem.design
+        # |x_i - x_j|^2 <= 2 |x_i|^2 + 2 |x_j|^2 for pairs
+        shares = 2.0 * risk.in_pairs if isinstance(risk, OrdinalHinge) else risk.shares
+        largest = float(shares @ design.squared_row_norms) / problem.lam
         if not math.isfinite(largest):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         # without any features every L will do
         largest = largest or 1.0
+        if isinstance(risk, OrdinalHinge):
+            given = None if self.lipschitz == "adaptive" else self._given(largest)
+            return averaging.start(
+                problem, _of_smoothed(risk), np.zeros(risk.examples), largest, risk.smoothing_range, given
+            )
+        found = dual_set(problem)
         centre = np.zeros(problem.theta_shape)
         if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
             centre = found.feasible(np.array(warm.witness.theta, dtype=np.float64))
@@ -127,7 +148,7 @@ class Pragam:
         weights = pull / problem.lam
         scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
         adaptive = self.lipschitz == "adaptive"
-        L = largest * _FIRST if adaptive else largest if self.lipschitz == "data" else float(self.lipschitz)
+        L = largest * _FIRST if adaptive else self._given(largest)
         state = State(problem, found, centre, centre, None, weights, scores, 2.0 * L, L, L, largest)
         if adaptive:
             _begin(state, centre, pull, weights, scores)
@@ -135,7 +156,13 @@ class Pragam:
             state.theta = found.step(centre, scores, L)
         return state
 
-    def step(self, state: State, hint: Hint) -> float:
+    def _given(self, largest: float) -> float:
+        """L that is not found on the way."""
+        return largest if self.lipschitz == "data" else float(self.lipschitz)
+
+    def step(self, state: State | averaging.State, hint: Hint) -> float:
+        if isinstance(state, averaging.State):
+            return averaging.step(state, hint)
         if state.mu * _WIDEST * state.dual_set.width <= _DONE * state.problem.risk.value_at_zero:
             return STALLED
         # 2.
@@ -156,7 +183,19 @@ class Pragam:
             passes += 0.5 + _begin(state, state.theta, state.pull, weights, scores)
         return passes
 
-    def propose(self, state: State) -> tuple[Model, Witness]:
+    def expected_gap(self, state: State | averaging.State) -> float:
+        """J(w) - D(theta) of what is kept; NaN with a given L, where X^T theta is not."""
+        if isinstance(state, averaging.State):
+            return averaging.expected_gap(state)
+        if state.pull is None:
+            return math.nan
+        if state.steps >= state.gap_due:
+            state.gap, state.gap_due = _gap(state, state.pull), (1.0 + _LOOK) * state.steps
+        return state.gap
+
+    def propose(self, state: State | averaging.State) -> tuple[Model, Witness]:
+        if isinstance(state, averaging.State):
+            return averaging.propose(state)
         problem = state.problem
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
@@ -172,6 +211,24 @@ class _Move(NamedTuple):
     pull: NDArray[np.float64] | None
 
 
+def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
+    """R_mu of a risk that smooths itself."""
+
+    def maximize(mu: float, scores: NDArray[np.float64]) -> Maximizer:
+        found = risk.smoothed(scores, mu)
+        return Maximizer(found.value, found.theta, -found.conjugate(scores))
+
+    return maximize
+
+
+def _gap(state: State, pull: NDArray) -> float:
+    """J(w) - D(theta), with the best intercept where one is free."""
+    problem, risk, scores = state.problem, state.problem.risk, state.scores
+    squares = problem.lam * float(np.vdot(state.weights, state.weights)) + float(np.vdot(pull, pull)) / problem.lam
+    value = risk.value(scores + risk.best_intercept(scores) if problem.intercept else scores)
+    return 0.5 * squares + value + risk.conjugate(state.theta, feasible=True)
+
+
 def _begin(state: State, centre: NDArray, pull: NDArray, weights: NDArray, scores: NDArray) -> float:
     """1. with trials of L; the data passes it took."""
     passes, steepness = 0.5, state.steepness
@@ -183,7 +240,7 @@ def _begin(state: State, centre: NDArray, pull: NDArray, weights: NDArray, score
         steepness, passes = min(2.0 * steepness, state.largest), passes + 0.5
     state.centre, state.theta, state.pull, state.weights, state.scores = centre, theta, found, weights, scores
     state.mu = state.steepness = state.accepted = steepness
-    state.last_mu = state.round * steepness
+    state.last_mu = min(state.round * steepness, _SEEN * state.problem.risk.value_at_zero / state.dual_set.width)
     return passes
 
 

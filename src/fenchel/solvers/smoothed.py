@@ -172,7 +172,8 @@ class SmoothedSolver:
         """Copies of the present weights and of the maximizer."""
         objective, point = state.objective, state.point
         intercept = None if objective.problem.intercept else objective.problem.no_intercept()
-        return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy())
+        bound = None if hasattr(objective.problem.risk, "conjugate") else point.at.conjugate(point.scores)
+        return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy(), bound)
 
     def first_mu(self, problem: Problem) -> float:
         """None for smooth risks; the fixed one, or one that leaves about half of R(0)."""
