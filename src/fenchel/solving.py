@@ -272,6 +272,10 @@ class _Run:
     def _judge_warm(self, warm: Warm) -> Status | None:
         """A warm start that is good enough already needs no step at all."""
         fits = self.problem.fits(warm.model) and np.shape(warm.witness.theta) == self.problem.theta_shape
+        regularizer = self.problem.regularizer
+        if fits and not regularizer.finite and not np.isfinite(regularizer.value(warm.model.weights)):
+            # weights of another regularizer; the dual variables may still be of use
+            fits = False
         if not fits or (
             not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
         ):

@@ -21,6 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
+from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MulticlassRisk
@@ -181,6 +182,7 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
         self._check_parameters()
@@ -191,6 +193,8 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         if self.class_weight is not None and len(classes) > 1:
             weights = class_weights(self.class_weight, y, classes, encoded, weights)
             classes, encoded = self._counted(y, weights)
+            if len(classes) < 2:
+                raise FenchelError(f"class_weight={self.class_weight!r} leaves fewer than two classes with weight")
         self._check_classes(classes)
         if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
             del self.theta_  # the last fit was for other classes: no warm start from it

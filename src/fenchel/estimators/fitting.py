@@ -70,6 +70,16 @@ def named(regularizer: str | Regularizer, l1_ratio: float) -> Regularizer:
     return regularizer
 
 
+def check_numbers(y: Any) -> None:
+    """Refuse targets of a regression that are words."""
+    values = np.asarray(y)
+    if values.dtype.kind in "US":
+        try:
+            values.astype(np.float64)
+        except ValueError as error:
+            raise FenchelError(f"y must hold numbers for a regression: {error}; use a classifier for labels") from error
+
+
 class Given(NamedTuple):
     """What a user gave besides X, checked."""
 
@@ -154,6 +164,12 @@ class LinearEstimator(BaseEstimator):
             raise FenchelError(f"fit_intercept must be True or False, got {self.fit_intercept!r}")
         if self.n_jobs is not None and (isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, Integral)):
             raise FenchelError(f"n_jobs must be None or an integer, got {self.n_jobs!r}")
+        if self.n_jobs == 0:
+            raise FenchelError("n_jobs must not be 0: use None or 1 for one thread, -1 for all processors")
+        if not isinstance(self.warm_start, (bool, np.bool_)):
+            raise FenchelError(f"warm_start must be True or False, got {self.warm_start!r}")
+        if not isinstance(self.verbose, (bool, np.bool_, Integral)):
+            raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 
     def _problem(self, design: Design, labels: Callable[[], NDArray], weights: NDArray | None, C: float) -> Problem:
         """The problem for one column of labels."""
@@ -239,7 +255,9 @@ class LinearEstimator(BaseEstimator):
         if not self.warm_start or not hasattr(self, "theta_"):
             return cold
         coef, intercept = np.atleast_2d(self._weights()), np.atleast_1d(self._solved_intercept())
-        if coef.shape[1] != features:
+        theta: Any = self.theta_
+        # pairs of classes say nothing of one problem for all
+        if coef.shape[1] != features or (count == 1 and sp.issparse(theta)):
             return cold
         if count == 1 and len(coef) == 1:
             return [Start(Model(coef[0], float(intercept[0])), Witness(self.theta_))]
@@ -247,7 +265,6 @@ class LinearEstimator(BaseEstimator):
             return [Start(Model(coef, intercept), Witness(self.theta_))]
         if len(coef) != count:
             return cold
-        theta: Any = self.theta_
         thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
         return [Start(Model(coef[k], float(intercept[k])), Witness(thetas[k])) for k in range(count)]
 

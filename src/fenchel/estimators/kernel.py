@@ -14,7 +14,8 @@ from sklearn.utils.validation import validate_data
 from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import class_weights, counted_classes
-from fenchel.estimators.kernel_machine import KernelEstimator
+from fenchel.estimators.kernel_machine import KernelEstimator, summed
+from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Hinge, Loss, as_loss
 from fenchel.problem import Problem
 from fenchel.risks import CrammerSinger, MeanRisk, MulticlassRisk, WestonWatkins
@@ -133,11 +134,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
         self._check_parameters()
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
         check_classification_targets(y)
+        X = summed(X)
         weights = self._checked_weights(sample_weight, X)
         classes, encoded = counted_classes(y, weights)
         if self.class_weight is not None and len(classes) > 1:

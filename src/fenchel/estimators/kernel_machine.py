@@ -59,6 +59,7 @@ class KernelEstimator(LinearEstimator):
         number = isinstance(self.gamma, Real) and not isinstance(self.gamma, bool) and 0 < float(self.gamma) < math.inf
         if not named and not number:
             raise FenchelError(f"gamma must be 'scale', 'auto' or a positive number, got {self.gamma!r}")
+        self._check_strength()
         limit = self.memory_limit
         if isinstance(limit, bool) or not isinstance(limit, Real) or not float(limit) > 0:
             raise FenchelError(f"memory_limit must be a positive number of megabytes, got {limit!r}")
@@ -80,7 +81,7 @@ class KernelEstimator(LinearEstimator):
     def _kernel_scores(self, X: Any) -> NDArray[np.float64]:
         """(n, outputs), without intercepts."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        X = summed(validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64))
         coefficients = np.atleast_2d(self.dual_coef_)
         scores = np.empty((X.shape[0], len(coefficients)))
         step = max(1, _AT_ONCE // max(1, len(self.support_)))
@@ -96,13 +97,15 @@ class KernelEstimator(LinearEstimator):
 
     def _problem_of(self, gram: KernelDesign, risk: Any, weights: NDArray | None, factor: float = 1.0) -> Problem:
         """The problem whose lam is ``factor`` / (C sum of weights)."""
-        if isinstance(self.C, bool) or not isinstance(self.C, Real) or not 0 < float(self.C) < math.inf:
-            raise FenchelError(f"C must be a positive finite number, got {self.C!r}")
         total = float(gram.shape[0]) if weights is None else float(np.sum(weights))
         lam = factor / (float(self.C) * total)
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={self.C!r} is too extreme for the sum of the sample weights, {total:.3g}")
         return Problem(gram, risk, lam, GramNorm(gram), bool(self.fit_intercept))
+
+    def _check_strength(self) -> None:
+        if isinstance(self.C, bool) or not isinstance(self.C, Real) or not 0 < float(self.C) < math.inf:
+            raise FenchelError(f"C must be a positive finite number, got {self.C!r}")
 
     def _gram(self, X: Any, counted: NDArray, weights: NDArray | None) -> NDArray[np.float64]:
         n = len(counted)
@@ -122,10 +125,7 @@ class KernelEstimator(LinearEstimator):
             gram = X.toarray() if sp.issparse(X) else X
             return gram if n == X.shape[0] else gram[np.ix_(counted, counted)]
         X = self._examples(X, counted, weights)
-        gram = self._values(X, X)
-        if gram.shape != (n, n):
-            raise FenchelError(f"kernel must return a matrix of shape {(n, n)} for {n} rows, got {gram.shape}")
-        return gram
+        return self._values(X, X)
 
     def _examples(self, X: Any, counted: NDArray, weights: NDArray | None) -> Any:
         """The examples that count; gamma is settled on them."""
@@ -151,7 +151,13 @@ class KernelEstimator(LinearEstimator):
         from sklearn.metrics import pairwise
 
         if callable(self.kernel):
-            return np.asarray(self.kernel(X, Z), dtype=np.float64)
+            found, shape = np.asarray(self.kernel(X, Z), dtype=np.float64), (X.shape[0], Z.shape[0])
+            if found.shape != shape:
+                raise FenchelError(
+                    f"kernel must return a matrix of shape {shape} for {shape[0]} and {shape[1]} rows, "
+                    f"got {found.shape}"
+                )
+            return found
         if self.kernel == "rbf":
             return pairwise.rbf_kernel(X, Z if Z is not X else None, gamma=self.gamma_)
         products = X @ Z.T
@@ -187,6 +193,15 @@ class KernelEstimator(LinearEstimator):
 
     def _keep(self, solution: Solution) -> None:
         """What only some estimators have."""
+
+
+def summed(X: Any) -> Any:
+    """X, or a copy in which repeated entries of a sparse matrix are added up: not every kernel does that."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def _warm(problem: Problem, theta: NDArray) -> Warm:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.kernel_machine import KernelEstimator
+from fenchel.estimators.fitting import check_numbers
+from fenchel.estimators.kernel_machine import KernelEstimator, summed
+from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk
 from fenchel.solution import Solution
@@ -27,7 +29,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
 
     Parameters
     ----------
-    loss : as in ``LinearRegressor``, default="squared"
+    loss : as in ``LinearRegressor``, but "interpolation", default="squared"
     kernel : {"rbf", "linear", "poly", "precomputed"} or a function, default="rbf"
         ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
         kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
@@ -122,11 +124,14 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         tags.target_tags.multi_output = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
         self._check_kernel()
         loss = self._loss()
+        check_numbers(y)
         X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, accept_sparse="csr", dtype=np.float64)
+        X = summed(X)
         weights = self._checked_weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64)
         gram, counted = self._design(X, weights)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state, check_X_y
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from fenchel.certificate import Certificate, Span
@@ -132,6 +133,8 @@ def regularization_path(
     >>> bool(certificate.relative_gap <= 0.01)
     True
     """
+    if not isinstance(fit_intercept, (bool, np.bool_)):
+        raise FenchelError(f"fit_intercept must be True or False, got {fit_intercept!r}")
     loss = as_loss(loss)
     omega = mixed(l1_ratio) if regularizer is None else named(regularizer, l1_ratio)
     form = chosen_form(multi_class, loss, omega, solver, bool(fit_intercept))
@@ -209,6 +212,7 @@ def _checked(
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     if loss.task == "regression":
         return as_design(X), MeanRisk(loss, np.asarray(y, dtype=np.float64), weights), weights, None
+    check_classification_targets(y)
     classes = np.unique(y if weights is None else y[weights > 0])
     if len(classes) == 2:
         return as_design(X), MeanRisk(loss, np.where(y == classes[1], 1.0, -1.0), weights), weights, classes

@@ -10,7 +10,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.fitting import Given, LinearEstimator, input_of
+from fenchel.estimators.fitting import Given, LinearEstimator, check_numbers, input_of
+from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.regularizers import Regularizer
 from fenchel.solution import Solution
@@ -108,9 +109,11 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         tags.target_tags.multi_output = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
         self._check_parameters()
+        check_numbers(y)
         several = get_tags(self).target_tags.multi_output
         X, y = validate_data(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
         weights = self._checked_weights(sample_weight, X)

@@ -38,6 +38,12 @@ class SelectionOfC(LinearEstimator):
     def _strength(self) -> float:
         return self.C_
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._values()
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise FenchelError(f"scoring must be one score, by which C is chosen, got {self.scoring!r}")
+
     def _fit_columns(
         self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
     ) -> None:
@@ -157,6 +163,7 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
     """``LinearClassifier`` with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each from the last and each certified; folds run in threads and share X.
+    Ctrl-C during the last fit stores its best model, before that nothing, and is raised again.
 
     Parameters
     ----------
