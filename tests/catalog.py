@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import BlockCoordinate, CrammerSinger, MeanRisk, Problem, WestonWatkins
+from fenchel import BlockCoordinate, CrammerSinger, MeanRisk, Multinomial, Problem, WestonWatkins
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
 from fenchel.solvers import SOLVERS
@@ -163,6 +163,8 @@ class JointCase:
 def joint_risk(name, y, k, weights=None, costs=None):
     if name == "crammer_singer":
         return CrammerSinger(y, k, weights)
+    if name == "multinomial":
+        return Multinomial(y, k, weights)
     return WestonWatkins(y, k, weights, costs)
 
 

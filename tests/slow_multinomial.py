@@ -6,6 +6,7 @@ Nothing here calls the code that it is compared with.
 import clarabel
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import brentq
 
 
 def loss(s, y):
@@ -44,6 +45,30 @@ def dual(X, y, c, lam, theta):
             total += np.longdouble(c[i]) * entropy(p)
     v = theta.T @ X
     return -np.sum(v * v) / (2 * np.longdouble(lam)) - total
+
+
+def block(s, before, q):
+    """The p on the simplex that minimizes sum p log p - s . p + q/2 |p - before|^2: a root nu, bisection for log p."""
+    a = np.asarray(s, dtype=np.longdouble) + np.longdouble(q) * np.asarray(before, dtype=np.longdouble)
+    a -= a.max()
+
+    def logs(nu):
+        # u + q e^u = a + nu with u <= 0
+        low, high = a + nu - q, np.minimum(a + nu, 0)
+        for _ in range(80):
+            middle = (low + high) / 2
+            above = middle + q * np.exp(middle) > a + nu
+            low, high = np.where(above, low, middle), np.where(above, middle, high)
+        return np.minimum(high, 0)
+
+    nu = brentq(lambda nu: float(np.sum(np.exp(logs(nu))) - 1), -np.log(len(a)) - 1.0, q + 1.0, xtol=1e-14, rtol=1e-15)
+    return np.exp(logs(nu))
+
+
+def block_value(s, before, q, p):
+    """What ``block`` minimizes."""
+    s, before, p = (np.asarray(array, dtype=np.longdouble) for array in (s, before, p))
+    return entropy(p) - s @ p + np.longdouble(q) / 2 * np.sum((p - before) ** 2)
 
 
 def conjugate(alpha, y):

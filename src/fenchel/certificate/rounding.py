@@ -64,4 +64,5 @@ def absolute_sum(values: NDArray) -> float:
 
 def norm_of(weights: NDArray) -> float:
     """The Euclidean norm."""
-    return float(np.sqrt(np.vdot(weights, weights)))
+    flat = np.ravel(weights, order="K")
+    return float(np.sqrt(flat @ flat))

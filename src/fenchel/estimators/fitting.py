@@ -243,7 +243,7 @@ class LinearEstimator(BaseEstimator):
         self.solver_ = " | ".join(dict.fromkeys(solution.solver for solution in solutions))
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces
-        self.coef_ = np.vstack([solution.model.weights for solution in solutions])
+        self.coef_ = np.ascontiguousarray(np.vstack([solution.model.weights for solution in solutions]))
         intercepts = [np.atleast_1d(np.asarray(solution.model.intercept)) for solution in solutions]
         self.intercept_: Any = np.concatenate(intercepts).astype(np.float64)
         thetas = [solution.witness.theta for solution in solutions]

@@ -37,7 +37,7 @@ class L2(Regularizer):
     name: ClassVar[str] = "l2"
 
     def value(self, weights: NDArray) -> float:
-        flat = np.ravel(weights)
+        flat = np.ravel(weights, order="K")
         return 0.5 * float(flat @ flat)
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:

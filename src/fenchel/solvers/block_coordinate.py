@@ -1,8 +1,8 @@
 r"""Block coordinate descent for risks of several classes: Wang and Scott (2021), Algorithm 1 on (D2).
 
-Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + R(XW^T + 1b^T)` for the Weston-Watkins and the Crammer-Singer risk
-through the dual.  Random permutations of the examples; one visit minimizes the dual over an example's whole block
-(``loops.blocks``) and costs k times the example's non-zeros.
+Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + R(XW^T + 1b^T)` for the Weston-Watkins, the Crammer-Singer and the
+multinomial risk through the dual.  Random permutations of the examples; one visit minimizes the dual over an example's
+whole block (``loops.blocks``, ``loops.softmax_blocks``) and costs k times the example's non-zeros.
 
 Free intercepts.  As in ``dual_coordinate`` they are a constant feature B whose centre moves to the solution after each
 pass: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of theta add up to
@@ -13,7 +13,8 @@ step moves all of them along a row of the Gram matrix, so that visits without a 
 
 Examples whose block rests on its bounds by more than a tenth of the worst violation of the last pass are set aside, and
 come back as in ``dual_coordinate``.  From eight classes on, so are the classes of an example that rest at zero in the
-same sense: passes between two over everything look at the rest of each block only.
+same sense: passes between two over everything look at the rest of each block only.  With the multinomial risk nothing
+rests, but few passes are enough where rows have little in common.
 
 The paper's C is :math:`c_i/\lambda`; its :math:`\beta` is :math:`-\alpha_j c_i/\lambda`.
 """
@@ -30,11 +31,13 @@ from fenchel.designs import CachedGram, GramDesign
 from fenchel.errors import FenchelError
 from fenchel.loops.block_coordinate import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
 from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock
+from fenchel.loops.softmax_blocks import visit_softmax_blocks
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2, GramNorm
-from fenchel.risks import CrammerSinger, MulticlassRisk, WestonWatkins
+from fenchel.risks import CrammerSinger, MulticlassRisk, Multinomial, WestonWatkins
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.descent import Descent, random_state, squared_norms
+from fenchel.solvers.softmax_start import first_intercept, logarithms
 
 #: entries of X times classes that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 26
@@ -69,6 +72,8 @@ class State:
     #: curvature and scale of each example
     book: NDArray[np.float64]
     alpha: NDArray[np.floating]
+    #: of the probabilities, with the multinomial risk; of others there are no rows
+    logs: NDArray[np.float64]
     #: (d, k); with a Gram matrix the scores
     weights: NDArray[np.float64]
     #: S and the present intercepts
@@ -105,8 +110,8 @@ class BlockCoordinate:
             raise FenchelError(f"inner={self.inner!r} is unknown; choose one of {_INNER}")
 
     def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, (WestonWatkins, CrammerSinger)):
-            return "block_coordinate needs the Weston-Watkins or the Crammer-Singer risk"
+        if not isinstance(problem.risk, (WestonWatkins, CrammerSinger, Multinomial)):
+            return "block_coordinate needs the Weston-Watkins, the Crammer-Singer or the multinomial risk"
         if isinstance(problem.regularizer, GramNorm):
             if problem.intercept:
                 return "block_coordinate has no intercepts with a Gram matrix"
@@ -142,8 +147,9 @@ class BlockCoordinate:
             "walrus": SortedBlock(1.0),
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
+        softmax = isinstance(risk, Multinomial)
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
-        listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES
+        listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES and not softmax
         room = min(_MOST_LISTED, risk.outputs // 2) if listed else 0
         state = State(
             problem=problem,
@@ -155,7 +161,8 @@ class BlockCoordinate:
             # the bound on a sum needs no bounds on what is summed
             bounds=risk.costs if isinstance(risk, WestonWatkins) else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
             book=book,
-            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single else np.float64),
+            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single and not softmax else np.float64),
+            logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
             weights=np.zeros((problem.design.shape[1], risk.outputs)),
             free=np.zeros((3, risk.outputs)),
             constant=constant,
@@ -165,6 +172,8 @@ class BlockCoordinate:
             sizes=np.zeros(risk.examples, dtype=np.uint32),
             descent=Descent(np.flatnonzero(shares > 0), risk.examples, narrows=room > 0),
         )
+        if softmax and problem.intercept:
+            state.free[INTERCEPT] = first_intercept(risk)
         if warm is not None and problem.fits(warm.model):
             self._warm(state, warm)
         return state
@@ -177,6 +186,8 @@ class BlockCoordinate:
         for rows, part in problem.risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
             state.alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
+            if len(state.logs):
+                state.logs[rows] = logarithms(state.alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
             state.free[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
@@ -193,19 +204,24 @@ class BlockCoordinate:
         if descent.stalled:
             return STALLED
         begin, end = descent.begin(self._step_length(state), state.random, self.shrinking)
+        found = self._visit(state, begin, end)
+        if descent.add(found, end, state.problem.lam):
+            self._finish_pass(state)
+        return (end - begin) / state.problem.design.shape[0]
+
+    def _visit(self, state: State, begin: int, end: int) -> tuple[int, float, int, float]:
+        descent, centre = state.descent, (state.constant, float(state.mean @ state.mean))
+        if len(state.logs):
+            blocks = (state.alpha, state.logs, state.weights, state.classes, state.book, state.free)
+            return visit_softmax_blocks(state.rows, state.images, *blocks, *centre, descent.order, begin, end)
         threshold = descent.threshold if self.shrinking else np.inf
-        blocks = (state.alpha, state.weights, state.classes, state.book, state.bounds, state.free)
-        centre = (state.constant, float(state.mean @ state.mean))
-        found = visit_blocks(
+        return visit_blocks(
             *(state.rows, state.images, state.inner, state.most),
-            *blocks,
+            *(state.alpha, state.weights, state.classes, state.book, state.bounds, state.free),
             *(state.lists, state.sizes),
             *centre,
             *(descent.order, begin, end, descent.kept, threshold, descent.narrow),
         )
-        if descent.add(found, end, state.problem.lam):
-            self._finish_pass(state)
-        return (end - begin) / state.problem.design.shape[0]
 
     def _step_length(self, state: State) -> int:
         design = state.problem.design
@@ -243,13 +259,21 @@ class BlockCoordinate:
     def expected_objective(self, state: State) -> float:
         """The dual objective at the running sums."""
         problem, shares = state.problem, state.problem.risk.shares
-        linear = float(shares @ state.alpha[np.arange(len(shares)), state.classes])
+        places = np.arange(len(shares)), state.classes
+        if len(state.logs):
+            # the entropy, of p = e_y - alpha
+            found = np.einsum("i,ij,ij->", shares, state.alpha, state.logs) - float(shares @ state.logs[places])
+        else:
+            found = float(shares @ state.alpha[places])
         if isinstance(problem.design, GramDesign):
             square = float(np.einsum("i,ij,ij->", shares, state.alpha, state.weights))
         else:
-            weights = state.weights - np.multiply.outer(state.mean, state.free[SUM])
-            square = problem.lam * float(np.vdot(weights, weights))
-        return linear - 0.5 * square
+            # of centred rows: |w - m S|^2
+            total, mean = state.free[SUM], state.mean
+            square = float(np.vdot(state.weights, state.weights))
+            square -= float(total @ (2.0 * state.free[OFFSET] - float(mean @ mean) * total))
+            square *= problem.lam
+        return float(found) - 0.5 * square
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
@@ -257,7 +281,10 @@ class BlockCoordinate:
         theta = state.alpha * problem.risk.shares[:, None].astype(state.alpha.dtype)
         if isinstance(problem.design, GramDesign):
             return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
-        weights = state.weights - np.multiply.outer(state.mean, state.free[SUM])
+        if not problem.intercept:
+            return Model(state.weights.copy().T, problem.no_intercept()), Witness(theta)
+        weights = np.multiply.outer(state.mean, state.free[SUM])
+        np.subtract(state.weights, weights, out=weights)
         intercept = state.free[INTERCEPT] - state.mean @ weights
         intercept -= np.mean(intercept)
-        return Model(weights.T.copy(), intercept if problem.intercept else problem.no_intercept()), Witness(theta)
+        return Model(weights.T, intercept), Witness(theta)

@@ -15,6 +15,8 @@ Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
 - with the absolute values alone, smooth losses have one method, and all other risks have planes;
 - constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``; with the
   absolute values they are a linear program, ``basis_pursuit``;
+- the multinomial risk has block steps on its dual where rows have few features in common or little curvature, else
+  truncated Newton steps;
 - with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
   linear systems of Newton's method are large.
 
@@ -153,6 +155,11 @@ TABLE = (
         ((Smoothing.name, np.inf), (Bundle.name, np.inf)),
     ),
     Row("planes below the risk are all there is", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
+    Row(
+        "one smooth risk for several classes, and rows with little in common",
+        lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
+        ((BlockCoordinate.name, 100.0), (NewtonCG.name, np.inf), (Bundle.name, np.inf)),
+    ),
     Row(
         "one smooth risk for several classes",
         lambda facts: facts.joint and facts.smooth,

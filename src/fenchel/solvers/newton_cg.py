@@ -162,7 +162,7 @@ class NewtonCG:
         if problem.intercept:
             intercept = state.intercept - state.mean @ state.weights
             intercept = intercept - np.mean(intercept)
-        return Model(np.ascontiguousarray(state.weights.T), intercept), Witness(theta)
+        return Model(state.weights.copy().T, intercept), Witness(theta)
 
     def _look(self, state: State) -> None:
         """1. the dual point at the present scores, and the gap that it certifies."""
