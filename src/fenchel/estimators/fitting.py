@@ -286,7 +286,7 @@ class LinearEstimator(BaseEstimator):
             f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
             "time_limit, lower C, or accept this bound with a larger tol.",
             GapWarning,
-            stacklevel=_level_of_the_user(),
+            stacklevel=level_of_the_user(),
         )
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -302,7 +302,7 @@ class LinearEstimator(BaseEstimator):
         return weights
 
 
-def _level_of_the_user() -> int:
+def level_of_the_user() -> int:
     """The stacklevel of the first caller outside this package, for whoever calls this: subclasses add frames."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":

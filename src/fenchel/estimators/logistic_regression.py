@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
-from fenchel.estimators.fitting import mixed
+from fenchel.estimators.fitting import level_of_the_user, mixed
 from fenchel.losses import Logistic, Loss
 from fenchel.regularizers import L2, Regularizer
 from fenchel.solution import Solution
@@ -143,7 +143,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         if self.n_jobs is not None:
             found.append(("'n_jobs' has no effect since scikit-learn 1.8. Leave it", FutureWarning))
         for message, category in found:
-            warnings.warn(message, category, stacklevel=4)
+            warnings.warn(message, category, stacklevel=level_of_the_user())
 
     def _regularizer(self) -> Regularizer:
         penalty = self._one_of("penalty", ("deprecated", "l2", "l1", "elasticnet"), "Leave it and use l1_ratio")

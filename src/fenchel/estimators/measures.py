@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.classifier import LinearClassifier
-from fenchel.estimators.fitting import Given
+from fenchel.estimators.fitting import Given, level_of_the_user
 from fenchel.estimators.thresholds import best_threshold
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MEASURES, OwnMeasure, micro
@@ -268,7 +268,7 @@ default="f1"
                 f"{missed} of {folds} fits to the folds of threshold='cv' did not prove tol={self.tol:g}; raise "
                 "max_iter or time_limit, lower C, or use a larger tol",
                 GapWarning,
-                stacklevel=5,
+                stacklevel=level_of_the_user(),
             )
         return scores
 
