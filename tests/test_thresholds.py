@@ -124,7 +124,9 @@ def test_the_positive_label_may_be_the_first(measure, threshold):
     np.testing.assert_array_equal(turned.predict(X) == "sick", plain.predict(X) == "well")
     labels = np.where(y == 1, "sick", "well")
     assert get_scorer("roc_auc")(turned, X, labels) > 0.8
-    # what lies at the threshold is not above it
+    assert (turned.pos_label_, plain.pos_label_) == ("sick", "well")
+    # what lies at the threshold is not above it; only a fit changes the label
+    turned.set_params(pos_label=None)
     turned.intercept_ = -np.sort(X @ turned.coef_[0])[[100]]
     assert np.sum(turned.predict(X) == "sick") == 49
 

@@ -80,6 +80,7 @@ default="f1"
     coef_ : (1, d) for two classes, positive for the positive label, else (classes, d)
     intercept_ : minus the thresholds of the scores X w
     thresholds_ : of the scores X w, one for each row of ``coef_``
+    pos_label_ : the positive one of two classes, else None
     risk_intercept_ : the intercept b of the problem that was solved, of which the certificate speaks
     conjugate_bounds_ : for each problem the bound on the conjugate that its certificate takes on trust; None where it
         is recomputed
@@ -155,7 +156,8 @@ default="f1"
         the first is the positive label: scikit-learn's rule.
         """
         above = super().decision_function(X)
-        return seen_from_below(above) if self._turned() else above
+        turned = above.ndim == 1 and getattr(self, "pos_label_", None) == self.classes_[0]
+        return seen_from_below(above) if turned else above
 
     # --- what is asked for
 
@@ -197,7 +199,7 @@ default="f1"
             raise FenchelError(f"pos_label must be one of the labels {classes.tolist()!r}, got {self.pos_label!r}")
 
     def _turned(self) -> bool:
-        """Whether the first of two classes is the positive one."""
+        """Whether the first of two classes is to be the positive one."""
         return self.pos_label is not None and len(self.classes_) == 2 and self.classes_.tolist()[0] == self.pos_label
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -245,6 +247,7 @@ default="f1"
         if self.average == "micro" and len(columns) > 1:
             columns = [partial(_side_by_side, columns)]
         design = as_design(X)
+        self.pos_label_ = self.classes_[0 if self._turned() else 1] if len(self.classes_) == 2 else None
         try:
             super()._fit_columns(X, columns, weights, given)
             scores = held_out_scores(self, X, given) if self.threshold == "cv" else design.scores(self._weights())

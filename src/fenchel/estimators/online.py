@@ -237,7 +237,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _priors(self) -> NDArray[np.float64]:
         """Of the features and the constant one; without an intercept that has no share."""
-        priors = self._regularizer().priors(self._features())
+        # a copy that can be written, of the type that the loops are compiled for
+        priors = self._regularizer().priors(self._features()).copy()
         return priors if self.fit_intercept else np.append(priors, 0.0)
 
     def _codes(self, y: NDArray) -> NDArray:
