@@ -234,6 +234,18 @@ def test_cross_validation_and_accuracy():
     assert given.best_score_ > 0.93
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_logistic_loss_has_the_probabilities_of_the_linear_classifier(k):
+    X, y = some_classes(k)
+    kernel = KernelClassifier("logistic", kernel="linear", **TIGHT).fit(X, y)
+    linear = LinearClassifier("logistic", multi_class="ovr", fit_intercept=False, **TIGHT).fit(X, y)
+    assert kernel.multi_class_ == "ovr"
+    np.testing.assert_allclose(kernel.predict_proba(X), linear.predict_proba(X), atol=1e-4)
+    np.testing.assert_allclose(np.exp(kernel.predict_log_proba(X)), kernel.predict_proba(X), atol=1e-12)
+    assert KernelClassifier().fit(X, y).multi_class_ == "weston_watkins"
+    assert not hasattr(KernelClassifier(), "predict_proba")
+
+
 def test_an_unfinished_fit_warns_with_its_bound():
     X, y = some_classes()
     with pytest.warns(GapWarning, match="KernelClassifier stopped because max_iter.*relative gap of .* within"):

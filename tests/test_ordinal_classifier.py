@@ -3,8 +3,13 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.ensemble import BaggingClassifier
+from sklearn.metrics import get_scorer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
@@ -111,7 +116,8 @@ def test_the_order_of_text_is_told():
     X, y = data()
     plain = OrdinalClassifier(tol=1e-6).fit(X, y)
     model = OrdinalClassifier(GRADES, tol=1e-6).fit(X, GRADES[y])
-    assert model.classes_.tolist() == GRADES.tolist()
+    assert model.order_.tolist() == GRADES.tolist()
+    assert model.classes_.tolist() == sorted(GRADES)
     np.testing.assert_array_equal(model.coef_, plain.coef_)
     np.testing.assert_array_equal(model.predict(X), GRADES[plain.predict(X)])
     # the other way round is the same with the other sign
@@ -120,10 +126,74 @@ def test_the_order_of_text_is_told():
     # labels that do not occur, or weigh nothing, have no class
     weights = np.where(y == 1, 0.0, 1.0)
     fewer = OrdinalClassifier([*GRADES, "perfect"], class_weight="balanced").fit(X, GRADES[y], weights)
-    assert fewer.classes_.tolist() == ["poor", "good", "excellent"]
+    assert fewer.order_.tolist() == ["poor", "good", "excellent"]
+    assert fewer.classes_.tolist() == ["excellent", "good", "poor"]
     kept = OrdinalClassifier(GRADES, class_weight="balanced").fit(X[y != 1], GRADES[y[y != 1]])
     assert fewer.certificate_.primal == pytest.approx(kept.certificate_.primal, rel=2e-3)
     np.testing.assert_allclose(fewer.thresholds_, kept.thresholds_, atol=0.3)
+
+
+@pytest.mark.parametrize("order", [["good", "poor"], ["poor", "good"]])
+def test_scorers_of_scikit_learn_see_two_grades_the_right_way_round(order):
+    X, codes = data()
+    y = np.array(order)[(codes > 1).astype(int)]
+    model = OrdinalClassifier(order).fit(X, y)
+    scores = model.decision_function(X)
+    assert get_scorer("roc_auc")(model, X, y) > 0.9
+    np.testing.assert_array_equal(model.predict(X), model.classes_[(scores > 0).astype(int)])
+    # a score at the threshold belongs to the lower grade
+    model.thresholds_ = np.sort(X @ model.coef_[0])[[40]]
+    model.intercept_ = -model.thresholds_
+    predicted = model.predict(X)
+    assert np.sum(predicted == order[0]) == 41
+    np.testing.assert_array_equal(predicted, model.classes_[(model.decision_function(X) > 0).astype(int)])
+
+
+def test_every_column_tells_its_grade_from_the_others():
+    X, codes = data(noise=0.0)
+    model = OrdinalClassifier(GRADES).fit(X, GRADES[codes])
+    scores, predicted = model.decision_function(X), model.predict(X)
+    np.testing.assert_array_equal(scores > 0.0, model.classes_ == predicted[:, None])
+    # coinciding thresholds, and scores at a threshold: the lower one of the grades is predicted
+    model.thresholds_ = np.sort(X @ model.coef_[0])[[30, 60, 60]]
+    model.intercept_ = -model.thresholds_
+    predicted = model.predict(X)
+    assert [np.sum(predicted == grade) for grade in GRADES] == [31, 30, 0, len(X) - 61]
+    np.testing.assert_array_equal(model.decision_function(X) > 0.0, model.classes_ == predicted[:, None])
+
+
+def test_probabilities_are_calibrated_from_the_scores_of_the_grades():
+    X, codes = data(noise=0.0)
+    y = GRADES[np.maximum(codes, 1)]
+    plain = OrdinalClassifier(GRADES).fit(X, y)
+    calibrated = CalibratedClassifierCV(OrdinalClassifier(GRADES), cv=3).fit(X, y)
+    assert calibrated.score(X, y) > plain.score(X, y) - 0.05
+
+
+def test_the_order_of_a_data_frame_is_taken():
+    X, codes = data()
+    y = GRADES[codes]
+    told = OrdinalClassifier(GRADES).fit(X, y)
+    categories = pd.Categorical(y, GRADES, ordered=True)
+    for given in (categories, pd.Series(categories), pl.Series(y, dtype=pl.Enum(list(GRADES)))):
+        model = OrdinalClassifier().fit(X, given)
+        assert model.order_.tolist() == GRADES.tolist()
+        np.testing.assert_array_equal(model.coef_, told.coef_)
+    # what is told counts for more, and categories without an order are sorted
+    turned = OrdinalClassifier(GRADES[::-1]).fit(X, categories)
+    assert turned.order_.tolist() == GRADES[::-1].tolist()
+    # a warm start from another order would start from its opposite
+    again = turned.set_params(order=None, warm_start=True).fit(X, categories)
+    np.testing.assert_array_equal(again.coef_, told.coef_)
+    assert OrdinalClassifier().fit(X, pd.Categorical(y, GRADES)).order_.tolist() == sorted(GRADES)
+
+
+def test_within_a_wrapper_that_numbers_labels():
+    X, codes = data(60)
+    with pytest.raises(FenchelError, match=r"as BaggingClassifier does, use order=\[3, 1, 2, 0\]"):
+        BaggingClassifier(OrdinalClassifier(GRADES), 2, random_state=0).fit(X, GRADES[codes])
+    wrapped = BaggingClassifier(OrdinalClassifier([3, 1, 2, 0]), 2, random_state=0).fit(X, GRADES[codes])
+    assert wrapped.score(X, GRADES[codes]) > 0.6
 
 
 def test_weights_repeat_rows_and_pull_the_thresholds():
@@ -183,6 +253,9 @@ def test_an_interrupted_fit_has_thresholds(monkeypatch):
         ({"order": ["poor", "fair"]}, "order lacks labels"),
         ({"order": ["poor", "poor", "fair", "good", "excellent"]}, "order must be"),
         ({"order": "poor"}, "order must be"),
+        ({"order": ["poor", ["fair"]]}, "order must be"),
+        ({"order": set(GRADES)}, "order must be"),
+        ({"order": 3}, "order must be"),
         ({"C": 0.0}, "C must be"),
         ({"l1_ratio": 2.0}, "l1_ratio"),
         ({"solver": "newton"}, "newton"),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
+from sklearn.metrics import f1_score, get_scorer
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import slow_measures as slow
@@ -107,3 +108,35 @@ def test_folds_that_leave_examples_out_twice_or_never_are_refused():
             MeasureClassifier(threshold="cv", cv=cv).fit(X, y)
     with pytest.raises(FenchelError, match="cv: a fold lacks one of the classes"):
         MeasureClassifier("roc_auc", threshold="cv", cv=KFold(3)).fit(X[:60], np.repeat([0, 1, 2], 20))
+
+
+@pytest.mark.parametrize("measure", ["f1", "precision_at_k"])
+@pytest.mark.parametrize("threshold", ["train", "cv"])
+def test_the_positive_label_may_be_the_first(measure, threshold):
+    X, y = make_classification(150, 5, weights=[0.8], flip_y=0.05, random_state=0)
+    settings = {"threshold": threshold, "cv": 3, "k": 12, "random_state": 0}
+    plain = MeasureClassifier(measure, **settings).fit(X, np.where(y == 1, "well", "sick"))
+    turned = MeasureClassifier(measure, pos_label="sick", **settings).fit(X, np.where(y == 1, "sick", "well"))
+    assert turned.classes_.tolist() == ["sick", "well"]
+    np.testing.assert_array_equal(turned.coef_, plain.coef_)
+    np.testing.assert_array_equal(turned.thresholds_, plain.thresholds_)
+    assert turned.certificate_ == plain.certificate_
+    np.testing.assert_array_equal(turned.predict(X) == "sick", plain.predict(X) == "well")
+    labels = np.where(y == 1, "sick", "well")
+    assert get_scorer("roc_auc")(turned, X, labels) > 0.8
+    assert (turned.pos_label_, plain.pos_label_) == ("sick", "well")
+    # what lies at the threshold is not above it; only a fit changes the label
+    turned.set_params(pos_label=None)
+    turned.intercept_ = -np.sort(X @ turned.coef_[0])[[100]]
+    assert np.sum(turned.predict(X) == "sick") == 49
+
+
+def test_the_positive_label_is_what_f1_is_trained_for():
+    X, y = make_classification(150, 5, weights=[0.8], flip_y=0.2, random_state=0)
+    labels = np.where(y == 1, "sick", "well")
+    found = [MeasureClassifier("f1", pos_label=name).fit(X, labels).predict(X) for name in ("sick", None)]
+    assert f1_score(labels, found[0], pos_label="sick") > f1_score(labels, found[1], pos_label="sick")
+    same = MeasureClassifier("f1", pos_label="well").fit(X, labels)
+    np.testing.assert_array_equal(same.predict(X), found[1])
+    with pytest.raises(FenchelError, match="pos_label is for two classes, and y holds 3"):
+        MeasureClassifier("f1", pos_label="a").fit(X, np.array(["a", "b", "c"])[np.arange(150) % 3])

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
@@ -139,9 +141,64 @@ def test_one_against_the_rest_and_no_intercept():
         (lambda: OnlineClassifier("p_norm", p=1.0), "p must"),
         (lambda: OnlineClassifier(max_iter=0), "max_iter"),
         (lambda: OnlineClassifier("winnow", prior=-1.0), "prior"),
-        (lambda: WinnowClassifier(mass=1.0), "normalized"),
+        (
+            lambda: OnlineClassifier("winnow", prior=np.full(7, 0.1)),
+            "prior has 7 entries; .* each of the 8 features, and",
+        ),
+        (lambda: OnlineClassifier("winnow", prior=np.full(9, 0.1), fit_intercept=False), "each of the 8 features$"),
+        (lambda: OnlineClassifier("winnow", mass=1.0), "use update='normalized_winnow'"),
+        (lambda: OnlineClassifier(fit_intercept="no"), "fit_intercept must be True or False"),
+        (lambda: OnlineClassifier(shuffle="no"), "shuffle must be True or False"),
+        (lambda: OnlineClassifier("winnow", balanced="no"), "balanced must be True or False"),
+        (lambda: WinnowClassifier(mass=1.0), "use normalized=True"),
+        (lambda: WinnowClassifier(normalized="no"), "normalized must be True or False"),
     ],
 )
 def test_bad_parameters_are_named(make, message):
     with pytest.raises(FenchelError, match=message):
         make().fit(*zhang(20, 8))
+
+
+def test_weights_that_overflow_are_refused_and_change_nothing():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = OnlineClassifier("winnow", random_state=0)
+    with pytest.raises(FenchelError, match=r"overflowed: scale X .* or lower learning_rate=1"):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    scaled = X / np.max(X, axis=0)
+    before = model.fit(scaled, y).decision_function(scaled)
+    with pytest.raises(FenchelError, match="overflowed"):
+        model.partial_fit(X, y)
+    np.testing.assert_array_equal(model.decision_function(scaled), before)
+    other = clone(model).fit(scaled, y).partial_fit(scaled, y)
+    np.testing.assert_array_equal(model.partial_fit(scaled, y).coef_, other.coef_)
+
+
+def test_labels_that_a_certificate_does_not_know_are_refused():
+    X, y = zhang(40, 8)
+    model = OnlineClassifier(random_state=0).fit(X, y)
+    for labels in (y + 1, np.where(y > 0, "yes", "no")):
+        with pytest.raises(FenchelError, match="labels that are not among the classes"):
+            model.certify(X, labels)
+        with pytest.raises(FenchelError, match="labels that are not among the classes"):
+            model.partial_fit(X, labels)
+    with pytest.raises(ValueError, match="y"):
+        model.certify(X, None)
+    with pytest.warns(UserWarning, match="column-vector"):
+        assert model.certify(X, y[:, None]) == model.certify(X, y)
+
+
+@pytest.mark.parametrize("update", ["winnow", "normalized_winnow"])
+def test_the_constant_has_the_mean_prior_unless_it_has_its_own(update):
+    X, y = zhang(120, 20)
+    prior = np.arange(1.0, 21.0) / 100
+    common = {"learning_rate": 0.3, "shuffle": False}
+    short, full = (
+        OnlineClassifier(update, prior=given, **common).fit(X, y) for given in (prior, np.append(prior, 0.105))
+    )
+    np.testing.assert_allclose(short.coef_, full.coef_, rtol=1e-12)
+    np.testing.assert_allclose(short.intercept_, full.intercept_, rtol=1e-12)
+    assert not np.allclose(OnlineClassifier(update, prior=np.append(prior, 1.0), **common).fit(X, y).coef_, full.coef_)
+    # the same estimator for data with other features
+    assert short.set_params(prior=prior[:5]).fit(X[:, :5], y).coef_.shape == (1, 5)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
-from fenchel.estimators.classifier import class_weights, counted_classes
+from fenchel.estimators.classifier import LinearClassifier, class_weights, counted_classes
 from fenchel.estimators.kernel_machine import KernelEstimator, summed
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Hinge, Loss, as_loss
@@ -31,6 +31,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
     (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
     hinge of one score.  Any other loss is a loss of one score: of the two classes, or of each class against the rest.
+    With the logistic loss there are probabilities, ``predict_proba``.
     The Gram matrix of the training examples is computed once, in float64, or row by row when it is needed, if
     it takes more than ``memory_limit``.
 
@@ -76,6 +77,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
     Attributes
     ----------
     classes_ : the labels
+    multi_class_ : the form of more than two classes, ``multi_class`` or, with losses other than the hinge, "ovr"
     support_ : the numbers of the training examples that the model consists of
     support_vectors_ : these examples (None with "precomputed")
     dual_coef_ : their coefficients, (1, support) for two classes, else (classes, support)
@@ -151,6 +153,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
                 f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
             )
         known, self.classes_ = getattr(self, "classes_", None), classes
+        self.multi_class_ = self.multi_class if self._is_joint() else "ovr"
         gram, counted = self._design(X, weights)
         shares = None if weights is None else weights[counted]
         problem = self._kernel_problem(gram, encoded[counted], shares)
@@ -168,6 +171,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    # the same functions of the scores, and only there with loss="logistic"
+    predict_proba = vars(LinearClassifier)["predict_proba"]
+    predict_log_proba = vars(LinearClassifier)["predict_log_proba"]
 
     def _check_parameters(self) -> None:
         self._check_kernel()

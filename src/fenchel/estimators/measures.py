@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral, Real
@@ -11,14 +10,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
-from sklearn.model_selection import check_cv
 
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.classifier import LinearClassifier
-from fenchel.estimators.fitting import Given, level_of_the_user
-from fenchel.estimators.thresholds import best_threshold
+from fenchel.errors import FenchelError
+from fenchel.estimators.classifier import LinearClassifier, one_against_rest
+from fenchel.estimators.fitting import Given
+from fenchel.estimators.held_out import held_out_scores
+from fenchel.estimators.thresholds import best_threshold, seen_from_below
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MEASURES, OwnMeasure, micro
 from fenchel.solution import Solution
@@ -49,7 +47,11 @@ default="f1"
     beta : float, default=1.0
         Of "fbeta": recall counts beta times as much as precision.
     k : int or None, default=None
-        Of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).
+        Of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).  The first k
+        are those with the largest scores for the positive label; what ``predict`` marks is another question, see
+        ``threshold``.
+    pos_label : label or None, default=None
+        The positive one of two classes; None is the second of ``classes_``.
     linear : bool or None, default=None
         Of a function of one's own: True vouches that it is linear in fn for each fp - fn, as F-beta is, so that not all
         of its (positives + 1)(negatives + 1) values are needed; None finds out.
@@ -59,7 +61,9 @@ default="f1"
     threshold : {"train", "cv"}, default="train"
         Chosen on the scores of the training examples, or on their scores in folds that they were left out of.  For
         the ROC area, which has none of its own, it is that of the largest difference between the rates of true and
-        of false positives.  Of equally good ones it is the one with the fewest errors.
+        of false positives.  For "precision_at_k" it is the one of the best precision among those that mark at least k
+        examples, for "recall_at_k" of the best recall among those that mark at most k: seldom k of them exactly.  Of
+        equally good ones it is the one with the fewest errors.
     cv : int, splitter or iterable, default=5
         The folds of ``threshold="cv"``.
     C, l1_ratio, tol, max_iter, solver, warm_start, random_state, n_jobs, verbose : as in ``LinearClassifier``
@@ -73,9 +77,10 @@ default="f1"
 
     Attributes
     ----------
-    coef_ : (1, d) for two classes, else (classes, d)
+    coef_ : (1, d) for two classes, positive for the positive label, else (classes, d)
     intercept_ : minus the thresholds of the scores X w
     thresholds_ : of the scores X w, one for each row of ``coef_``
+    pos_label_ : the positive one of two classes, else None
     risk_intercept_ : the intercept b of the problem that was solved, of which the certificate speaks
     conjugate_bounds_ : for each problem the bound on the conjugate that its certificate takes on trust; None where it
         is recomputed
@@ -100,6 +105,7 @@ default="f1"
         *,
         beta: float = 1.0,
         k: int | None = None,
+        pos_label: Any = None,
         linear: bool | None = None,
         average: str = "macro",
         threshold: str = "train",
@@ -120,6 +126,7 @@ default="f1"
         self.measure = measure
         self.beta = beta
         self.k = k
+        self.pos_label = pos_label
         self.linear = linear
         self.average = average
         self.threshold = threshold
@@ -140,9 +147,17 @@ default="f1"
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again.
 
-        With two classes the second of ``classes_`` is the positive one.
+        With two classes the second of ``classes_`` is the positive one, unless ``pos_label`` says otherwise.
         """
         return super().fit(X, y, sample_weight)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores above the thresholds: (n, classes), or (n,) for two, positive for the second of ``classes_`` even if
+        the first is the positive label: scikit-learn's rule.
+        """
+        above = super().decision_function(X)
+        turned = above.ndim == 1 and getattr(self, "pos_label_", None) == self.classes_[0]
+        return seen_from_below(above) if turned else above
 
     # --- what is asked for
 
@@ -152,7 +167,9 @@ default="f1"
         if isinstance(measure, str) and measure not in MEASURES:
             names = ", ".join(map(repr, MEASURES))
             raise FenchelError(f"measure must be one of {names}, a function or an array, got {measure!r}")
-        if not isinstance(measure, str) and not callable(measure) and np.ndim(measure) != 2:
+        if callable(measure):
+            _check_function(measure)
+        elif not isinstance(measure, str) and np.ndim(measure) != 2:
             raise FenchelError(f"measure must be a name, a function of (fn, fp) or an array [fn, fp], got {measure!r}")
         for name, allowed in (("average", ("macro", "micro")), ("threshold", ("train", "cv"))):
             if getattr(self, name) not in allowed:
@@ -171,6 +188,19 @@ default="f1"
             )
         if self.threshold == "cv" and not isinstance(measure, str) and not callable(measure):
             raise FenchelError("threshold='cv' needs a measure for any number of examples: a name or a function")
+
+    def _check_classes(self, classes: NDArray) -> None:
+        super()._check_classes(classes)
+        if self.pos_label is None:
+            return
+        if len(classes) > 2:
+            raise FenchelError(f"pos_label is for two classes, and y holds {len(classes)}: leave it None")
+        if np.ndim(self.pos_label) != 0 or self.pos_label not in classes.tolist():
+            raise FenchelError(f"pos_label must be one of the labels {classes.tolist()!r}, got {self.pos_label!r}")
+
+    def _turned(self) -> bool:
+        """Whether the first of two classes is to be the positive one."""
+        return self.pos_label is not None and len(self.classes_) == 2 and self.classes_.tolist()[0] == self.pos_label
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
         weights = super()._checked_weights(sample_weight, X)
@@ -199,6 +229,9 @@ default="f1"
     def _form(self) -> str:
         return "ovr"
 
+    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
+        return [partial(one_against_rest, encoded, 0)] if self._turned() else super()._columns(encoded)
+
     def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
         if labels.ndim == 2:
             each = None if weights is None else np.repeat(weights, labels.shape[1])
@@ -214,9 +247,10 @@ default="f1"
         if self.average == "micro" and len(columns) > 1:
             columns = [partial(_side_by_side, columns)]
         design = as_design(X)
+        self.pos_label_ = self.classes_[0 if self._turned() else 1] if len(self.classes_) == 2 else None
         try:
             super()._fit_columns(X, columns, weights, given)
-            scores = self._held_out(X, given) if self.threshold == "cv" else design.scores(self._weights())
+            scores = held_out_scores(self, X, given) if self.threshold == "cv" else design.scores(self._weights())
         except KeyboardInterrupt:
             # what was stored has a threshold too
             if hasattr(self, "risk_intercept_"):
@@ -244,46 +278,20 @@ default="f1"
             self.thresholds_ = np.array(found)
         self.intercept_ = -self.thresholds_
 
-    def _held_out(self, X: Any, given: Given) -> NDArray[np.float64]:
-        """Scores X w of every example from a fit to the folds that it is not in."""
-        scores, times = np.zeros((len(given.y), len(self.coef_))), np.zeros(len(given.y))
-        missed = folds = 0
-        for train, test in check_cv(self.cv, given.y, classifier=True).split(X, given.y):
-            probe = clone(self).set_params(threshold="train", warm_start=False, verbose=0)
-            if self._counts_to_k():
-                probe.set_params(k=self._scaled_k(given.y[train], len(train) / len(given.y)))
-            weighted = None if given.sample_weight is None else given.sample_weight[train]
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", GapWarning)
-                probe.fit(X[train], given.y[train], weighted)
-            if not np.array_equal(probe.classes_, self.classes_):
-                raise FenchelError("cv: a fold lacks one of the classes; use fewer folds, or threshold='train'")
-            scores[test] = as_design(X[test]).scores(probe._weights())
-            times[test] += 1
-            missed, folds = missed + (not probe.converged_), folds + 1
-        if np.any(times != 1):
-            raise FenchelError("cv must leave every example out exactly once, for threshold='cv'; use folds")
-        if missed:
-            warnings.warn(
-                f"{missed} of {folds} fits to the folds of threshold='cv' did not prove tol={self.tol:g}; raise "
-                "max_iter or time_limit, lower C, or use a larger tol",
-                GapWarning,
-                stacklevel=level_of_the_user(),
-            )
-        return scores
-
-    def _scaled_k(self, y: NDArray, share: float) -> int:
-        """K for a part of the examples, within its range there."""
-        assert self.k is not None
-        sizes = np.array([np.count_nonzero(y == name) for name in self.classes_])
-        sizes = sizes[1:] if len(sizes) == 2 else np.array([len(y)]) if self.average == "micro" else sizes
-        k = max(1, round(share * self.k))
-        return int(min(k, np.min(sizes)) if self.measure == "precision_at_k" else max(k, np.max(sizes)))
-
 
 def trusted_bounds(solutions: list[Solution]) -> list[float | None]:
     """The bounds on the conjugates that certificates take on trust; None where they are recomputed."""
     return [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
+
+
+def _check_function(measure: Callable[[Any, Any], Any]) -> None:
+    try:
+        float(measure(0, 0))
+    except Exception as error:
+        raise FenchelError(
+            f"measure must be a function of (fn, fp) that returns a number, but measure(0, 0) gives "
+            f"{type(error).__name__}: {error}"
+        ) from error
 
 
 def _side_by_side(columns: Sequence[Callable[[], NDArray]]) -> NDArray[np.float64]:

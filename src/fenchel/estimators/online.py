@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self
@@ -21,10 +22,12 @@ from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import one_against_rest
 from fenchel.estimators.fitting import input_of
-from fenchel.estimators.winnow import entropy_of
+from fenchel.estimators.transaction import all_or_nothing
+from fenchel.estimators.winnow import check_switches, entropy_of
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, Regularizer, Square
+from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
 from fenchel.verify import certify
 
@@ -51,10 +54,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     ----------
     update : {"perceptron", "winnow", "normalized_winnow", "p_norm"}, default="perceptron"
     learning_rate : float, default=1.0
-        :math:`\eta`.  The Perceptron does not depend on it; 0.01 is the paper's choice for Winnow.
+        :math:`\eta`.  The Perceptron does not depend on it; 0.01 is the paper's choice for Winnow.  Weights of Winnow
+        are exponential in it and in the entries of X, which should be about 1: a fit whose weights overflow is refused.
     max_iter : int, default=10
         Passes of ``fit`` over the data; it ends sooner after a pass without a mistake.
-    balanced, prior, mass : as in ``WinnowClassifier``, for the two Winnows
+    balanced, mass : as in ``WinnowClassifier``, for the two Winnows
+    prior : float, array of shape (d,) or (d + 1,), or None, default=None
+        As in ``WinnowClassifier``.  The constant feature gets the last of d + 1 numbers, and the mean of d; its share
+        counts in ``mass`` too.
     p : float, default=3.0
         Of the p-norm algorithm, above 1.
     fit_intercept : bool, default=True
@@ -110,10 +117,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
+    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y, from nothing."""
-        self._check_parameters()
         X, y = validate_data(self, X, y, **input_of(X))
+        self._check_parameters()
         check_classification_targets(y)
         self.classes_ = np.unique(y)
         self._begin()
@@ -126,18 +134,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 break
         return self
 
+    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on with rows X and labels y, in their order; the first call needs all classes."""
-        self._check_parameters()
         first = not hasattr(self, "classes_")
         X, y = validate_data(self, X, y, reset=first, **input_of(X))
+        self._check_parameters()
         check_classification_targets(y)
         _check_partial_fit_first_call(self, classes)
         if first:
             self._begin()
             self.n_iter_ = 1
-        if not np.all(np.isin(y, self.classes_)):
-            raise FenchelError(f"y holds labels that are not among the classes {self.classes_!r}")
         self._learn(X, y, np.arange(len(y)))
         return self
 
@@ -159,10 +166,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         The constant feature is a feature of that problem, as it is here; X is copied to append it.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **input_of(X))
+        X, y = validate_data(self, X, y, reset=False, **input_of(X))
         if isinstance(C, bool) or not isinstance(C, Real) or not 0 < C < math.inf:
             raise FenchelError(f"C must be a positive finite number, got {C!r}")
-        columns, codes = [np.asarray(self.coef_)], np.searchsorted(self.classes_, y)
+        columns, codes = [np.asarray(self.coef_)], self._codes(y)
         if self.fit_intercept:
             ones = np.ones((X.shape[0], 1))
             X = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
@@ -176,6 +183,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return sum(found[1:], start=found[0])
 
     def _check_parameters(self) -> None:
+        """For data whose number of features is known."""
+        check_switches(fit_intercept=self.fit_intercept, shuffle=self.shuffle, balanced=self.balanced)
         self._regularizer()
         rate = self.learning_rate
         if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < rate < math.inf:
@@ -187,12 +196,25 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.update not in UPDATES:
             raise FenchelError(f"update must be one of {', '.join(map(repr, UPDATES))}, got {self.update!r}")
         if self.update == "perceptron":
-            return Square(np.ones(getattr(self, "n_features_in_", 1) + bool(self.fit_intercept)))
+            return Square(np.ones(self._features()))
         if self.update == "p_norm":
             if isinstance(self.p, bool) or not isinstance(self.p, Real) or not 1 < self.p < math.inf:
                 raise FenchelError(f"p must be a finite number above 1, got {self.p!r}")
             return QNorm(self.p / (self.p - 1.0))
-        return entropy_of(self.update == "normalized_winnow", self.prior, self.mass, bool(self.balanced))
+        normalized = self.update == "normalized_winnow"
+        return entropy_of(normalized, self._prior(), self.mass, self.balanced, "update='normalized_winnow'")
+
+    def _prior(self) -> Any:
+        """The prior with the constant's own, if it is an array."""
+        if self.prior is None or isinstance(self.prior, Real):
+            return self.prior
+        prior, d = np.atleast_1d(checked_prior(self.prior)), self.n_features_in_
+        if len(prior) not in (d, self._features()):
+            constant = ", and may have one more for the constant" if self.fit_intercept else ""
+            raise FenchelError(
+                f"prior has {len(prior)} entries; it must have one for each of the {d} features{constant}"
+            )
+        return prior if len(prior) == self._features() else np.append(prior, np.mean(prior))
 
     def _begin(self) -> None:
         """Weights of the prior for every class."""
@@ -215,30 +237,47 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _priors(self) -> NDArray[np.float64]:
         """Of the features and the constant one; without an intercept that has no share."""
-        priors = self._regularizer().priors(self._features())
+        # a copy that can be written, of the type that the loops are compiled for
+        priors = self._regularizer().priors(self._features()).copy()
         return priors if self.fit_intercept else np.append(priors, 0.0)
+
+    def _codes(self, y: NDArray) -> NDArray:
+        """The number of each label's class."""
+        known = set(self.classes_.tolist())
+        unknown = [label for label in np.unique(y).tolist() if label not in known]
+        if unknown:
+            raise FenchelError(f"y holds labels that are not among the classes {self.classes_!r}: {unknown[:10]!r}")
+        return np.searchsorted(self.classes_, y)
 
     def _learn(self, X: Any, y: NDArray, order: NDArray) -> None:
         """One pass for every class, and the weights after it."""
         from fenchel.loops.online import online_pass
 
-        rows, codes, priors, kernel = as_design(X).rows(), np.searchsorted(self.classes_, y), self._priors(), None
+        rows, codes, priors, kernel = as_design(X).rows(), self._codes(y), self._priors(), self._kernel()
+        # of copies, so that a pass that fails changes nothing
+        learners = deepcopy(self._learners)
         if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
             # repeated entries of a row would move one after the other
             copy = sp.csr_array(X, copy=True)
             copy.sum_duplicates()
             rows = as_design(copy).rows()
-        kernel = self._kernel()
         room = X.shape[1] if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
         trial, constant, weights = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), []
-        self.mistakes_ = 0
-        for k, learner in enumerate(self._learners):
-            labels = one_against_rest(codes, k if len(self._learners) > 1 else 1)
+        mistakes = 0
+        for k, learner in enumerate(learners):
+            labels = one_against_rest(codes, k if len(learners) > 1 else 1)
             state = (learner.v, priors, learner.nodes, learner.carry, trial)
             rate = float(self.learning_rate)
-            self.mistakes_ += online_pass(rows, kernel, labels, *state, rate, constant, order.astype(np.uint32))
+            mistakes += online_pass(rows, kernel, labels, *state, rate, constant, order.astype(np.uint32))
             size = self._features()
-            weights.append(self._regularizer().transfer(learner.v[:size]))
+            with np.errstate(over="ignore", invalid="ignore"):
+                weights.append(self._regularizer().transfer(learner.v[:size]))
+            if not (np.all(np.isfinite(weights[-1])) and np.all(np.isfinite(learner.nodes[:size]))):
+                raise FenchelError(
+                    f"the weights of update={self.update!r} overflowed: scale X so that its entries are about 1, or "
+                    f"lower learning_rate={self.learning_rate:g}"
+                )
         coef = np.stack(weights)
+        self._learners, self.mistakes_ = learners, mistakes
         self.coef_ = np.ascontiguousarray(coef[:, : self.n_features_in_])
         self.intercept_ = coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,8 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier, counted_classes
 from fenchel.estimators.fitting import Given
 from fenchel.estimators.measures import trusted_bounds
-from fenchel.estimators.thresholds import ordered_thresholds
+from fenchel.estimators.thresholds import ordered_thresholds, seen_from_below
+from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import OrdinalHinge
 from fenchel.solution import Solution
@@ -31,7 +33,10 @@ class OrdinalClassifier(LinearClassifier):
     Parameters
     ----------
     order : sequence of labels or None, default=None
-        All labels, from the lowest to the highest; None sorts them (as text, if they are text).
+        All labels, from the lowest to the highest.  None takes the order of an ordered ``pandas.Categorical`` (or a
+        ``polars.Enum``), and sorts other labels (as text, if they are text).  Some wrappers number the labels, sorted,
+        before they fit, ``BaggingClassifier`` among them: within these it is the order of the numbers, e.g. [1, 2, 0]
+        for low, mid, high.
     C, l1_ratio, tol, max_iter, solver, warm_start, random_state, n_jobs, time_limit, verbose : as in \
 ``LinearClassifier``
     class_weight : dict, "balanced" or None, default=None
@@ -39,10 +44,11 @@ class OrdinalClassifier(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : (1, d)
+    coef_ : (1, d), whose scores X w are larger for higher classes
     thresholds_ : (classes - 1,), rising: a class is predicted for scores above the one before it, up to its own
     intercept_ : minus the thresholds
-    classes_ : the labels in their order
+    classes_ : the labels, sorted, as scikit-learn expects them; columns of ``decision_function`` are in this order
+    order_ : the same labels from the lowest to the highest
     conjugate_bounds_ : the bound on the conjugate that the certificate takes on trust, in a list
     certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, theta_, trace_ : as in ``LinearClassifier``
 
@@ -97,42 +103,58 @@ class OrdinalClassifier(LinearClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
+        # validation makes plain labels of it
+        self._declared = _declared_order(y)
+        return super().fit(X, y, sample_weight)
+
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """(n,) for two classes: the score above the threshold.  Else (n, classes), the largest for the prediction: how
-        far the score is above the thresholds up to each class, added up.
+        """(n, classes) in the order of ``classes_``: how far the score is inside the thresholds of each class, the
+        distance to the nearer one, negative outside.  It is positive for the prediction alone.
+
+        (n,) for two classes: that of the second of ``classes_``, whichever of the two is the higher one.
         """
         above = self._scores(X)
-        if above.shape[1] == 1:
-            return above[:, 0]
-        return np.concatenate([np.zeros((len(above), 1)), np.cumsum(above, axis=1)], axis=1)
+        beyond = np.full((len(above), 1), np.inf)
+        inside = np.minimum(np.hstack([beyond, above]), np.hstack([seen_from_below(above), beyond]))
+        found = inside[:, np.argsort(np.searchsorted(self.classes_, self.order_))]
+        return found[:, 1] if found.shape[1] == 2 else found
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row."""
         above = self._scores(X)
-        return self.classes_[np.sum(above > 0.0, axis=1)]
+        return self.order_[np.sum(above > 0.0, axis=1)]
 
     # --- what is asked for
 
     def _check_parameters(self) -> None:
         self._regularizer()
         self._check_numbers()
-        if self.order is not None and (np.ndim(self.order) != 1 or len(set(self.order)) != len(self.order)):
+        if self.order is not None and not _are_labels(self.order):
             raise FenchelError(f"order must be None or all labels once, from lowest to highest, got {self.order!r}")
 
     def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        """The classes in their order."""
-        classes, encoded = counted_classes(y, weights)
-        if self.order is None:
-            return classes, encoded
-        place = {label: k for k, label in enumerate(self.order)}
-        missing = [label for label in np.unique(y).tolist() if label not in place]
-        if missing:
-            raise FenchelError(f"order lacks labels of y: {missing!r}; it has {list(self.order)!r}")
-        by_order = np.argsort([place[label] for label in classes.tolist()])
-        number = np.empty(len(classes) + 1, dtype=np.int64)
-        # the last entry is for examples without weight, whose number is -1
-        number[by_order], number[-1] = np.arange(len(classes)), -1
-        return classes[by_order], number[encoded]
+        order = self._told()
+        if order is not None:
+            known = set(order)
+            missing = [label for label in np.unique(y).tolist() if label not in known]
+            if missing:
+                raise FenchelError(f"order lacks labels of y: {missing!r}; it has {order!r}{_numbered(order, missing)}")
+        return counted_classes(y, weights)
+
+    def _told(self) -> list[Any] | None:
+        """The labels in the order that was told, if it was."""
+        return self._declared if self.order is None else list(self.order)
+
+    def _grades(self) -> NDArray[np.int64]:
+        """The place of each class in the order of those that there are."""
+        order = self._told()
+        if order is None:
+            return np.arange(len(self.classes_))
+        place = {label: k for k, label in enumerate(order)}
+        return np.argsort(np.argsort([place[label] for label in self.classes_.tolist()]))
 
     # --- the problem
 
@@ -146,12 +168,20 @@ class OrdinalClassifier(LinearClassifier):
     def _joint(self) -> Any:
         return OrdinalHinge
 
+    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
+        # classes without weight have no number; any will do
+        return [partial(np.take, self._grades(), np.maximum(encoded, 0))]
+
     def _risk(self, labels: NDArray, weights: NDArray | None) -> OrdinalHinge:
         return OrdinalHinge(labels, weights)
 
     def _fit_columns(
         self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
     ) -> None:
+        order = self.classes_[np.argsort(self._grades())]
+        if not np.array_equal(getattr(self, "order_", order), order) and hasattr(self, "theta_"):
+            del self.theta_  # the last fit was for another order: no warm start from it
+        self.order_: NDArray = order
         try:
             super()._fit_columns(X, columns, weights, given)
         except KeyboardInterrupt:
@@ -164,8 +194,7 @@ class OrdinalClassifier(LinearClassifier):
     def _cut(self, X: Any, labels: NDArray, weights: NDArray | None) -> None:
         """Choose the thresholds by the scores of the training examples."""
         scores = as_design(X).scores(self._weights())[:, 0]
-        codes = np.searchsorted(np.unique(labels), labels)
-        self.thresholds_ = ordered_thresholds(scores, codes, len(self.classes_), weights)
+        self.thresholds_ = ordered_thresholds(scores, labels, len(self.classes_), weights)
         self.intercept_ = -self.thresholds_
 
     def _store(self, solutions: list[Solution]) -> None:
@@ -175,3 +204,33 @@ class OrdinalClassifier(LinearClassifier):
 
     def _solved_intercept(self) -> Any:
         return self.risk_intercept_
+
+
+def _are_labels(order: Any) -> bool:
+    """Whether this is a sequence of different labels."""
+    if isinstance(order, (str, bytes, set, frozenset, Mapping)):
+        return False
+    try:
+        labels = list(order)
+        return len(set(labels)) == len(labels)
+    except TypeError:
+        # a number, or labels that are lists
+        return False
+
+
+def _declared_order(y: Any) -> list[Any] | None:
+    """The categories of labels that were declared to be in order, in a data frame's column."""
+    dtype: Any = getattr(y, "dtype", None)
+    ordered = getattr(dtype, "ordered", type(dtype).__name__ == "Enum")
+    return list(dtype.categories) if ordered and hasattr(dtype, "categories") else None
+
+
+def _numbered(order: list[Any], missing: list[Any]) -> str:
+    """What to do if a wrapper has put numbers in place of the labels."""
+    if not all(type(label) is int and 0 <= label < len(order) for label in missing):
+        return ""
+    try:
+        numbers = [sorted(order).index(label) for label in order]
+    except TypeError:
+        return ""
+    return f"; within a wrapper that numbers sorted labels, as BaggingClassifier does, use order={numbers!r}"

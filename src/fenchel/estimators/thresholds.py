@@ -21,6 +21,8 @@ from fenchel.risks import ContingencyRisk, RocArea
 
 #: losses that differ by no more are the same up to rounding
 _ROUNDING = 1e-12
+#: the smallest positive number that is not subnormal
+_SMALLEST = float(np.finfo(np.float64).tiny)
 
 
 def best_threshold(scores: NDArray, risk: Any) -> float:
@@ -68,6 +70,13 @@ def ordered_thresholds(scores: NDArray, codes: NDArray, classes: int, weights: N
         found[k] = _middle(scores, int(cuts[good[-1]]))
     # rounding alone can change their order
     return np.maximum.accumulate(found)
+
+
+def seen_from_below(above: NDArray) -> NDArray[np.float64]:
+    """How far scores are below a threshold, from how far they are above it: positive at the threshold itself too, since
+    what lies there is not above it.
+    """
+    return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
 
 
 def _losses(risk: Any, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.losses import Loss
@@ -14,13 +16,23 @@ from fenchel.solvers import Solver
 _PRIOR = 0.01
 
 
-def entropy_of(normalized: bool, prior: Any, mass: float | None, balanced: bool) -> Regularizer:
-    """The entropy that these parameters of an estimator mean."""
+def entropy_of(
+    normalized: bool, prior: Any, mass: float | None, balanced: bool, to_normalize: str = "normalized=True"
+) -> Regularizer:
+    """The entropy that these parameters of an estimator mean; ``to_normalize`` is what asks for normalized weights."""
+    check_switches(normalized=normalized, balanced=balanced)
     if normalized:
-        return Entropy(mass, _PRIOR if prior is None and mass is None else prior, balanced)
+        return Entropy(mass, _PRIOR if prior is None and mass is None else prior, bool(balanced))
     if mass is not None:
-        raise FenchelError("mass is what normalized weights add up to: use normalized=True, or leave it None")
-    return UnnormalizedEntropy(_PRIOR if prior is None else prior, balanced)
+        raise FenchelError(f"mass is what normalized weights add up to: use {to_normalize}, or leave it None")
+    return UnnormalizedEntropy(_PRIOR if prior is None else prior, bool(balanced))
+
+
+def check_switches(**switches: Any) -> None:
+    """Refuse what is neither True nor False: "no" would count as true."""
+    for name, value in switches.items():
+        if not isinstance(value, (bool, np.bool_)):
+            raise FenchelError(f"{name} must be True or False, got {value!r}")
 
 
 class WinnowClassifier(LinearClassifier):
@@ -104,4 +116,4 @@ class WinnowClassifier(LinearClassifier):
         self.verbose = verbose
 
     def _regularizer(self) -> Regularizer:
-        return entropy_of(bool(self.normalized), self.prior, self.mass, bool(self.balanced))
+        return entropy_of(self.normalized, self.prior, self.mass, self.balanced)
