@@ -1,5 +1,6 @@
 """Bad input gets a clear error that names the argument, or a right answer; nothing crashes."""
 
+import dataclasses
 import warnings
 
 import numpy as np
@@ -17,10 +18,13 @@ from fenchel import (
     LinearRegressor,
     MeanRisk,
     Model,
+    Newton,
     Problem,
     certify,
     solve,
 )
+from fenchel.solution import Status
+from fenchel.solvers.choose import SOLVERS, choose, processors
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0]])
 y = np.array([0, 0, 1, 1])
@@ -117,10 +121,77 @@ def test_parts_of_a_problem_are_named():
     for intercept in (np.ones(4), np.nan, np.ones(1)):
         with pytest.raises(FenchelError, match="intercept must be finite and of shape"):
             certify(problem, Model(np.zeros(2), intercept), np.zeros(4))
+    with pytest.raises(FenchelError, match="intercept must be True or False, got 'no'"):
+        Problem(X, risk, 0.1, intercept="no")
+    assert Problem(X, risk, 0.1, intercept=np.True_).intercept is True
+    for seed in (-1, "a", 1.5, True):
+        with pytest.raises(FenchelError, match="seed must be an integer"):
+            solve(problem, "dual_coordinate", seed=seed)
+    with pytest.raises(FenchelError, match=r"l1_ratio must be a number from 0 to 1, got 1\.5"):
+        LinearClassifier(l1_ratio=1.5).fit(X, y)
     with pytest.raises(FenchelError, match="warm_start must be"):
         solve(problem, warm_start=np.zeros(2))
     with pytest.raises(FenchelError, match="callback must be"):
         solve(problem, callback=3)
+
+
+OPTIONS = {
+    "AGM": ("epsilon", "c_mu", "fixed", "n_jobs"),
+    "AugmentedLagrangian": ("mu", "eta", "exactly", "stretch", "seed"),
+    "BlockCoordinate": ("inner", "shrinking", "single", "accuracy", "seed"),
+    "Bundle": ("inner", "stabilisation", "most_planes", "inner_share", "n_jobs"),
+    "DualConjugateGradient": ("preconditioned",),
+    "DualCoordinate": ("rule", "stretch", "learning_rate", "shrinking", "seed"),
+    "Newton": ("seed", "n_jobs", "sampling"),
+    "NewtonCG": ("seed", "sampling"),
+    "Pegasos": ("batch", "seed"),
+    "Pragam": ("lipschitz", "restart"),
+    "ProxNewton": ("screening",),
+    "Smoothing": ("memory", "curvature", "epsilon"),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS.values(), ids=list(SOLVERS))
+def test_options_of_solvers_are_named(solver):
+    options = OPTIONS.get(solver.__name__, ())
+    for option in (field.name for field in dataclasses.fields(solver)):
+        assert option in options or solver.__base__ is not object, f"{option} is not checked"
+    for option in options:
+        for bad in ("x", ["x"], 0.0, -2.5):
+            if isinstance(bad, float) and option in ("inner_share",):
+                continue
+            with pytest.raises(FenchelError, match=f"^{option}[ =]"):
+                solver(**{option: bad})
+    solver(**{field.name: field.default for field in dataclasses.fields(solver)})
+
+
+def test_a_solver_with_threads_of_its_own_counts_them_as_solve_does():
+    risk = MeanRisk("hinge", np.where(y == 1, 1.0, -1.0))
+    (candidate,) = choose(Problem(X, risk, 0.1), Newton(n_jobs=-1), n_jobs=1)
+    assert candidate.solver.n_jobs == processors(-1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e30])
+def test_what_the_arithmetic_can_not_resolve_is_not_called_optimal(scale):
+    """Separable, with an objective of about 1e-59: far below the rounding of scores and losses."""
+    risk = MeanRisk("logistic", np.where(y == 1, 1.0, -1.0))
+    solution = solve(Problem(X * scale, risk, 0.1, intercept=True), tol=1e-6)
+    assert solution.converged == (scale == 1.0)
+    if not solution.converged:
+        assert solution.status is Status.UNRESOLVED
+        assert "can't be resolved by the arithmetic" in str(solution.certificate)
+        with pytest.warns(GapWarning, match="can't resolve the problem .scale X"):
+            assert not LinearClassifier("logistic").fit(X * scale, y).converged_
+
+
+@pytest.mark.parametrize("loss", ["squared", "poisson", "absolute"])
+@pytest.mark.parametrize("scale", [1.0, 1e30])
+@pytest.mark.filterwarnings("error")
+def test_labels_that_are_all_the_same_need_no_weights_and_no_warning(loss, scale):
+    """The objective is zero up to rounding, and so is that of the model without weights."""
+    model = LinearRegressor(loss, tol=1e-9).fit(X * scale, np.full(4, 0.1))
+    assert model.converged_
+    assert "optimal to the accuracy of the arithmetic" in str(model.certificate_)
 
 
 @pytest.mark.parametrize("index", [np.int8, np.uint16, np.int64])

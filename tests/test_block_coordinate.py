@@ -482,7 +482,7 @@ def test_inner_solvers_say_what_they_take(inner):
 
 @pytest.mark.parametrize("solver", ["block_coordinate", "dual_coordinate", "newton"])
 def test_descent_takes_no_joint_risk_with_absolute_values(solver):
-    with pytest.raises(FenchelError, match="no solver supports this problem"):
+    with pytest.raises(FenchelError, match="does not support this problem"):
         solve(JointCase("weston_watkins").problem(regularizer=ElasticNet(0.5)), solver)
 
 
@@ -494,7 +494,7 @@ def test_absolute_values_are_left_to_planes():
 
 @pytest.mark.parametrize("solver", ["dual_coordinate", "newton"])
 def test_solvers_of_single_scores_refuse_joint_risks(solver):
-    with pytest.raises(FenchelError, match="no solver supports this problem"):
+    with pytest.raises(FenchelError, match="does not support this problem"):
         solve(JointCase("weston_watkins").problem(), solver)
 
 

@@ -116,5 +116,5 @@ def test_what_it_can_not_take_and_where_it_ends():
     state = Bregman().start(problem, None)
     state.mu = 0.0
     assert Bregman().step(state, HINT) == STALLED
-    with pytest.raises(FenchelError, match="no solver supports"):
+    with pytest.raises(FenchelError, match="solver='bregman' does not support"):
         solve(Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0), "bregman")

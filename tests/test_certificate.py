@@ -244,6 +244,9 @@ def test_relative_gap_never_clamped_and_zero_over_zero():
     assert Certificate(1.0, -4.0, 0.0).relative_gap == 1.25
     assert not Certificate(2.0, 1.0, 0.0).meets(0.4)
     assert Certificate(2.0, 2.0 - 1e-15, 1e-14).at_floor
+    assert Certificate(2.0, 1.0, 1.5).meets(0.0)
+    assert not Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.4)
+    assert Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.5)
 
 
 def test_sum_and_sentence_and_pickle():
@@ -256,6 +259,7 @@ def test_sum_and_sentence_and_pickle():
         assert sentence[:-1].count(". ") == 0
         assert pickle.loads(pickle.dumps(certificate)) == certificate
     assert "50%" in str(a)
+    assert "below 0." in str(Certificate(1.0, -0.0, 0.0))
     assert "optimal to the accuracy" in str(Certificate(1.0, 1.0, 1e-15))
 
 

@@ -128,6 +128,22 @@ def test_measures(folder, two_classes, capsys, measure):
     assert "ROC area" in capsys.readouterr().err
 
 
+def test_the_positive_label_goes_through_a_file(folder, two_classes, capsys):
+    X, y = two_classes
+    words = np.where(y == 1, "well", "sick")
+    data = _table(folder / "d.csv", X, words)
+    assert main(["train", str(data), "--measure", "f1", "--positive", "sick", "--tol", "1e-2"]) == PROVED
+    direct = MeasureClassifier("f1", pos_label="sick", tol=1e-2, random_state=0).fit(X, words)
+    ours = load(folder / "d.model.npz").estimator
+    assert ours.pos_label_ == "sick"
+    np.testing.assert_array_equal(ours.predict(X), direct.predict(X))
+    capsys.readouterr()
+    assert main(["certify", "d.model.npz", str(data)]) == PROVED
+    assert capsys.readouterr().out.strip() == str(direct.certificate_)
+    assert main(["predict", "d.model.npz", str(data)]) == PROVED
+    assert "F1 of sick" in capsys.readouterr().err
+
+
 def test_compressed_files_and_fewer_or_more_features(folder, two_classes, capsys):
     X, y = two_classes
     data = _svmlight(folder / "train.svm", X, y)
@@ -182,6 +198,8 @@ def test_the_help_names_everything(capsys):
         (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown"),
         (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "leave one"),
         (["train", "train.svm", "--measure", "g1"], "measure must be one of"),
+        (["train", "train.svm", "--measure", "f1", "--positive", "7"], "--positive must be one of the labels 0, 1"),
+        (["train", "train.svm", "--positive", "1"], "--positive is for --measure"),
         (["train", "train.svm", "-C", "-1"], "C must be a positive finite number"),
         (["train", "train.svm", "--label", "1"], "--label is for tables"),
         (["train", "broken.svm"], "can't be read as a svmlight file"),

@@ -274,7 +274,7 @@ def test_an_unfinished_fit_warns_with_its_bound():
         ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "NaN or infinity"),
         ({"kernel": lambda A, B: 1.0 - np.eye(len(A))}, "not positive semi-definite"),
         ({"kernel": "precomputed"}, "square"),
-        ({"solver": "newton"}, "no solver supports this problem"),
+        ({"solver": "newton"}, "solver='newton' does not support this problem"),
     ],
 )
 def test_parameters_that_are_refused(settings, match):

@@ -283,7 +283,7 @@ def test_in_a_grid_search():
         ({"measure": np.zeros((2, 2)), "threshold": "cv"}, "threshold='cv' needs a measure for any number"),
         ({"C": 0.0}, "C must be a positive"),
         ({"l1_ratio": 1.5}, "l1_ratio"),
-        ({"solver": "pegasos"}, "no solver supports this problem"),
+        ({"solver": "pegasos"}, "solver='pegasos' does not support this problem.*use solver='auto'"),
     ],
 )
 def test_errors_name_the_argument(parameters, message):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import slow_measures as slow
-from fenchel import L2, Bundle, ElasticNet, Model, Problem, Witness, certify, solve
+from fenchel import L2, Bundle, ElasticNet, FenchelError, Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
 from fenchel.risks import MEASURES
+from fenchel.solution import Status
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
 
 NAMES = (*MEASURES, "own")
@@ -136,7 +137,9 @@ def test_degenerate_data(kind, lam):
         for intercept in (False, True) if risk.sees_intercept else (False,):
             problem = Problem(X, risk, lam, intercept=intercept)
             solution = solve(problem, tol=1e-4, max_iter=2000)
-            assert solution.converged, (name, parameter, intercept, str(solution))
+            # an objective of 1e-19 beside losses that are rounded to 1e-16 is not resolved, and that is said
+            unresolved = kind == "huge" and solution.status is Status.UNRESOLVED
+            assert solution.converged or unresolved, (name, parameter, intercept, str(solution))
             again = judge(problem, solution.model, solution.witness).certificate
             # the floor of the solution's certificate is larger where its two halves were found at different times
             assert again.gap <= 1e-4 * again.primal + solution.certificate.rounding_floor
@@ -156,7 +159,10 @@ def test_a_wrong_bound_would_be_noticed():
     solution = solve(problem, tol=1e-6)
     theta, bound = solution.witness.theta, solution.witness.conjugate_bound
     best = slow.optimum("f1", X, y, lam)[2]
-    lie = judge(problem, solution.model, Witness(theta, bound - 1.0)).certificate
+    with pytest.raises(FenchelError, match="refuted by the model's own scores"):
+        judge(problem, solution.model, Witness(theta, bound - 1.0))
+    # far from the optimum the scores refute nothing
+    lie = judge(problem, problem.zero_model(), Witness(theta, bound - 0.01)).certificate
     assert lie.dual > best
     assert not lie.recomputed
     assert "on trust" in str(lie)

@@ -151,8 +151,8 @@ def test_an_unfinished_fit_warns_with_its_bound():
     [
         (LinearClassifier(multi_class="multinomial"), "is the softmax: use loss='logistic', or use multi_class='ovr'"),
         (LinearClassifier("squared_hinge", multi_class="multinomial"), "is the softmax"),
-        (multinomial(l1_ratio=0.5), "no solver supports this problem.*elastic_net"),
-        (multinomial(solver="pragam"), "no solver supports this problem"),
+        (multinomial(l1_ratio=0.5), "no solver supports this problem.*elastic_net.*multi_class='ovr'"),
+        (multinomial(solver="pragam"), "solver='pragam' does not support this problem"),
         (LogisticRegression(l1_ratio=0.5), "l1_ratio must be 0 for more than two classes"),
     ],
 )

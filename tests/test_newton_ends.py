@@ -183,7 +183,7 @@ def test_a_users_loss_without_curve_goes_to_dual_coordinate_descent():
     problem = Problem(X, MeanRisk(Plain(), y), 0.1, intercept=True)
     assert "'plain'" in Newton().supports(problem)
     assert "curve" in Newton().supports(problem)
-    with pytest.raises(FenchelError, match=r"newton: .*'plain'.*curve"):
+    with pytest.raises(FenchelError, match=r"solver='newton' does not support.*'plain'.*curve"):
         solve(problem, "newton")
     solution = solve(problem, tol=1e-9)
     assert solution.solver == "dual_coordinate"

@@ -1,27 +1,31 @@
 """A user's loss, word for word as in docs/custom-loss.md: trained, edited, removed."""
 
+import contextlib
+import io
 import os
 import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
+from scipy.special import expit
 
 import fenchel
 import slow_reference as slow
-from fenchel import FenchelError, LinearRegressor, MeanRisk, Problem, solve
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeanRisk, OwnLoss, Problem, solve
 from fenchel.loops.dispatch import dual_step, slack, step_by_slope
 from fenchel.losses import LOSSES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "custom-loss.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-MODULE, CHECK = BLOCKS[0], BLOCKS[2]
+MODULE, CHECK, CLASSIFICATION = BLOCKS[0], BLOCKS[2], BLOCKS[3]
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +85,67 @@ def test_bounds_and_intercepts_are_found_from_the_formulas(page, data):
     share = np.full(60, 1 / 60)
     b = loss.best_intercept(0 * y, y, share)
     assert abs(share @ loss.derivative(b + 0 * y, y)) < 1e-15
+
+
+@pytest.fixture(scope="module")
+def costs():
+    """What the page's section on classification defines and prints."""
+    names, said = {"__name__": "page"}, io.StringIO()
+    with contextlib.redirect_stdout(said):
+        exec(CLASSIFICATION, names)
+    return names, said.getvalue()
+
+
+def test_a_loss_for_classification_is_certified_with_an_intercept(costs):
+    names, said = costs
+    assert "is proved to be within" in said
+    model = LinearClassifier(names["CostLogistic"](), tol=1e-6, random_state=0).fit(names["X"], names["y"])
+    assert model.converged_
+    theirs = LinearClassifier("logistic", tol=1e-6).fit(names["X"], names["y"])
+    assert model.certificate_.primal == pytest.approx(theirs.certificate_.primal, rel=2e-6)
+    np.testing.assert_allclose(model.intercept_, theirs.intercept_, rtol=0.02)
+
+
+def searched(loss, level, label):
+    """The sublevel set of a loss of the package, as that of an OwnLoss is found."""
+    return tuple(OwnLoss._end(loss, level, label, sign) for sign in (-1.0, 1.0))
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+@pytest.mark.parametrize("loss", [LOSSES[name]() for name in ("logistic", "huber_hinge", "hinge", "squared", "huber")])
+def test_bounds_are_those_of_the_packages_losses(loss, label):
+    """Also where the loss only falls, so that its minimizer is infinitely far away."""
+    level, labels = np.array([1e-6, 0.3, 1.0, 50.0, 1e9]), np.full(5, label)
+    found, known = searched(loss, level, labels), loss.sublevel(level, labels)
+    for mine, theirs in zip(found, known, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-15)
+
+
+class WithoutMath(NamedTuple):
+    width: float
+
+    def slope(self, label, score):
+        return expit(score - label)
+
+
+class WithoutSlope(NamedTuple):
+    width: float
+
+
+@pytest.mark.parametrize(
+    ("kernel", "match"),
+    [
+        (WithoutMath, "method slope of WithoutMath can't be compiled.*math only"),
+        (WithoutSlope, r"WithoutSlope needs the method slope"),
+        (None, r"PseudoHuber needs a method kernel\(\)"),
+    ],
+)
+def test_a_kernel_that_can_not_be_compiled_is_named(page, data, monkeypatch, kernel, match):
+    loss = page["PseudoHuber"]
+    monkeypatch.setattr(loss, "kernel", OwnLoss.kernel if kernel is None else lambda self: kernel(self.width))
+    X, y = data
+    with pytest.raises(FenchelError, match=match):
+        solve(Problem(X, MeanRisk(loss(), y), 0.1), "dual_coordinate")
 
 
 class Slope:

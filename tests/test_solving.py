@@ -257,7 +257,7 @@ def test_unknown_solver_is_named(solver):
 
 def test_unsupported_problems_say_why():
     problem = Case("hinge").problem()
-    with pytest.raises(FenchelError, match="scripted: only on Sundays"):
+    with pytest.raises(FenchelError, match="solver='scripted' does not support this problem: only on Sundays"):
         solve(problem, Scripted([], reason="only on Sundays"))
 
     class Other(Regularizer):

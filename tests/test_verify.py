@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from catalog import PLAIN_CASES, Case
-from fenchel import FenchelError, MeanRisk, Model, Problem, Witness, certify, solve
+from fenchel import F1, FenchelError, LinearClassifier, MeanRisk, Model, OrdinalHinge, Problem, Witness, certify, solve
 from fenchel.losses import LOSSES
 from slow_conic import best_objective
 
@@ -159,3 +159,38 @@ def test_weights_of_the_wrong_shape_are_named(weights, intercept):
 def test_weights_that_are_not_finite_are_refused(loss, value):
     with pytest.raises(FenchelError):
         certify(Case(loss, intercept=True).problem(), np.full(6, value))
+
+
+@pytest.mark.parametrize("claimed", [-5.0, -1.0 - 1e-6])
+@pytest.mark.parametrize("name", ["f1", "ordinal"])
+def test_a_claimed_bound_that_the_scores_refute_is_refused(name, claimed):
+    X, y = generated("dense", n=30, d=4)
+    risk = F1(y) if name == "f1" else OrdinalHinge((y > 0).astype(int))
+    problem = Problem(X, risk, 0.02)
+    model, nothing = problem.zero_model(), np.zeros(problem.theta_shape)
+    # R*(0) >= -R(0) = -1
+    assert risk.value_at_zero == pytest.approx(1.0)
+    with pytest.raises(FenchelError, match=r"conjugate_bound of the witness is refuted.*at least -1, not -"):
+        certify(problem, model, Witness(nothing, claimed))
+    assert certify(problem, model, Witness(nothing, 0.0)).dual == 0.0
+    solution = solve(problem)
+    honest = certify(problem, solution)
+    assert honest.gap == pytest.approx(solution.certificate.gap, abs=1e-12)
+    low = solution.witness.conjugate_bound - honest.gap - 1e-3
+    with pytest.raises(FenchelError, match="refuted"):
+        certify(problem, solution.model, Witness(solution.witness.theta, low))
+
+
+def test_what_is_no_model_is_named():
+    X, y = generated("dense", n=30, d=4)
+    problem = Problem(X, MeanRisk("hinge", y), 0.02, intercept=True)
+    estimator = LinearClassifier().fit(X, y)
+    with pytest.raises(FenchelError, match=r"model must be a Model.*got LinearClassifier.*Model\(coef_\[0\]"):
+        certify(problem, estimator)
+    with pytest.raises(FenchelError, match="witness must be a Witness or an array of numbers, got str"):
+        certify(problem, np.zeros(4), "theta")
+    for take in (certify, solve):
+        with pytest.raises(FenchelError, match=r"problem must be a Problem.*got tuple"):
+            take((X, y), "auto")
+    solution = solve(problem, tol=1e-6)
+    assert certify(problem, solution) == certify(problem, solution.model, solution.witness)

@@ -95,10 +95,14 @@ class Problem:
         if not (math.isfinite(self.lam) and self.lam > 0):
             raise FenchelError(f"lam must be positive and finite, got {self.lam}")
         object.__setattr__(self, "lam", float(self.lam))
+        if not isinstance(self.intercept, (bool, np.bool_)):
+            raise FenchelError(f"intercept must be True or False, got {self.intercept!r}")
+        object.__setattr__(self, "intercept", bool(self.intercept))
         if self.intercept and not getattr(self.risk, "sees_intercept", True):
             name = getattr(self.risk, "name", type(self.risk).__name__)
-            unseen = "does not see an intercept: any one is as good; use intercept=False and choose the threshold "
-            why = getattr(self.risk, "intercept_refusal", unseen + "afterwards")
+            unseen = "does not see an intercept: any one is as good; use intercept=False "
+            advice = "(of an estimator: fit_intercept=False) and choose the threshold afterwards"
+            why = getattr(self.risk, "intercept_refusal", unseen + advice)
             raise FenchelError(f"the risk {name!r} {why}")
         if self.design.shape[0] != self.risk.examples:
             raise FenchelError(

@@ -15,6 +15,10 @@ class Status(enum.Enum):
 
     CONVERGED = "the relative duality gap reached tol"
     FLOOR = "the duality gap reached the rounding floor: no better proof exists in floating point"
+    UNRESOLVED = (
+        "rounding is no small share of the objective, so that the arithmetic can't resolve the problem (scale X and "
+        "the targets to moderate numbers, or lower C)"
+    )
     DECAYED = "the duality gap fell below the asked share of the gap after the first pass"
     INFEASIBLE = (
         "no model meets the constraints of the loss: a dual point proves that its weights would be beyond all reason"

@@ -23,6 +23,9 @@ from fenchel.solvers import STALLED, Hint, Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 
+#: certificates at a rounding floor that is no small share of the objective before a solve gives up
+_UNRESOLVED_ROUNDS = 3
+
 _log = logging.getLogger("fenchel")
 
 
@@ -64,6 +67,8 @@ def solve(
 
     Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
     """
+    if not isinstance(problem, Problem):
+        raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
     _check_limits(tol, max_iter, time_limit)
     _check_shares(decay, certify_every)
     if warm_start is not None and not (hasattr(warm_start, "model") and hasattr(warm_start, "witness")):
@@ -119,7 +124,7 @@ class _Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
-        self.rounds_at_floor = 0
+        self.rounds_at_floor = self.rounds_unresolved = 0
         self.decay = decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
@@ -152,6 +157,8 @@ class _Run:
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
             status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
+        elif certificate.at_floor and status in (Status.MAX_ITER, Status.STALLED):
+            status = Status.UNRESOLVED
         converged = converged or self._decayed()
         assert status is not None
         solver = ", ".join(tried) or self.solver.name
@@ -196,6 +203,8 @@ class _Run:
             assert self.best is not None
             if self._enough():
                 return Status.CONVERGED
+            if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
+                return Status.UNRESOLVED
             if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.farthest:
                 return Status.INFEASIBLE
             if self._decayed():
@@ -225,8 +234,11 @@ class _Run:
         The model still improves there, though the gap, which is quadratic in its error, can't show it any more.
         """
         assert self.best is not None
-        if self.tol > 0 or not self.best.certificate.at_floor:
-            return self.best.certificate.meets(self.tol)
+        certificate = self.best.certificate
+        # the floor may fall as the model changes, so that the first such round decides nothing
+        self.rounds_unresolved += certificate.at_floor and not certificate.meets(self.tol)
+        if self.tol > 0 or not certificate.optimal:
+            return certificate.meets(self.tol)
         self.rounds_at_floor += 1
         return self.rounds_at_floor > 1
 

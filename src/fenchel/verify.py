@@ -13,9 +13,10 @@ from fenchel.designs import KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L1
+from fenchel.solution import Progress, Solution
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Start
-from fenchel.solving import Progress, solve
+from fenchel.solving import solve
 
 #: data passes of dual ascent that ``certify`` spends at most when no witness is given
 DEFAULT_EFFORT = 300.0
@@ -25,7 +26,7 @@ _TIGHT = 0.9
 
 def certify(
     problem: Problem,
-    model: Model | ArrayLike,
+    model: Model | Solution | ArrayLike,
     witness: Witness | ArrayLike | None = None,
     *,
     effort: float = DEFAULT_EFFORT,
@@ -35,7 +36,8 @@ def certify(
     Parameters
     ----------
     problem : the problem that the model is meant to solve
-    model : a ``Model``, or an array of weights (then the best intercept is used, if the problem has one)
+    model : a ``Model``, or an array of weights (then the best intercept is used, if the problem has one), or a Solution
+        (then its witness is used, if none is given).  For a fitted estimator: ``Model(coef, intercept)``
     witness : a ``Witness`` or an array theta, such as a Solution keeps.  Without one, as for weights of another
         library, the search starts from the subgradient at the model, which alone proves very little, and improves it.
     effort : data passes of that search at most: for a smooth loss half of them follow the gradient at the model
@@ -51,14 +53,30 @@ def certify(
     >>> print(certify(problem, np.array([1.0])))
     The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.
     """
+    if not isinstance(problem, Problem):
+        raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
+    if isinstance(model, Solution):
+        witness = model.witness if witness is None else witness
+        model = model.model
     if not isinstance(model, Model):
-        model = Model(np.asarray(model, dtype=np.float64), None)
+        model = Model(_numbers("model", model, "a Model, a Solution"), None)
     if witness is not None:
-        witness = witness if isinstance(witness, Witness) else Witness(np.asarray(witness, dtype=np.float64))
-        return judge(problem, model, witness).certificate
+        given = witness if isinstance(witness, Witness) else Witness(_numbers("witness", witness, "a Witness"))
+        return judge(problem, model, given).certificate
     if isinstance(effort, bool) or not isinstance(effort, Real) or not effort >= 0:
         raise FenchelError(f"effort must be a number of data passes >= 0, got {effort!r}")
     return _search(problem, model, float(effort)).certificate
+
+
+def _numbers(name: str, given: object, or_else: str) -> NDArray[np.float64]:
+    """An array of floats, or an error that names the argument."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        advice = "; of a fitted estimator take Model(coef_[0], intercept_[0])" if hasattr(given, "coef_") else ""
+        raise FenchelError(
+            f"{name} must be {or_else} or an array of numbers, got {type(given).__name__}{advice}"
+        ) from error
 
 
 def _search(problem: Problem, model: Model, effort: float) -> Verdict:

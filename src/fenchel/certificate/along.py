@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.certificate.equalities import free_charge
-from fenchel.certificate.statement import Certificate
+from fenchel.certificate.statement import RESOLVED, Certificate
 from fenchel.problem import Problem
 from fenchel.regularizers import FreeDirections
 
@@ -79,7 +79,8 @@ class Span:
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
         dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
         floor = self.relative_floor * (max(abs(primal), abs(dual)) if math.isfinite(dual) else abs(primal))
-        return Certificate(primal, dual, floor, self.conjugate_at_zero is not None), scale
+        resolved, recomputed = self.relative_floor <= RESOLVED, self.conjugate_at_zero is not None
+        return Certificate(primal, dual, floor, recomputed, resolved), scale
 
     def _dual(self, lam: float, scale: float) -> float:
         rest = 0.0

@@ -26,9 +26,19 @@ from numpy.typing import NDArray
 
 from fenchel.certificate.along import Span, charge
 from fenchel.certificate.equalities import free_rounding, restored
-from fenchel.certificate.rounding import EPS, MANY, ROUNDINGS, absolute_sum, norm_of, product_noise, pull_of
+from fenchel.certificate.rounding import (
+    EPS,
+    MANY,
+    ROUNDINGS,
+    absolute_sum,
+    is_trivial,
+    norm_of,
+    product_noise,
+    pull_of,
+)
 from fenchel.certificate.scaling import best_multiple
-from fenchel.certificate.statement import Certificate
+from fenchel.certificate.statement import RESOLVED, Certificate
+from fenchel.certificate.trust import refute
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import FreeDirections
@@ -97,10 +107,16 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         at_rest = problem.risk.value_at_zero
         magnitude = abs(primal) + bound.magnitude + (EPS * at_rest if math.isfinite(at_rest) else 0.0)
         slopes, theta = found.slopes, absolute_sum(bound.theta)
-        size, intercept = problem.design.largest_row_norm, np.max(np.abs(np.asarray(model.intercept)))
-        reach, pull = size * norm_of(model.weights) + float(intercept), pull_of(problem, bound.dual, found.penalty)
+        size, intercept = problem.design.largest_row_norm, np.asarray(model.intercept)
+        reach, pull = (
+            size * norm_of(model.weights) + float(np.max(np.abs(intercept))),
+            pull_of(problem, bound.dual, found.penalty),
+        )
         rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
         floor = ROUNDINGS * EPS * (magnitude + rough)
+        if bound.trusted and math.isfinite(bound.value):
+            scores = problem.design.scores(model.weights) + intercept if found.scores is None else found.scores
+            refute(bound.conjugate, bound.theta, scores, found.risk, magnitude + rough)
         if primal - bound.value <= _NEAR_FLOOR * floor:
             floor = ROUNDINGS * EPS * (magnitude + product_noise(problem, model, found.scores, witness, pull))
         if isinstance(problem.regularizer, FreeDirections) and math.isfinite(bound.value):
@@ -109,8 +125,10 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     relative = floor / scale if scale > 0.0 else 0.0
     parts = (bound.dual, bound.conjugate, at_zero, bound.unbalanced, relative)
+    # a gap above the floor says itself what it proves
+    resolved = relative <= RESOLVED or primal - bound.value > floor or is_trivial(problem, primal + floor)
     return Verdict(
-        Certificate(primal, bound.value, floor, not bound.trusted),
+        Certificate(primal, bound.value, floor, not bound.trusted, bool(resolved)),
         model,
         witness,
         Span(problem, found.penalty, found.risk, *parts),
@@ -139,7 +157,7 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
 
     Where both are optimal up to rounding the objective can't tell them apart; the later one has seen more steps.
     """
-    if known is None or (known.certificate.at_floor and found.certificate.at_floor):
+    if known is None or (known.certificate.optimal and found.certificate.optimal):
         return found
     by_primal = known if known.certificate.primal <= found.certificate.primal else found
     by_dual = known if known.certificate.dual >= found.certificate.dual else found

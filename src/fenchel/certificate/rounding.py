@@ -56,6 +56,16 @@ def product_noise(problem: Problem, model: Model, scores: NDArray | None, witnes
     return total
 
 
+def is_trivial(problem: Problem, level: float) -> bool:
+    """Whether the model without weights has no objective above ``level`` either: then X explains nothing."""
+    model = problem.zero_model()
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = problem.design.scores(model.weights)
+        if problem.intercept:
+            scores += problem.risk.best_intercept(scores)
+        return bool(problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores) <= level)
+
+
 def absolute_sum(values: NDArray) -> float:
     """The sum of the absolute values, without an array of them all."""
     step = max(1, MANY // max(1, values[:1].size))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+#: a rounding floor up to this share of the objective leaves it resolved
+RESOLVED = 1e-6
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -16,12 +19,15 @@ class Certificate:
     dual : a lower bound D on the objective of every model
     rounding_floor : how much of the gap may be rounding of the evaluation itself
     recomputed : whether everything was recomputed from the data; False if a bound was taken on trust
+    resolved : whether the floor is a small share of the objective; if not, a gap below it proves little.  Where even
+        the model without weights is at the floor there is nothing to resolve
     """
 
     primal: float
     dual: float
     rounding_floor: float
     recomputed: bool = True
+    resolved: bool = True
 
     @property
     def gap(self) -> float:
@@ -45,9 +51,14 @@ class Certificate:
         """Whether the gap can't be told from rounding."""
         return self.gap <= self.rounding_floor
 
+    @property
+    def optimal(self) -> bool:
+        """Whether the gap can't be told from rounding, and rounding is a small share of the objective."""
+        return self.at_floor and self.resolved
+
     def meets(self, tol: float) -> bool:
-        """Whether this proves a relative gap of at most ``tol``, or the gap is at the rounding floor."""
-        return self.relative_gap <= tol or self.at_floor
+        """Whether this proves a relative gap of at most ``tol``, or that the model is optimal up to rounding."""
+        return self.relative_gap <= tol or self.optimal
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
@@ -56,18 +67,24 @@ class Certificate:
             self.dual + other.dual,
             self.rounding_floor + other.rounding_floor,
             self.recomputed and other.recomputed,
+            self.resolved and other.resolved,
         )
 
     def __str__(self) -> str:
         trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
+        # adding zero turns -0.0, the bound of a dual point that proves nothing, into 0
+        primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
         if math.isinf(self.primal):
-            return f"The objective is infinite, so this model proves nothing: no model is below {self.dual:.6g}{trust}."
+            return f"The objective is infinite, so this model proves nothing: no model is below {below}{trust}."
+        if self.optimal:
+            exact = "optimal to the accuracy of the arithmetic"
+            return f"The objective {primal} is {exact}: no model is below {below}{trust}."
         if self.at_floor:
             return (
-                f"The objective {self.primal:.6g} is optimal to the accuracy of the arithmetic: no model is below "
-                f"{self.dual:.6g}{trust}."
+                f"The objective {primal} can't be resolved by the arithmetic, whose rounding alone may be "
+                f"{self.rounding_floor:.2g} here: no model is below {below}{trust}; scale X."
             )
         return (
-            f"The objective {self.primal:.6g} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "
-            f"of the optimum: no model is below {self.dual:.6g}{trust}."
+            f"The objective {primal} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "
+            f"of the optimum: no model is below {below}{trust}."
         )

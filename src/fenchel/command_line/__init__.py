@@ -42,6 +42,8 @@ def _train(options: Namespace) -> int:
     estimator = _estimator(options)
     table = read(options.data, options.label)
     assert table.y is not None
+    if options.positive is not None:
+        estimator.set_params(pos_label=_label_of(options.positive, table.y))
     interrupted = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GapWarning)
@@ -134,6 +136,8 @@ def _estimator(options: Namespace) -> Any:
         "time_limit": options.time_limit,
         "verbose": int(sys.stderr.isatty() and not options.quiet),
     }
+    if options.positive is not None and options.measure is None:
+        raise FenchelError("--positive is for --measure: a loss treats both labels alike")
     if options.measure is not None:
         if options.loss is not None:
             raise FenchelError("--loss and --measure both say what to train for: leave one")
@@ -143,6 +147,17 @@ def _estimator(options: Namespace) -> Any:
     if as_loss(loss).task == "regression":
         return LinearRegressor(loss, **shared)
     return LinearClassifier(loss, multi_class=options.multi_class, class_weight=options.class_weight, **shared)
+
+
+def _label_of(text: str, y: Any) -> Any:
+    """The label that is written like this."""
+    import numpy as np
+
+    labels = np.unique(y).tolist()
+    found = [label for label in labels if str(label) == text]
+    if not found:
+        raise FenchelError(f"--positive must be one of the labels {', '.join(map(str, labels[:10]))}; got {text}")
+    return found[0]
 
 
 def _how_good(estimator: Any, X: Any, y: Any, predicted: Any) -> str:
@@ -156,9 +171,10 @@ def _how_good(estimator: Any, X: Any, y: Any, predicted: Any) -> str:
     said = f"{len(y):,} rows: {100 * np.mean(y == predicted):.2f}% right"
     classes = estimator.classes_
     if len(classes) == 2 and len(np.unique(y)) == 2 and np.isin(y, classes).all():
-        f1 = metrics.f1_score(y, predicted, pos_label=classes[1])
+        positive = getattr(estimator, "pos_label_", classes[1])
+        f1 = metrics.f1_score(y, predicted, pos_label=positive)
         area = metrics.roc_auc_score(y == classes[1], estimator.decision_function(X))
-        said += f"; F1 of {classes[1]!s} {f1:.4f}; ROC area {area:.4f}"
+        said += f"; F1 of {positive!s} {f1:.4f}; ROC area {area:.4f}"
     return said
 
 

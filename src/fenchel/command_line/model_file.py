@@ -75,6 +75,8 @@ def load(path: Path) -> ModelFile:
     estimator = _KINDS[about["kind"]](**about["parameters"])
     for name, array in arrays.items():
         setattr(estimator, name, array if array.ndim else float(array))
+    if isinstance(estimator, MeasureClassifier) and len(estimator.classes_) == 2:
+        estimator.pos_label_ = estimator.classes_[0 if estimator._turned() else 1]
     estimator.n_features_in_ = about["features"]
     if about["multi_class"] is not None:
         estimator.multi_class_ = about["multi_class"]

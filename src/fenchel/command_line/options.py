@@ -18,7 +18,7 @@ _MEASURES = "instead of a loss: roc_auc, prbep, f1, fbeta, precision_at_k, recal
 _REGULARIZERS = "in place of --l1-ratio: l2, elastic_net, l1, entropy, unnormalized_entropy, q_norm"
 _SOLVERS = (
     "auto (default), dual_coordinate, augmented_lagrangian, newton, block_coordinate, newton_cg, prox_newton, "
-    "smoothing, agm, bundle, pegasos, pragam, bregman, dual_conjugate_gradient"
+    "interior_point, smoothing, agm, bundle, pegasos, pragam, bregman, dual_conjugate_gradient, barrier, basis_pursuit"
 )
 _STATUS = (
     "Exit status: 0 if the tolerance is proved, 1 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
@@ -64,6 +64,7 @@ def _add_train(train: ArgumentParser) -> None:
     what = train.add_argument_group("what is minimized")
     what.add_argument("--loss", help=_LOSSES)
     what.add_argument("--measure", help=_MEASURES)
+    what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
     what.add_argument("--k", type=int, help="of precision_at_k and recall_at_k")
     what.add_argument("--beta", type=float, default=1.0, help="of fbeta")
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")

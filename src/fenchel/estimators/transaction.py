@@ -22,8 +22,9 @@ def all_or_nothing(fit: Fit) -> Fit:
         try:
             return fit(self, *arguments, **named)
         except BaseException as error:
-            ended = isinstance(error, (KeyboardInterrupt, Warning))
-            if not (ended and vars(self).get("theta_") is not before.get("theta_")):
+            found = vars(self).get("theta_")
+            stored = found is not None and found is not before.get("theta_")
+            if not (stored and isinstance(error, (KeyboardInterrupt, Warning))):
                 vars(self).clear()
                 vars(self).update(before)
             raise

@@ -30,9 +30,10 @@ from typing import Any
 
 import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
+from numba.core.errors import NumbaError
 from numba.extending import register_jitable
 
-from fenchel.errors import CacheWarning
+from fenchel.errors import CacheWarning, FenchelError
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _log = logging.getLogger("fenchel")
@@ -213,7 +214,10 @@ class Kernel:
             with self._lock:
                 if theirs not in self._outside:
                     self._outside[theirs] = _compiled(self._function, cached=False)
-        return _watched(self._outside[theirs], arguments)
+        try:
+            return _watched(self._outside[theirs], arguments)
+        except NumbaError as error:
+            raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
 
 
 def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -222,6 +226,28 @@ def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     except Exception:
         _stopwatch.stop()  # compiling may have failed
         raise
+
+
+def _culprit(theirs: list[Any], error: NumbaError) -> str:
+    """Which method of a user's tuple can't be compiled, found by compiling each by itself."""
+    for owner in theirs:
+        cls = type(owner)
+        methods = {
+            name: one for name, one in vars(cls).items() if hasattr(one, "__code__") and not name.startswith("_")
+        }
+        if not {"slope", "dual_step"} & set(methods):
+            return f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call"
+        for name, method in methods.items():
+            numbers = (numba.float64,) * (method.__code__.co_argcount - 1)
+            try:
+                numba.njit(error_model="numpy")(method).compile((numba.typeof(owner), *numbers))
+            except NumbaError as found:
+                why = next((line for line in str(found).splitlines()[1:] if line.strip()), str(found))
+                return (
+                    f"the method {name} of {cls.__name__} can't be compiled: it may use floats, its own fields and the "
+                    f"module math only, no NumPy or SciPy functions of arrays ({why.strip()})"
+                )
+    return f"a loop can't be compiled for {', '.join(type(owner).__name__ for owner in theirs)}: {error}"
 
 
 def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:

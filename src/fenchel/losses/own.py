@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.errors import FenchelError
 from fenchel.losses.base import Array, Loss
 from fenchel.losses.intercept import newton_root
 
@@ -45,36 +46,36 @@ class OwnLoss(Loss):
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         level, label = np.broadcast_arrays(np.asarray(level, dtype=np.float64), np.asarray(label, dtype=np.float64))
-        inside = self._minimizer(label)
-        return self._end(level, label, inside, -1.0), self._end(level, label, inside, 1.0)
+        return self._end(level, label, -1.0), self._end(level, label, 1.0)
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         return newton_root(lambda b: (float(share @ self.derivative(score + b, label)), 0.0))
 
     def kernel(self) -> Any:
-        raise NotImplementedError(
+        raise FenchelError(
             f"{type(self).__name__} needs a method kernel() that returns a NamedTuple of floats with the method slope"
         )
 
-    def _minimizer(self, label: Array) -> Array:
-        """A score where the loss is least, or as far as the search goes."""
-        low, high = np.full(label.shape, -(2.0**_DOUBLINGS)), np.full(label.shape, 2.0**_DOUBLINGS)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for _ in range(_HALVINGS):
-                middle = 0.5 * (low + high)
-                rising = self.derivative(middle, label) > 0.0
-                low, high = np.where(rising, low, middle), np.where(rising, middle, high)
-        return 0.5 * (low + high)
+    def _end(self, level: Array, label: Array, sign: float) -> Array:
+        """The first score on this side where the loss is above the level; infinite if there is none.
 
-    def _end(self, level: Array, label: Array, inside: Array, sign: float) -> Array:
-        """The first score on this side where the loss is above the level; infinite if there is none."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            width = np.ones(label.shape)
+        The search starts at zero and not at a minimizer, which may be infinitely far away.
+        """
+
+        def beyond(width: Array) -> Any:
+            score = sign * width
+            return (self.value(score, label) > level) & (sign * self.derivative(score, label) > 0.0)
+
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            inwards = beyond(np.zeros(label.shape))
+            way, width = np.where(inwards, -1.0, 1.0), np.ones(label.shape)
             for _ in range(_DOUBLINGS):
-                width = np.where(self.value(inside + sign * width, label) <= level, 2.0 * width, width)
-            near, far = np.zeros(label.shape), width
+                width = np.where(beyond(way * width) == inwards, 2.0 * width, width)
+            near, far = np.where(inwards, -width, 0.0), np.where(inwards, 0.0, width)
             for _ in range(_HALVINGS):
                 middle = 0.5 * (near + far)
-                below = self.value(inside + sign * middle, label) <= level
-                near, far = np.where(below, middle, near), np.where(below, far, middle)
-        return np.where(width >= 2.0**_DOUBLINGS, sign * np.inf, inside + sign * far)
+                if np.all((middle == near) | (middle == far)):
+                    break
+                outside = beyond(middle)
+                near, far = np.where(outside, near, middle), np.where(outside, middle, far)
+        return np.where(~inwards & (width >= 2.0**_DOUBLINGS), sign * np.inf, sign * far)

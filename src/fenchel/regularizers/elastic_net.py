@@ -86,7 +86,7 @@ class ElasticNet(Regularizer):
     def __post_init__(self) -> None:
         ratio = self.l1_ratio
         if isinstance(ratio, bool) or not isinstance(ratio, Real) or not 0 <= ratio <= 1:
-            raise FenchelError(f"l1_ratio must be a number from 0 up to, but not including, 1, got {ratio!r}")
+            raise FenchelError(f"l1_ratio must be a number from 0 to 1, got {ratio!r}")
         if ratio == 1:
             raise FenchelError("l1_ratio=1 is no mixture: the absolute values alone are the regularizer L1(), or 'l1'")
         object.__setattr__(self, "l1_ratio", float(ratio))

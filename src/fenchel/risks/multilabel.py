@@ -40,7 +40,8 @@ class MultilabelHinge:
     sees_intercept: ClassVar[bool] = False
     #: what a problem with free intercepts is told
     intercept_refusal: ClassVar[str] = (
-        "has no free intercepts; use intercept=False, and a column of ones in X for regularized ones"
+        "has no free intercepts; use intercept=False (of an estimator: fit_intercept=False), and a column of ones in X "
+        "for regularized ones"
     )
     largest_label: ClassVar[float] = 1.0
     #: R*(0): minus the infimum of the risk

@@ -47,7 +47,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.errors import FenchelError
 from fenchel.loops.dual_coordinate import CENTRE, CURVE, SCALE, SUM
 from fenchel.losses import NegativeLog
 from fenchel.problem import Model, Problem, Witness
@@ -57,6 +56,7 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.dual_coordinate import DualCoordinate
 from fenchel.solvers.dual_coordinate_state import OutputState, State
 from fenchel.solvers.free_directions import FreeOutput, FreeState
+from fenchel.solvers.options import check_positive, check_switches
 
 #: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score, and
 #: the gap is this share of twice that term
@@ -82,10 +82,8 @@ class AugmentedLagrangian(DualCoordinate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("mu", "eta"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+        check_positive(self, "mu", "eta", or_none=True)
+        check_switches(self, "exactly")
 
     def supports(self, problem: Problem) -> str | None:
         if isinstance(problem.regularizer, FreeDirections):

@@ -37,6 +37,7 @@ from fenchel.regularizers import L2, GramNorm
 from fenchel.risks import CrammerSinger, MulticlassRisk, Multinomial, WestonWatkins
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.descent import Descent, random_state, squared_norms
+from fenchel.solvers.options import check_choice, check_positive, check_seed, check_switches
 from fenchel.solvers.softmax_start import first_intercept, logarithms
 
 #: entries of X times classes that one step may visit: bounds how long Ctrl-C or a time limit waits
@@ -106,8 +107,11 @@ class BlockCoordinate:
     name: ClassVar[str] = "block_coordinate"
 
     def __post_init__(self) -> None:
-        if self.inner not in _INNER:
-            raise FenchelError(f"inner={self.inner!r} is unknown; choose one of {_INNER}")
+        check_choice(self, "inner", _INNER)
+        check_switches(self, "shrinking")
+        check_switches(self, "single", or_none=True)
+        check_positive(self, "accuracy")
+        check_seed(self.seed)
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, (WestonWatkins, CrammerSinger, Multinomial)):

@@ -40,6 +40,7 @@ from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.inner_problem import Optimum, Penalty, best_mixture
 from fenchel.solvers.linear_program import lowest_model
+from fenchel.solvers.options import check_choice, is_number, is_whole, processors
 from fenchel.solvers.parts import in_parts
 from fenchel.solvers.plane_oracle import PlaneOracle, Touch
 from fenchel.solvers.planes import Planes
@@ -110,15 +111,13 @@ class Bundle:
     name: ClassVar[str] = "bundle"
 
     def __post_init__(self) -> None:
-        if self.inner not in _INNER:
-            raise FenchelError(f"inner={self.inner!r} is unknown; choose one of {_INNER}")
-        if self.stabilisation not in _STABILISATIONS:
-            raise FenchelError(f"stabilisation={self.stabilisation!r} is unknown; choose one of {_STABILISATIONS}")
-        most = self.most_planes
-        if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 2):
-            raise FenchelError(f"most_planes must be None or an integer of at least 2, got {most!r}")
-        if not 0.0 <= self.inner_share < 1.0:
+        check_choice(self, "inner", _INNER)
+        check_choice(self, "stabilisation", _STABILISATIONS)
+        if self.most_planes is not None and not is_whole(self.most_planes, 2):
+            raise FenchelError(f"most_planes must be None or an integer of at least 2, got {self.most_planes!r}")
+        if not (is_number(self.inner_share) and 0.0 <= self.inner_share < 1.0):
             raise FenchelError(f"inner_share must be at least 0 and below 1, got {self.inner_share!r}")
+        processors(self.n_jobs)
 
     def supports(self, problem: Problem) -> str | None:
         if not hasattr(problem.risk, "subgradient") and not hasattr(problem.risk, "plane"):

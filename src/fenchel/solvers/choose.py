@@ -27,7 +27,6 @@ the row.  The solution names all that took part, and the log says so.
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -52,6 +51,7 @@ from fenchel.solvers.interior_point import InteriorPoint
 from fenchel.solvers.newton import Newton
 from fenchel.solvers.newton_cg import NewtonCG
 from fenchel.solvers.newton_direction import MOST_FEATURES
+from fenchel.solvers.options import check_seed, processors
 from fenchel.solvers.pegasos import Pegasos
 from fenchel.solvers.pragam import Pragam
 from fenchel.solvers.prox_newton import ProxNewton
@@ -190,15 +190,28 @@ def choose(
     reasons = {candidate.solver.name: candidate.solver.supports(problem) for candidate in candidates}
     able = [candidate for candidate in candidates if reasons[candidate.solver.name] is None]
     if not able:
-        why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-        raise FenchelError(f"no solver supports this problem ({why})")
+        raise FenchelError(_refusal(problem, solver, tol, reasons))
     # where what comes between does not support the problem, a solver does not hand over to itself
     following = [candidate.solver.name for candidate in able[1:]] + [""]
     able = [one for one, after in zip(able, following, strict=True) if one.solver.name != after]
     # the last one has all the passes that there are
     able[-1] = able[-1]._replace(patience=np.inf)
+    check_seed(seed)
     settings = {"seed": seed, "n_jobs": processors(n_jobs)}
     return [candidate._replace(solver=_completed(candidate.solver, settings)) for candidate in able]
+
+
+def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[str, str | None]) -> str:
+    """Why there is no solver for this, and what to do."""
+    if solver != "auto":
+        ((name, reason),) = reasons.items()
+        others = [candidate.solver.supports(problem) for candidate in _candidates(problem, "auto", tol)]
+        advice = "; use solver='auto'" if None in others else ""
+        return f"solver={name!r} does not support this problem: {reason}{advice}"
+    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    joint = isinstance(problem.risk, MulticlassRisk)
+    advice = "; use a problem for each class, which is multi_class='ovr' of an estimator" if joint else ""
+    return f"no solver supports this problem ({why}){advice}"
 
 
 def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Candidate]:
@@ -240,20 +253,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
     )
 
 
-def processors(n_jobs: int | None) -> int:
-    """How many threads ``n_jobs`` means: None is one, -1 all processors, -2 all but one."""
-    if n_jobs is None:
-        return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
-        raise FenchelError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-    return int(n_jobs) if n_jobs > 0 else max(1, _available() + 1 + int(n_jobs))
-
-
-def _available() -> int:
-    """The processors that this process may use, as far as the platform tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     """The solver with what it left open (None) filled in."""
     if not isinstance(solver, tuple(SOLVERS.values())):
@@ -261,6 +260,9 @@ def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
     # a copy, not dataclasses.replace: a subclass may have another constructor
     completed: Any = copy.copy(solver)
     for field in fields(completed):
-        if getattr(solver, field.name) is None and field.name in settings:
+        own = getattr(solver, field.name)
+        if own is None and field.name in settings:
             object.__setattr__(completed, field.name, settings[field.name])
+        elif field.name == "n_jobs":
+            object.__setattr__(completed, "n_jobs", processors(own))
     return completed

@@ -59,6 +59,7 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.descent import squared_norms
 from fenchel.solvers.dual_coordinate_state import squared_length
 from fenchel.solvers.dual_start import first_dual
+from fenchel.solvers.options import check_switches
 
 Vector = NDArray[np.float64]
 #: iterations after which the residual is recomputed, or sooner when it has fallen by this much
@@ -150,6 +151,9 @@ class DualConjugateGradient:
 
     preconditioned: bool = True
     name: ClassVar[str] = "dual_conjugate_gradient"
+
+    def __post_init__(self) -> None:
+        check_switches(self, "preconditioned")
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk) or not isinstance(problem.risk.loss, Squared):

@@ -45,7 +45,6 @@ s                    ``free[CENTRE]``, the multiplier and centre of the intercep
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -72,6 +71,7 @@ from fenchel.solvers.dual_coordinate_state import (
 )
 from fenchel.solvers.dual_start import first_dual
 from fenchel.solvers.kept_rows import balanced, near_mean, visit_on_demand
+from fenchel.solvers.options import check_choice, check_positive, check_seed, check_switches
 from fenchel.solvers.transfer import RULES, Transfer, whitened
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
@@ -104,12 +104,11 @@ class DualCoordinate:
     centres: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.rule not in ("auto", *RULES):
-            raise FenchelError(f"rule must be one of {', '.join(map(repr, ('auto', *RULES)))}, got {self.rule!r}")
-        for name in ("learning_rate", "stretch"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not 0 < value < math.inf):
-                raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+        check_choice(self, "rule", ("auto", *RULES))
+        check_positive(self, "stretch")
+        check_positive(self, "learning_rate", or_none=True)
+        check_switches(self, "shrinking")
+        check_seed(self.seed)
         if self.learning_rate is not None and self.rule != "gradient":
             raise FenchelError("learning_rate is for rule='gradient'")
         if self.stretch != 1.0 and self.rule not in ("auto", "exact"):
@@ -124,7 +123,8 @@ class DualCoordinate:
         if loss.constraint and not isinstance(regularizer, (L2, ElasticNet, GramNorm)):
             return f"dual_coordinate makes models that meet {loss.name!r} for squares and the elastic net only"
         if isinstance(loss, NegativeLog) and problem.intercept:
-            return "negative_log is not bounded below, so nothing bounds an intercept: use intercept=False"
+            unbounded = "negative_log is not bounded below, so nothing bounds an intercept"
+            return f"{unbounded}: use intercept=False (of an estimator: fit_intercept=False)"
         if isinstance(loss, Interpolation) and not isinstance(regularizer, L2):
             return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
         if loss.constraint and isinstance(problem.design, CachedGram):

@@ -47,6 +47,7 @@ from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import MOST_FEATURES, Quadratic, line_minimum
 from fenchel.solvers.newton_penalty import bend_of, is_bent, slope_of, threshold_of
 from fenchel.solvers.newton_state import OutputState, State
+from fenchel.solvers.options import check_seed, check_switches, processors
 from fenchel.solvers.parts import pool_of
 from fenchel.solvers.sample import Sample
 
@@ -85,6 +86,11 @@ class Newton:
     #: begin on samples of the rows where there are many more rows than features
     sampling: bool = True
     name: ClassVar[str] = "newton"
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_switches(self, "sampling")
+        processors(self.n_jobs)
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk):

@@ -33,6 +33,7 @@ from fenchel.regularizers import L2
 from fenchel.risks import Multinomial
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import line_minimum
+from fenchel.solvers.options import check_seed, check_switches
 from fenchel.solvers.softmax_direction import Preconditioner, conjugate_gradients, preconditioner, unbalanced
 from fenchel.solvers.softmax_sample import SoftmaxSample
 
@@ -99,6 +100,10 @@ class NewtonCG:
     #: begin on samples of the rows where there are many more rows than features
     sampling: bool = True
     name: ClassVar[str] = "newton_cg"
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        check_switches(self, "sampling")
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, Multinomial):

@@ -25,6 +25,7 @@ from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Hint, Warm
 from fenchel.solvers.descent import random_state
+from fenchel.solvers.options import check_seed, is_whole
 
 #: entries of X that one step may visit, unless one batch has more
 _STEP_ENTRIES = 1 << 24
@@ -60,8 +61,8 @@ class Pegasos:
     name: ClassVar[str] = "pegasos"
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.batch, int) and not isinstance(self.batch, bool) and self.batch >= 1
-        if not whole and self.batch != "all":
+        check_seed(self.seed)
+        if not is_whole(self.batch, 1) and self.batch != "all":
             raise FenchelError(f"batch must be a positive integer or 'all', got {self.batch!r}")
 
     def supports(self, problem: Problem) -> str | None:

@@ -43,7 +43,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -57,6 +56,7 @@ from fenchel.solvers import averaging
 from fenchel.solvers.averaging import Maximizer
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
+from fenchel.solvers.options import check_switches, is_positive
 
 #: the first L that is tried, as a share of the bound from the data
 _FIRST = 2.0**-6
@@ -114,10 +114,9 @@ class Pragam:
     name: ClassVar[str] = "pragam"
 
     def __post_init__(self) -> None:
-        given = self.lipschitz
-        number = isinstance(given, Real) and not isinstance(given, bool) and 0.0 < float(given) < math.inf
-        if not number and given not in ("data", "adaptive"):
-            raise FenchelError(f"lipschitz must be a positive number, 'data' or 'adaptive', got {given!r}")
+        if not is_positive(self.lipschitz) and self.lipschitz not in ("data", "adaptive"):
+            raise FenchelError(f"lipschitz must be a positive number, 'data' or 'adaptive', got {self.lipschitz!r}")
+        check_switches(self, "restart")
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.regularizer, L2):

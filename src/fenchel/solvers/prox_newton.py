@@ -38,6 +38,7 @@ from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.newton_direction import line_minimum
+from fenchel.solvers.options import check_switches
 from fenchel.solvers.working_set import (
     LEAST_LIFT,
     SHORT,
@@ -83,6 +84,9 @@ class ProxNewton:
     #: whether features are screened for good; without it only working sets leave them out
     screening: bool = True
     name: ClassVar[str] = "prox_newton"
+
+    def __post_init__(self) -> None:
+        check_switches(self, "screening")
 
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk) or not problem.risk.smooth:

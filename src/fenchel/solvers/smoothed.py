@@ -27,6 +27,7 @@ from fenchel.regularizers import L2
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import Hint, Warm
 from fenchel.solvers.measure_values import Evaluate, evaluator
+from fenchel.solvers.options import check_positive, check_switches, processors
 from fenchel.solvers.parts import Parts, in_parts
 from fenchel.solvers.spaces import Features, space_for
 
@@ -142,9 +143,9 @@ class SmoothedSolver:
     name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        for name, value in (("epsilon", self.epsilon), ("c_mu", self.c_mu)):
-            if not 0.0 < value < np.inf:
-                raise FenchelError(f"{name} must be positive and finite, got {value!r}")
+        check_positive(self, "epsilon", "c_mu")
+        check_switches(self, "fixed")
+        processors(self.n_jobs)
 
     def supports(self, problem: Problem) -> str | None:
         risk = problem.risk

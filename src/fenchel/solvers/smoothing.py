@@ -38,6 +38,7 @@ from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.measure_curvature import Curvature, curvature_for
+from fenchel.solvers.options import check_switches, is_whole
 from fenchel.solvers.smoothed import Point, SmoothedObjective, SmoothedSolver, Standing
 from fenchel.solvers.spaces import Features
 
@@ -91,7 +92,8 @@ class Smoothing(SmoothedSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.memory is not None and (not isinstance(self.memory, int) or self.memory < 1):
+        check_switches(self, "curvature")
+        if self.memory is not None and not is_whole(self.memory, 1):
             raise FenchelError(f"memory must be a whole number of pairs or None, got {self.memory!r}")
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
