@@ -162,7 +162,7 @@ def test_a_wrong_bound_would_be_noticed():
     with pytest.raises(FenchelError, match="refuted by the model's own scores"):
         judge(problem, solution.model, Witness(theta, bound - 1.0))
     # far from the optimum the scores refute nothing
-    lie = judge(problem, problem.zero_model(), Witness(theta, bound - 0.01)).certificate
+    lie = judge(problem, Model(-3.0 * solution.model.weights), Witness(theta, bound - 0.01)).certificate
     assert lie.dual > best
     assert not lie.recomputed
     assert "on trust" in str(lie)
