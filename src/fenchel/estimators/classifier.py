@@ -9,10 +9,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import expit, log_softmax, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -21,21 +19,12 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import Given, LinearEstimator, input_of
 from fenchel.estimators.forms import chosen_form, joint_risk
 from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
+from fenchel.estimators.probabilities import Probabilities
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MulticlassRisk
 from fenchel.solvers import Solver
-
-
-def _has_probabilities(estimator: LinearClassifier) -> bool:
-    if estimator._loss().name != "logistic":
-        raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
-    if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
-        raise AttributeError(
-            "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
-        )
-    return True
 
 
 def counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
@@ -67,7 +56,7 @@ def one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
     return np.where(encoded == k, 1.0, -1.0)
 
 
-class LinearClassifier(ClassifierMixin, LinearEstimator):
+class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     r"""Linear classifier that proves how close it is to the optimum.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
@@ -216,30 +205,6 @@ class LinearClassifier(ClassifierMixin, LinearEstimator):
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
-        "multinomial"; one-vs-rest ones are scaled to add up to one.
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            return np.column_stack([expit(-scores), expit(scores)])
-        if self.multi_class_ == "multinomial":
-            return softmax(scores, axis=1)
-        probabilities = expit(scores)
-        total = probabilities.sum(axis=1, keepdims=True)
-        uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
-        return np.divide(probabilities, total, out=uniform, where=total > 0)
-
-    @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
-        """Logarithms of ``predict_proba``."""
-        scores = self.decision_function(X)
-        if scores.ndim == 2 and self.multi_class_ == "multinomial":
-            return log_softmax(scores, axis=1)
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
 
     # scikit-learn's mixin for these two lies in sklearn.linear_model, whose import takes longer than most fits
     def sparsify(self) -> Self:

@@ -13,8 +13,9 @@ from sklearn.utils.validation import validate_data
 
 from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
-from fenchel.estimators.classifier import LinearClassifier, class_weights, counted_classes
+from fenchel.estimators.classifier import class_weights, counted_classes
 from fenchel.estimators.kernel_machine import KernelEstimator, summed
+from fenchel.estimators.probabilities import Probabilities
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Hinge, Loss, as_loss
 from fenchel.problem import Problem
@@ -24,7 +25,7 @@ from fenchel.solvers import Solver
 _FORMS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
 
 
-class KernelClassifier(ClassifierMixin, KernelEstimator):
+class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
     r"""Kernel classifier that proves how close it is to the optimum.
 
     Minimizes :math:`\tfrac12\sum_j \|w_j\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature
@@ -171,10 +172,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    # the same functions of the scores, and only there with loss="logistic"
-    predict_proba = vars(LinearClassifier)["predict_proba"]
-    predict_log_proba = vars(LinearClassifier)["predict_log_proba"]
 
     def _check_parameters(self) -> None:
         self._check_kernel()

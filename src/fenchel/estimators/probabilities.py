@@ -1,0 +1,51 @@
+"""Probabilities of classes from the scores of the logistic loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, softmax
+from sklearn.utils.metaestimators import available_if
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator._loss().name != "logistic":
+        raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
+    if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
+        raise AttributeError(
+            "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
+        )
+    return True
+
+
+class Probabilities:
+    """What a classifier with ``decision_function`` and ``multi_class_`` has besides if its loss is the logistic one."""
+
+    multi_class_: Any
+    decision_function: Any
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
+        "multinomial"; one-vs-rest ones are scaled to add up to one.
+        """
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return np.column_stack([expit(-scores), expit(scores)])
+        if self.multi_class_ == "multinomial":
+            return softmax(scores, axis=1)
+        probabilities = expit(scores)
+        total = probabilities.sum(axis=1, keepdims=True)
+        uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
+        return np.divide(probabilities, total, out=uniform, where=total > 0)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Logarithms of ``predict_proba``."""
+        scores = self.decision_function(X)
+        if scores.ndim == 2 and self.multi_class_ == "multinomial":
+            return log_softmax(scores, axis=1)
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
