@@ -30,17 +30,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _train(options: Namespace) -> int:
-    from fenchel.command_line.data import read
+    from fenchel.command_line.data import Layout, default_output, read
     from fenchel.command_line.model_file import ModelFile, save
 
-    output = options.output or Path(Path(options.data.name.split(".")[0]).name + ".model.npz")
+    output = options.output or default_output(options.data)
     # before the work, not after it
-    if output.exists() and not options.force:
-        return _refuse(f"{output} exists: choose another --output, or --force to replace it")
-    if not output.absolute().parent.is_dir():
-        return _refuse(f"--output: there is no folder {output.parent}")
+    _check_output(output, options.force)
     estimator = _estimator(options)
-    table = read(options.data, options.label)
+    table = read(options.data, Layout(options.label, options.header))
     assert table.y is not None
     if options.positive is not None:
         estimator.set_params(pos_label=_label_of(options.positive, table.y))
@@ -55,7 +52,7 @@ def _train(options: Namespace) -> int:
             interrupted = True
     for warning in caught:
         _say(f"warning: {warning.message}")
-    save(output, ModelFile(estimator, table.names, table.label))
+    save(output, ModelFile(estimator, table.names, table.label, table.zero_based))
     rows, features = table.X.shape
     print(f"{options.data.name}: {rows:,} rows, {features:,} features{_classes(estimator)}")
     print(f"{estimator.solver_}: {estimator.n_iter_} passes over the data")
@@ -70,12 +67,11 @@ def _predict(options: Namespace) -> int:
     from fenchel.command_line.data import read
     from fenchel.command_line.model_file import load
 
-    if options.output is not None and options.output.exists() and not options.force:
-        return _refuse(f"{options.output} exists: choose another --output, or --force to replace it")
+    if options.output is not None:
+        _check_output(options.output, options.force)
     model = load(options.model)
     estimator, features = model.estimator, model.estimator.n_features_in_
-    label = options.label if options.label is not None or model.label is None else str(model.label)
-    table = read(options.data, label, features, model.names)
+    table = read(options.data, model.layout(options.label, options.header))
     X = table.X
     if X.shape[1] > features:
         _say(f"features beyond the model's {features:,} are left out: it has no weights for them")
@@ -107,16 +103,24 @@ def _certify(options: Namespace) -> int:
 
     model = load(options.model)
     estimator = model.estimator
+    if options.tol is not None and not options.tol >= 0.0:
+        return _refuse(f"--tol must be a number >= 0, got {options.tol:g}")
     if options.data is None:
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
-    label = options.label if options.label is not None or model.label is None else str(model.label)
-    table = read(options.data, label, estimator.n_features_in_, model.names)
+    table = read(options.data, model.layout(options.label, options.header))
     if table.y is None:
         return _refuse(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
     certificate = prove_again(estimator, table.X, table.y)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
+
+
+def _check_output(output: Path, force: bool) -> None:
+    if output.exists() and not force:
+        raise FenchelError(f"{output} exists: choose another --output, or --force to replace it")
+    if not output.absolute().parent.is_dir():
+        raise FenchelError(f"--output: there is no folder {output.parent}")
 
 
 def _estimator(options: Namespace) -> Any:

@@ -6,6 +6,7 @@ import bz2
 import csv
 import gzip
 import lzma
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
@@ -29,6 +30,8 @@ class Table(NamedTuple):
     names: list[str] | None = None
     #: the column of the labels
     label: str | int | None = None
+    #: whether the features of a svmlight file are numbered from 0
+    zero_based: bool = False
 
 
 def is_table(path: Path) -> bool:
@@ -36,51 +39,77 @@ def is_table(path: Path) -> bool:
     return (path.with_suffix("") if path.suffix in _OPENERS else path).suffix.lower() == ".csv"
 
 
-def read(
-    path: Path, label: str | None = None, features: int | None = None, names: Sequence[str] | None = None
-) -> Table:
-    """The rows of a file.
+def default_output(path: Path) -> Path:
+    """The name of the model of a data file, in the present folder."""
+    bare = Path(path.name)
+    bare = bare.with_suffix("") if bare.suffix in _OPENERS else bare
+    return Path((bare.stem or bare.name) + ".model.npz")
 
-    ``label`` is the name or the number (from 0; negative from the end) of a table's column of labels.  ``features`` and
-    ``names`` are those of a model: a table is then read by them, and need not have labels.
-    """
+
+class Layout(NamedTuple):
+    """How a file is to be read: by what the user says, and by what a model was trained on."""
+
+    #: the name or the number (from 0; negative from the end) of a table's column of labels
+    label: str | None = None
+    #: whether a table's first row is a header; None looks
+    header: bool | None = None
+    #: of the model: a table is then read by the names of its features, and need not have labels
+    features: int | None = None
+    names: Sequence[str] | None = None
+    #: of the model, for svmlight files; None looks
+    zero_based: bool | None = None
+
+
+def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
+    """The rows of a file."""
     if not path.is_file():
         raise FenchelError(f"{path}: there is no such file")
     try:
-        return _read_table(path, label, features, names) if is_table(path) else _read_svmlight(path, label, features)
+        return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
     except UnicodeDecodeError as error:
         raise FenchelError(f"{path}: is neither a svmlight file nor a table (.csv): {error}") from error
 
 
 def _open(path: Path, mode: str) -> IO[Any]:
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
     return _OPENERS.get(path.suffix, open)(path, mode, **text)
 
 
-def _read_svmlight(path: Path, label: str | None, features: int | None) -> Table:
+def _read_svmlight(path: Path, layout: Layout) -> Table:
+    import scipy.sparse as sp
     from sklearn.datasets import load_svmlight_file
 
-    if label is not None:
-        raise FenchelError("--label is for tables (.csv): a svmlight file begins its rows with the label")
+    if layout.label is not None or layout.header is not None:
+        raise FenchelError("--label and --header are for tables (.csv): a svmlight file begins its rows with the label")
     try:
         with _open(path, "rb") as stream:
-            X, y = load_svmlight_file(stream)
+            X, y = load_svmlight_file(stream, zero_based=True)
     except (ValueError, OSError, EOFError) as error:
         raise FenchelError(f"{path}: can't be read as a svmlight file: {error}") from error
     if not len(y):
         raise FenchelError(f"{path}: holds no rows")
-    if features is not None and X.shape[1] < features:
+    # numbered from 1 unless there is a 0; the guess for a training file holds for all others
+    has_zero = bool(np.any(X.indices == 0))
+    zero_based = has_zero if layout.zero_based is None else layout.zero_based
+    if not zero_based:
+        if has_zero:
+            raise FenchelError(f"{path}: has a feature 0, but the model was trained on features numbered from 1")
+        X = sp.csr_matrix((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], max(1, X.shape[1] - 1)))
+    if layout.features is not None and X.shape[1] < layout.features:
         # trailing features that no row has are not in the file
-        X.resize((X.shape[0], features))
-    return Table(X, _whole(y))
+        X.resize((X.shape[0], layout.features))
+    return Table(X, _whole(y), zero_based=zero_based)
 
 
-def _read_table(path: Path, label: str | None, features: int | None, names: Sequence[str] | None) -> Table:
-    first = _first_row(path)
-    header = None if all(map(_is_number, first)) else [name.strip() for name in first]
+def _read_table(path: Path, layout: Layout) -> Table:
+    first, names = _first_row(path), layout.names
+    header = [name.strip() for name in first] if _has_header(first, layout) else None
     if header is None and names is not None:
         raise FenchelError(f"{path}: needs a header with the features of the model: {', '.join(names[:5])}, …")
-    column = _label_column(path, label, first, header, features, names)
+    repeated = [] if header is None else sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise FenchelError(f"{path}: the header names {', '.join(repeated[:5])} more than once; rename the columns")
+    column = _label_column(path, first, header, layout)
     if names is not None and header is not None:
         missing = [name for name in names if name not in header]
         if missing:
@@ -97,6 +126,17 @@ def _read_table(path: Path, label: str | None, features: int | None, names: Sequ
     return Table(X, y, found, kept)
 
 
+def _has_header(first: list[str], layout: Layout) -> bool:
+    """A header has no numbers, but perhaps as the name of the labels; names of labels are no header."""
+    if layout.header is not None:
+        return layout.header
+    if layout.label is not None and layout.label in first and not _is_number(layout.label):
+        return True
+    label = int(layout.label) if layout.label is not None and _is_whole(layout.label) else -1
+    others = [field for place, field in enumerate(first) if place != label % len(first)]
+    return not any(map(_is_number, others)) and not all(map(_is_number, first))
+
+
 def _first_row(path: Path) -> list[str]:
     try:
         with _open(path, "rt") as stream:
@@ -108,26 +148,18 @@ def _first_row(path: Path) -> list[str]:
     return first
 
 
-def _label_column(
-    path: Path,
-    label: str | None,
-    first: list[str],
-    header: list[str] | None,
-    features: int | None,
-    names: Sequence[str] | None,
-) -> int | None:
+def _label_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
     """The place of the labels; None if a file that is read for a model has none."""
-    count = len(first)
+    count, label, names = len(first), layout.label, layout.names
     if header is not None and label in header:
         return header.index(str(label))
-    try:
-        number = None if label is None else int(label)
-    except ValueError:
+    if label is not None and not _is_whole(label):
         if names is not None:
             return None
         known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
-        raise FenchelError(f"--label: {path} has no column {label!r}; it {known}") from None
-    if features is not None and names is None and count == features:
+        raise FenchelError(f"--label: {path} has no column {label!r}; it {known}")
+    number = None if label is None else int(label)
+    if layout.features is not None and names is None and count == layout.features:
         return None
     if number is None:
         return None if names is not None else count - 1
@@ -138,7 +170,9 @@ def _label_column(
 
 def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -> NDArray:
     skipped = 0 if header is None else 1
-    with _open(path, "rt") as stream:
+    with _open(path, "rt") as stream, warnings.catch_warnings():
+        # of blank lines, and of a file that has no rows, which is said below
+        warnings.simplefilter("ignore", UserWarning)
         try:
             found = np.loadtxt(
                 stream, dtype=kind, delimiter=",", skiprows=skipped, usecols=columns, ndmin=2, quotechar='"',
@@ -156,7 +190,12 @@ def _labels(values: NDArray) -> NDArray:
     try:
         numbers = values.astype(np.float64)
     except ValueError:
-        return np.char.strip(values)
+        names = np.char.strip(values)
+        missing = np.isin(np.char.lower(names), ("", "nan"))
+        if np.any(missing):
+            row = int(np.flatnonzero(missing)[0]) + 1
+            raise FenchelError(f"the label of row {row} is missing: leave such rows out") from None
+        return names
     return _whole(numbers)
 
 
@@ -164,6 +203,10 @@ def _whole(numbers: NDArray) -> NDArray:
     """As integers if they all are."""
     exact = np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers))
     return numbers.astype(np.int64) if exact else numbers
+
+
+def _is_whole(text: str) -> bool:
+    return text.strip().lstrip("+-").isdigit()
 
 
 def _is_number(text: str) -> bool:

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import fenchel
 from fenchel.certificate import Certificate
+from fenchel.command_line.data import Layout
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
 
@@ -32,6 +34,13 @@ class ModelFile:
     names: list[str] | None
     #: the column of the labels in a table
     label: str | int | None
+    #: whether the features of its svmlight file were numbered from 0
+    zero_based: bool
+
+    def layout(self, label: str | None, header: bool | None) -> Layout:
+        """How a file is read for this model, by what the user says of it."""
+        label = label if label is not None or self.label is None else str(self.label)
+        return Layout(label, header, self.estimator.n_features_in_, self.names, self.zero_based)
 
 
 def save(path: Path, model: ModelFile) -> None:
@@ -45,11 +54,11 @@ def save(path: Path, model: ModelFile) -> None:
         "parameters": estimator.get_params(),
         "features": int(estimator.n_features_in_),
         "multi_class": getattr(estimator, "multi_class_", None),
-        "conjugate_bounds": getattr(estimator, "conjugate_bounds_", None),
         "certificates": [vars(certificate) for certificate in estimator.certificates_],
         "converged": bool(estimator.converged_),
         "names": model.names,
         "label": model.label,
+        "zero_based": model.zero_based,
     }
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -68,8 +77,15 @@ def load(path: Path) -> ModelFile:
         with np.load(path, allow_pickle=False) as archive:
             about = json.loads(str(archive["about"]))
             arrays = {name: archive[name] for name in _ARRAYS if name in archive}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise FenchelError(f"{path}: is no model that `fenchel train` wrote: {error}") from error
+        return _restored(path, about, arrays)
+    except FenchelError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
+
+
+def _restored(path: Path, about: dict[str, Any], arrays: dict[str, NDArray]) -> ModelFile:
+    """The model of what a file holds."""
     if about["format"] != _FORMAT or about["kind"] not in _KINDS:
         raise FenchelError(f"{path}: was written by fenchel {about['version']}; this is {fenchel.__version__}")
     estimator = _KINDS[about["kind"]](**about["parameters"])
@@ -80,9 +96,10 @@ def load(path: Path) -> ModelFile:
     estimator.n_features_in_ = about["features"]
     if about["multi_class"] is not None:
         estimator.multi_class_ = about["multi_class"]
-    if about["conjugate_bounds"] is not None:
-        estimator.conjugate_bounds_ = about["conjugate_bounds"]
     estimator.certificates_ = [Certificate(**values) for values in about["certificates"]]
     estimator.certificate_ = sum(estimator.certificates_[1:], start=estimator.certificates_[0])
     estimator.converged_ = about["converged"]
-    return ModelFile(estimator, about["names"], about["label"])
+    width, rows = np.shape(np.atleast_2d(estimator.coef_))[1], len(estimator.theta_)
+    if width != estimator.n_features_in_ or not rows:
+        raise FenchelError(f"{path}: is damaged: weights and features differ in number")
+    return ModelFile(estimator, about["names"], about["label"], about["zero_based"])

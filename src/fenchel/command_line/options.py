@@ -32,7 +32,8 @@ def parser() -> ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="train | predict | certify")
-    _add_train(commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS))
+    train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
+    _add_train(train)
     predict = commands.add_parser("predict", help="predict the labels of a file's rows")
     predict.add_argument("model", type=Path, help="what `fenchel train` wrote")
     predict.add_argument("data", type=Path, help=_DATA)
@@ -51,6 +52,8 @@ def parser() -> ArgumentParser:
     certify.add_argument(
         "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
     )
+    for command in (train, predict, certify):
+        command.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
     certify.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
     certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
     return top

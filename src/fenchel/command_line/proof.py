@@ -1,4 +1,8 @@
-"""Recomputes the certificate of a model file from data: nothing but the weights and the witness is taken from it."""
+"""Recomputes the certificate of a model file from data.
+
+Nothing but the weights and the dual point is taken from the file.  Where a dual point alone proves nothing, because the
+conjugate of the risk has no closed form (F1 and its like), a new one is searched for here.
+"""
 
 from __future__ import annotations
 
@@ -35,12 +39,13 @@ def prove_again(estimator: Any, X: Any, y: NDArray) -> Certificate:
             "training data; use `fenchel predict` for others"
         )
     starts = estimator.set_params(warm_start=True)._warm_starts(len(columns), design.shape[1])
-    bounds = getattr(estimator, "conjugate_bounds_", None) or [None] * len(columns)
     found = []
-    for column, start, bound in zip(columns, starts, bounds, strict=True):
-        assert start is not None
+    for column, start in zip(columns, starts, strict=True):
+        if start is None:
+            raise FenchelError(f"the data have {design.shape[1]} features, which is not what the model was trained on")
         problem = estimator._problem(design, column, weights, estimator.C)
-        found.append(certify(problem, start.model, Witness(start.witness.theta, bound)))
+        witness = Witness(start.witness.theta) if hasattr(problem.risk, "conjugate") else None
+        found.append(certify(problem, start.model, witness))
     return reduce(add, found)
 
 
