@@ -54,9 +54,9 @@ PROBLEMS["crammer_singer"] = several(CrammerSinger)
 PROBLEMS["weston_watkins"] = several(WestonWatkins)
 PROBLEMS["multilabel"] = several(lambda classes, k, weights: MultilabelHinge(np.tri(k)[classes, ::-1], weights), seed=1)
 PROBLEMS["crammer_singer-bias"] = several(
-    CrammerSinger, weights=np.random.default_rng(3).integers(0, 4, 30), intercept=True
+    CrammerSinger, seed=1, weights=np.random.default_rng(3).integers(0, 4, 30), intercept=True
 )
-PROBLEMS["weston_watkins-bias"] = several(WestonWatkins, seed=2, lam=0.2, intercept=True)
+PROBLEMS["weston_watkins-bias"] = several(WestonWatkins, seed=1, lam=0.2, intercept=True)
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
 
@@ -99,7 +99,7 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
     if lipschitz == "given":
         option = exact_lipschitz(problem)
     if lipschitz == "warm":
-        other = "block_coordinate" if problem.intercept and problem.risk.outputs else "bundle"
+        other = "pragam" if problem.intercept and problem.risk.outputs else "bundle"
         warm, option = solve(problem, other, tol=1e-2), "adaptive"
     solver = Pragam(option)
     state = solver.start(problem, warm)
@@ -222,7 +222,7 @@ def test_it_finds_the_optimum_of_the_other_solvers(name):
     assert found.converged
     others = ["bundle", "dual_coordinate" if isinstance(problem.risk, MeanRisk) else "block_coordinate"]
     if not isinstance(problem.risk, MeanRisk) and problem.intercept:
-        others = ["interior_point", "block_coordinate"]
+        others = ["interior_point"]
     for other in others[:1] if name == "multilabel" else others:
         expected = solve(problem, other, tol=1e-8, max_iter=20_000).certificate
         assert found.certificate.primal == pytest.approx(expected.primal, rel=1e-5)
