@@ -22,24 +22,26 @@ def mean_step(loss, labels, shares, centre, scores, curvature, balanced):
     return x[:n] - x[n:]
 
 
-def class_step(kind, classes, outputs, shares, centre, scores, curvature):
-    """Over beta of each example for itself: theta_j = -c beta_j, theta_y = c sum beta."""
-    theta = np.zeros_like(centre)
+def class_step(kind, classes, outputs, shares, centre, scores, curvature, balanced=False):
+    """Over beta of all examples: theta_j = -c beta_j, theta_y = c sum beta; with columns that add up to 0 if balanced.
+
+    One more variable of each example takes what is left of one for Crammer-Singer.
+    """
+    slack = int(kind == "crammer_singer")
+    quadratic, linear, sums, masses, matrices = [], [], [], [], []
     for i, y in enumerate(classes):
         others = [j for j in range(outputs) if j != y]
         # alpha = M beta
-        M = np.zeros((outputs, len(others)))
+        M = np.zeros((outputs, len(others) + slack))
         M[others, range(len(others))] = -1.0
-        M[y] = 1.0
-        q = M.T @ (scores[i] - curvature * centre[i] / shares[i]) - 1.0
-        P = curvature * M.T @ M
-        size = len(others)
-        if kind == "weston_watkins":
-            beta = _minimum(sp.csc_matrix(P), q, np.zeros((1, size)), np.zeros(1), np.zeros(size), np.ones(size))
-        else:
-            # one more variable takes what is left of one
-            P, q = np.pad(P, (0, 1)), np.append(q, 0.0)
-            ones = np.ones((1, size + 1))
-            beta = _minimum(sp.csc_matrix(P), q, ones, np.ones(1), np.zeros(size + 1), np.ones(size + 1))[:-1]
-        theta[i] = shares[i] * (M @ beta)
-    return theta
+        M[y, : len(others)] = 1.0
+        quadratic.append(shares[i] * curvature * M.T @ M)
+        linear.append(shares[i] * (M.T @ (scores[i] - curvature * centre[i] / shares[i]) - M[y]))
+        sums.append(shares[i] * M * float(balanced))
+        masses.append(np.full((1, M.shape[1]), float(slack)))
+        matrices.append(shares[i] * M)
+    # the last column is minus the sum of the others
+    equal = np.vstack([sp.block_diag(masses).toarray(), np.hstack(sums)[:-1]])
+    right = np.concatenate([np.full(len(classes), float(slack)), np.zeros(outputs - 1)])
+    beta = _minimum(sp.block_diag(quadratic), np.concatenate(linear), equal, right, 0.0, 1.0)
+    return np.stack([M @ part for M, part in zip(matrices, beta.reshape(len(classes), -1), strict=True)])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import slow_dual_steps
+import slow_multiclass
 import slow_ordinal
 from catalog import Case
 from fenchel import (
@@ -14,6 +15,7 @@ from fenchel import (
     FenchelError,
     MeanRisk,
     MultilabelHinge,
+    Multinomial,
     OrdinalHinge,
     Pragam,
     Problem,
@@ -29,10 +31,14 @@ LOSSES = ("hinge", "absolute", "epsilon_insensitive")
 HINT = Hint(None, 0.0, lambda: False)
 
 
-def several(kind, seed=0, n=30, d=4, k=4, lam=0.05, weights=None):
+def several(kind, seed=0, n=30, d=4, k=4, lam=0.05, weights=None, intercept=False):
     rng = np.random.default_rng(seed)
     X, classes = rng.normal(size=(n, d)), rng.integers(0, k, n)
-    return Problem(X, kind(classes, k, weights=weights), lam)
+    if intercept:
+        # classes of different sizes, one of them far away
+        classes = np.minimum(classes, rng.integers(0, k, n))
+        X[:, 0] += np.where(classes == k - 1, 3.0, 1.0)
+    return Problem(X, kind(classes, k, weights=weights), lam, intercept=intercept)
 
 
 PROBLEMS = {
@@ -47,20 +53,30 @@ PROBLEMS["huber-bias"] = Case("huber", intercept=True, lam=0.05).problem()
 PROBLEMS["crammer_singer"] = several(CrammerSinger)
 PROBLEMS["weston_watkins"] = several(WestonWatkins)
 PROBLEMS["multilabel"] = several(lambda classes, k, weights: MultilabelHinge(np.tri(k)[classes, ::-1], weights), seed=1)
+PROBLEMS["crammer_singer-bias"] = several(
+    CrammerSinger, seed=1, weights=np.random.default_rng(3).integers(0, 4, 30), intercept=True
+)
+PROBLEMS["weston_watkins-bias"] = several(WestonWatkins, seed=1, lam=0.2, intercept=True)
 every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
 
 
-def gap_and_excess(problem, state):
-    """J(w) - D(theta), and J_mu(w) - D(theta), written down anew; theta maximizes J_mu by a step from the centre."""
+def gap_and_excess(problem, state, intercept, duals):
+    """J(w) - D(theta), and J_mu(w) - D(theta), written down anew; theta maximizes J_mu by a step from the centre.
+
+    The intercepts are the best ones, or those that were proposed.
+    """
     weights, theta, risk, lam = state.weights, state.theta, problem.risk, problem.lam
     scores = problem.design.scores(weights)
-    best = dual_set(problem).step(state.centre, scores, state.mu)
+    best = duals.step(state.centre, scores, state.mu)
     penalty = 0.5 * lam * float(np.vdot(weights, weights))
     smoothed = penalty - float(np.vdot(best, scores)) - risk.conjugate(best, feasible=True)
     smoothed -= 0.5 * state.mu * squared_length(risk, best - state.centre)
     pull = problem.design.adjoint(theta)
     dual = -float(np.vdot(pull, pull)) / (2 * lam) - risk.conjugate(theta, feasible=True)
-    shift = risk.best_intercept(scores) if problem.intercept else 0.0
+    if problem.intercept:
+        for point in (best, theta):
+            assert np.max(np.abs(np.sum(point, axis=0))) <= 1e-12 * np.sum(np.abs(point))
+    shift = risk.best_intercept(scores) if intercept is None else intercept
     return penalty + risk.value(scores + shift) - dual, smoothed - dual
 
 
@@ -83,14 +99,15 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
     if lipschitz == "given":
         option = exact_lipschitz(problem)
     if lipschitz == "warm":
-        warm, option = solve(problem, "bundle", tol=1e-2), "adaptive"
+        other = "pragam" if problem.intercept and problem.risk.outputs else "bundle"
+        warm, option = solve(problem, other, tol=1e-2), "adaptive"
     solver = Pragam(option)
     state = solver.start(problem, warm)
-    accepted, centres = [], set()
+    accepted, centres, duals = [], set(), dual_set(problem)
     for k in range(90):
         width = widest(problem, state.centre)
         centres.add(state.centre.tobytes())
-        gap, excess = gap_and_excess(problem, state)
+        gap, excess = gap_and_excess(problem, state, solver.propose(state)[0].intercept, duals)
         scale = problem.risk.value_at_zero
         assert excess <= 1e-12 * scale
         assert gap <= state.mu * width + 1e-12 * scale
@@ -167,14 +184,35 @@ def test_a_step_is_the_minimizer_of_the_conic_solver(loss, intercept):
 
 
 @pytest.mark.parametrize("kind", [CrammerSinger, WestonWatkins])
-def test_a_step_of_several_classes_is_the_minimizer_of_the_conic_solver(kind):
-    problem = several(kind, n=8)
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "bias"])
+def test_a_step_of_several_classes_is_the_minimizer_of_the_conic_solver(kind, intercept):
+    problem = several(kind, n=8, intercept=intercept)
     risk, rng = problem.risk, np.random.default_rng(2)
     found = dual_set(problem)
     for curvature in (0.1, 1.0, 20.0):
         centre, scores = found.feasible(rng.normal(size=(8, 4)) / 8), rng.normal(size=(8, 4))
-        expected = slow_dual_steps.class_step(kind.name, risk.classes, 4, risk.shares, centre, scores, curvature)
+        expected = slow_dual_steps.class_step(
+            kind.name, risk.classes, 4, risk.shares, centre, scores, curvature, intercept
+        )
         np.testing.assert_allclose(found.step(centre, scores, curvature), expected, atol=1e-6)
+
+
+def test_columns_add_up_to_zero_from_anywhere():
+    """Absent classes, zero weights and costs, ties; curvatures for which the dual of the equalities is all kinks."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, k = rng.choice([3, 10, 40]), rng.choice([2, 3, 6])
+        classes = rng.integers(0, rng.integers(1, k + 1), n)
+        weights = None if seed % 3 else np.append(rng.integers(0, 3, n - 1), 1.0)
+        kind = WestonWatkins(classes, k, weights, rng.integers(0, 3, (k, k))) if seed % 2 else None
+        problem = Problem(np.ones((n, 1)), kind or CrammerSinger(classes, k, weights), 1.0, intercept=True)
+        found, risk = dual_set(problem), problem.risk
+        curvature, scores = 10.0 ** rng.uniform(-5, 2), 10.0 ** rng.uniform(-1, 2) * rng.normal(size=(n, k))
+        scores = np.round(scores) if seed % 4 == 0 else scores
+        theta = found.step(found.feasible(rng.normal(size=(n, k)) * risk.shares[:, None]), scores, curvature)
+        assert np.isfinite(risk.conjugate(theta))
+        allowed = 1e-12 * np.sum(np.abs(theta)) + 1e-14 * np.max(np.abs(scores)) / curvature
+        assert np.max(np.abs(np.sum(theta, axis=0))) <= allowed
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "logistic-plain"])
@@ -183,10 +221,27 @@ def test_it_finds_the_optimum_of_the_other_solvers(name):
     found = solve(problem, "pragam", tol=2e-6, max_iter=5_000)
     assert found.converged
     others = ["bundle", "dual_coordinate" if isinstance(problem.risk, MeanRisk) else "block_coordinate"]
+    if not isinstance(problem.risk, MeanRisk) and problem.intercept:
+        others = ["interior_point"]
     for other in others[:1] if name == "multilabel" else others:
         expected = solve(problem, other, tol=1e-8, max_iter=20_000).certificate
         assert found.certificate.primal == pytest.approx(expected.primal, rel=1e-5)
         assert found.certificate.dual == pytest.approx(expected.dual, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", ["crammer_singer-bias", "weston_watkins-bias"])
+def test_weights_and_intercepts_of_several_classes_are_those_of_the_conic_solver(name):
+    problem = PROBLEMS[name]
+    found, risk = solve(problem, "pragam", tol=1e-9, max_iter=5_000), problem.risk
+    X = problem.design.scores(np.eye(problem.design.shape[1]))
+    weights, intercepts, primal = slow_multiclass.optimum(
+        risk.name, X, risk.classes, risk.outputs, risk.shares, problem.lam, True
+    )
+    assert found.converged
+    assert found.certificate.primal == pytest.approx(primal, rel=1e-8)
+    np.testing.assert_allclose(found.model.weights, weights, atol=1e-6)
+    np.testing.assert_allclose(found.model.intercept, intercepts, atol=1e-6)
+    assert abs(np.sum(found.model.intercept)) <= 1e-12
 
 
 def test_its_rate_on_the_four_points_is_that_of_the_paper():
@@ -217,7 +272,7 @@ def test_what_it_can_not_take_is_named():
         (Problem(X, MeanRisk("hinge", labels), 1.0, ElasticNet(0.5)), "square regularizer"),
         (Problem(X, MeanRisk("logistic", labels), 1.0, intercept=True), "free intercept"),
         (Problem(X, MeanRisk("hinge", np.eye(2) * 2 - 1), 1.0, intercept=True), "several outputs"),
-        (Problem(X, WestonWatkins([0, 1]), 1.0, intercept=True), "several classes"),
+        (Problem(X, Multinomial([0, 1]), 1.0, intercept=True), "hinge risk of several classes"),
     ):
         assert reason in Pragam().supports(problem)
     for bad in (0.0, -1.0, np.inf, "fast", True):

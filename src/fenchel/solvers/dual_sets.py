@@ -1,6 +1,6 @@
 r"""The sets of dual points that an excessive gap method moves in, with their proximal steps.
 
-For :math:`\theta \in Q`, the domain of :math:`R^*(-\theta)` with :math:`\sum\theta = 0` where an intercept is free,
+For :math:`\theta \in Q`, the domain of :math:`R^*(-\theta)` with :math:`\sum_i\theta_i = 0` where intercepts are free,
 
 .. math::
     \text{step}(\bar\theta, s, q) = \arg\min_{\theta\in Q}\; R^*(-\theta) + s\cdot\theta + q\,d(\theta - \bar\theta),
@@ -16,6 +16,8 @@ weights are n times as large and as small.
   equality; a tube makes two entries of an example, one for each sign;
 - Crammer-Singer: :math:`\theta_i = c_i(e_y - \beta)` with :math:`\beta` in a simplex;
 - Weston-Watkins: eq. (4) of Wang and Scott, a box with one more entry, minus the sum of all others;
+- with intercepts of several classes, their multipliers are found first, and each example takes its step
+  (``class_intercepts``);
 - several labels: signs and one equality, and where the mass of an example is too large, a simplex on either side.
 """
 
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 from fenchel.problem import Problem
 from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, WestonWatkins
 from fenchel.risks.balancing import balanced
+from fenchel.solvers.class_intercepts import BalancedClasses
 from fenchel.solvers.projecting import project_blocks
 
 
@@ -95,7 +98,7 @@ class Balanced:
 
 
 class Simplices:
-    """Crammer-Singer, without intercepts."""
+    """Crammer-Singer; without intercepts unless in ``BalancedClasses``."""
 
     #: half the square of the edge of a simplex
     width = 1.0
@@ -105,22 +108,29 @@ class Simplices:
         self._rows = np.arange(risk.examples)
 
     def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+        return self.moved(centre, scores, curvature)[0]
+
+    def moved(
+        self, centre: NDArray, scores: NDArray, curvature: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The minimizer, and which of its entries are at no bound."""
         shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
         # 1 - beta at the label, -beta elsewhere; f* is minus the sum of beta elsewhere
         beta = -np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
         beta[own] += 1.0
         target = beta + (scores + 1.0) / curvature
         target[own] -= 1.0 / curvature
-        alpha = -project_blocks(target, 0.0, np.inf, 1.0)
+        beta = project_blocks(target, 0.0, np.inf, 1.0)
+        alpha = -beta
         alpha[own] += 1.0
-        return shares * alpha
+        return shares * alpha, beta > 0.0
 
     def feasible(self, theta: NDArray) -> NDArray[np.float64]:
         return self.risk.project(theta)
 
 
 class BoxesOfClasses:
-    """Weston-Watkins, without intercepts."""
+    """Weston-Watkins; without intercepts unless in ``BalancedClasses``."""
 
     def __init__(self, risk: WestonWatkins) -> None:
         self.risk = risk
@@ -134,15 +144,22 @@ class BoxesOfClasses:
         self._high[self._rows, risk.classes] = np.inf
 
     def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+        return self.moved(centre, scores, curvature)[0]
+
+    def moved(
+        self, centre: NDArray, scores: NDArray, curvature: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The minimizer, and which of its entries are at no bound."""
         shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
         alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
         target = (1.0 - scores[own][:, None] + scores) / curvature - alpha + alpha[own][:, None]
         target[own] = 0.0
         beta = project_blocks(target, self._low, self._high, 0.0)
+        moving = (beta > self._low) & (beta < self._high)
         beta[own] = 0.0
         alpha = -beta
         alpha[own] = np.sum(beta, axis=1)
-        return shares * alpha
+        return shares * alpha, moving
 
     def feasible(self, theta: NDArray) -> NDArray[np.float64]:
         return self.risk.project(theta)
@@ -184,10 +201,8 @@ def no_dual_set(problem: Problem) -> str | None:
         if problem.intercept and not hasattr(risk.loss, "shape"):
             return f"has no step for the loss {risk.loss.name!r} with a free intercept"
         return None
-    if isinstance(risk, (CrammerSinger, WestonWatkins)):
-        return "has no step for the intercepts of several classes" if problem.intercept else None
-    # which has no intercepts anyway
-    if isinstance(risk, MultilabelHinge):
+    # the last has no intercepts
+    if isinstance(risk, (CrammerSinger, WestonWatkins, MultilabelHinge)):
         return None
     return "needs the mean of a loss, or a hinge risk of several classes or labels"
 
@@ -199,7 +214,8 @@ def dual_set(problem: Problem) -> DualSet:
         return Balanced(risk) if problem.intercept else Separate(risk)
     if isinstance(risk, MultilabelHinge):
         return SidesOfLabels(risk)
-    return Simplices(risk) if isinstance(risk, CrammerSinger) else BoxesOfClasses(risk)
+    blocks = Simplices(risk) if isinstance(risk, CrammerSinger) else BoxesOfClasses(risk)
+    return BalancedClasses(blocks) if problem.intercept else blocks
 
 
 def largest_share(mu: float, steepness: float) -> float:

@@ -32,6 +32,9 @@ fallen to a thousandth, then to a quarter of that, and so on, but not before :ma
 longer by a constant factor cost no more than a constant factor of the rate; near the solution they help much, because
 the distance of D from its maximum is at most :math:`\mu_k d(\theta^* - \theta_c)`.
 
+Intercepts of several classes have no exact minimizer that is cheap: those that are proposed are the multipliers of the
+equalities :math:`\sum_i\theta_i = 0` in (23), for which the bound on the gap holds as well (``class_intercepts``).
+
 A step takes one product with X and one with its transpose; with an adaptive L one more with the transpose, and a pair
 for every further trial.  The metric d and the steps are in ``dual_sets``.
 
@@ -43,7 +46,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +58,7 @@ from fenchel.risks import OrdinalHinge
 from fenchel.solvers import averaging
 from fenchel.solvers.averaging import Maximizer
 from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.class_intercepts import BalancedClasses
 from fenchel.solvers.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
 from fenchel.solvers.options import check_switches, is_positive
 
@@ -195,9 +199,7 @@ class Pragam:
     def propose(self, state: State | averaging.State) -> tuple[Model, Witness]:
         if isinstance(state, averaging.State):
             return averaging.propose(state)
-        problem = state.problem
-        intercept = None if problem.intercept else problem.no_intercept()
-        return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
+        return Model(state.weights.copy(), _intercept(state)), Witness(state.theta.copy())
 
 
 class _Move(NamedTuple):
@@ -221,11 +223,21 @@ def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
 
 
 def _gap(state: State, pull: NDArray) -> float:
-    """J(w) - D(theta), with the best intercept where one is free."""
+    """J(w) - D(theta), with the best intercept where one is free, or good ones of several classes."""
     problem, risk, scores = state.problem, state.problem.risk, state.scores
     squares = problem.lam * float(np.vdot(state.weights, state.weights)) + float(np.vdot(pull, pull)) / problem.lam
-    value = risk.value(scores + risk.best_intercept(scores) if problem.intercept else scores)
+    intercept = _intercept(state)
+    value = risk.value(scores + (risk.best_intercept(scores) if intercept is None else intercept))
     return 0.5 * squares + value + risk.conjugate(state.theta, feasible=True)
+
+
+def _intercept(state: State) -> Any:
+    """None for a single free one, which the certificate finds; those of several classes are the multipliers of (23)."""
+    if not state.problem.intercept:
+        return state.problem.no_intercept()
+    if isinstance(state.dual_set, BalancedClasses):
+        return state.dual_set.intercepts(state.centre, state.scores, state.mu)
+    return None
 
 
 def _begin(state: State, centre: NDArray, pull: NDArray, weights: NDArray, scores: NDArray) -> float:
