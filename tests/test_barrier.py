@@ -169,6 +169,16 @@ def test_infeasible_just_where_a_linear_program_says_so(name, loss, intercept):
     assert len(seen) == 2
 
 
+@pytest.mark.parametrize("loss", ["interpolation", "hard_margin"])
+@pytest.mark.parametrize("scales", [(0.01, 1.0), (1.0, 100.0), (1.0, 1e8)], ids=str)
+def test_infeasible_whatever_the_square(loss, scales):
+    """A matrix that makes the rows short does not change how much has to be proved."""
+    X, y = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0])
+    for operator in (np.diag(scales), np.array(scales)):
+        solution = solve(Problem(X, MeanRisk(loss_of(loss, 1e-3), y), 1.0, Square(operator)), "barrier")
+        assert solution.status is Status.INFEASIBLE, str(solution)
+
+
 def test_the_dice_of_jaynes():
     def tilted(s):
         return np.exp(s * FACES) / np.exp(s * FACES).sum()

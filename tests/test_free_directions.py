@@ -226,13 +226,32 @@ def test_degenerate_directions_are_certified():
     assert alone.converged and alone.certificate.primal <= 1e-15
 
 
+def test_fits_in_which_few_dual_variables_can_move():
+    """Points of which fewer entries are off their bounds than there are equalities are judged as well."""
+    for seed in (0, 6):
+        rng = np.random.default_rng(seed)
+        X = rng.standard_normal((30, 4))
+        y = np.sign(X @ [1.0, -1.0, 0.5, 0.0] + 0.5 * rng.standard_normal(30))
+        free = FreeDirections.of_features([0, 1], 4)
+        assert LinearClassifier(regularizer=free, random_state=0).fit(X, y).converged_
+
+
 def test_a_price_that_no_dual_point_meets_is_not_certified():
     X, y = data("hinge")
-    problem = Problem(X, MeanRisk("hinge", y), LAM, FreeDirections(np.eye(D)[:1], [1e3]))
-    solution = solve(problem, max_iter=20)
-    assert solution.status is Status.MAX_ITER and not solution.converged
-    assert solution.certificate.dual == -np.inf
-    assert solution.certificate.relative_gap == np.inf
+    # too dear; or the intercept of one class leaves no dual point but zero
+    for labels, price, intercept in ((y, 1e3, False), (np.ones(N), 0.3, True)):
+        problem = Problem(X, MeanRisk("hinge", labels), LAM, FreeDirections(np.eye(D)[:1], [price]), intercept)
+        solution = solve(problem, max_iter=20)
+        assert solution.status is Status.MAX_ITER and not solution.converged
+        assert solution.certificate.dual == -np.inf
+        assert solution.certificate.relative_gap == np.inf
+
+
+def test_one_class_with_an_intercept_and_a_direction_that_is_no_feature():
+    for loss in ("hinge", "squared_hinge"):
+        problem = Problem(data(loss)[0], MeanRisk(loss, np.ones(N)), LAM, FreeDirections(MIXED), True)
+        solution = solve(problem, tol=1e-6)
+        assert solution.converged and solution.certificate.primal <= 1e-15
 
 
 def test_warm_starts_other_lam_several_outputs_and_foreign_weights():
@@ -292,6 +311,12 @@ def test_bad_input_is_told():
         (([1.0, 0.0],), r"\(m, d\)"),
         (([[np.nan, 0.0]],), "NaN"),
         (("C",), "numbers"),
+        (([[1.0j, 0.0]],), "numbers"),
+        ((sp.csr_array([[1.0j, 0.0]]),), "numbers"),
+        (([[1e200, 0.0]],), "scale"),
+        (([[1e-200, 0.0]],), "scale"),
+        ((sp.csr_array([[1.0, 0.0], [0.0, 1e200]]),), "scale"),
+        (([[1.0, 0.0]], [1.0j]), "prices"),
         (([[1.0, 0.0]], [1.0, 2.0]), "prices"),
         (([[1.0, 0.0]], "b"), "prices"),
         (([[1.0, 0.0]], 0.0, L1()), "base"),
@@ -302,6 +327,9 @@ def test_bad_input_is_told():
     for indices in ([2], [0, 0], [], [0.5], 3):
         with pytest.raises(FenchelError, match="indices"):
             FreeDirections.of_features(indices, 2)
+    for count in ("x", 4.5, -3, 0, True):
+        with pytest.raises(FenchelError, match="n_features"):
+            FreeDirections.of_features([0], count)
     one = FreeDirections.of_features([0], 3)
     with pytest.raises(FenchelError, match="columns"):
         Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0, one)

@@ -10,6 +10,7 @@ from catalog import Case
 from fenchel import (
     Entropy,
     FenchelError,
+    FreeDirections,
     GapWarning,
     LinearClassifier,
     LinearRegressor,
@@ -21,6 +22,8 @@ from fenchel.certificate import judge, judge_moved
 from fenchel.path import cover, follow, lam_of
 from slow_conic import conic_optimum
 
+#: what is proved for one C proves nothing for another
+PRICED = FreeDirections([[1.0, 0.0, 0.0, 0.0, 0.0]], [0.01])
 LOSSES = ("hinge", "logistic", "squared_hinge", "epsilon_insensitive", "huber", "quantile")
 CASES = [
     Case(loss, storage, intercept, weighted, lam=0.05, l1_ratio=l1_ratio)
@@ -259,6 +262,8 @@ def test_points_that_fall_short_are_told():
         ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be positive"),
         ({"loss": "nothing"}, "loss='nothing'"),
         ({"l1_ratio": 1.1}, "l1_ratio"),
+        ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "has no path over an interval"),
+        ({"Cs": None, "regularizer": PRICED}, "has no path over an interval"),
     ],
     ids=str,
 )

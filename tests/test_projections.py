@@ -213,3 +213,14 @@ def test_nearest_points_of_a_box_with_equalities():
         # no feasible direction goes down: the slope there is no better at any other point of the set
         slope = (x - np.clip(point, low, high)) / ease
         assert slope @ (inside - x) >= -1e-9
+
+
+def test_fewer_entries_that_move_than_equalities():
+    """The curvature is singular then: what can be met is met, and nothing is raised."""
+    sides, ones = np.array([[1.0, 1.0], [1.0, -1.0], [0.0, 1.0]]), np.ones(3)
+    for start, ease, expected in (
+        ([0.5, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]),
+        ([0.5, 0.2, 0.0], [0.0, 0.0, 0.0], [0.5, 0.2, 0.0]),
+    ):
+        x = onto_box_and_equalities(np.array(start), 0.0 * ones, ones, sides, np.zeros(2), np.array(ease))
+        np.testing.assert_allclose(x, expected, atol=1e-14)

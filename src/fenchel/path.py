@@ -76,6 +76,11 @@ def cover(
     Each is solved to a tenth of that.  A point proves the accuracy as far as its ``Span`` reaches; the next one is put
     beyond that, so far that it should reach back, and where it does not, another point is put between the two.
     """
+    if not problem.regularizer.holds_zero:
+        raise FenchelError(
+            f"{problem.regularizer.name!r} with prices has no path over an interval: what is proved for one lam or C "
+            "proves nothing for another; give a list of values"
+        )
     time_limit = options.pop("time_limit", None)
     check_time_limit(time_limit)
     deadline = math.inf if time_limit is None else time.perf_counter() + time_limit

@@ -98,7 +98,9 @@ class Equalities:
 
     def fits(self, problem: Problem) -> bool:
         same = self.design() is problem.design and self.intercept == problem.intercept
-        return same and self.regularizer == problem.regularizer and self.lam in (None, problem.lam)
+        # most often it is the very same: C need not be compared
+        same = same and (self.regularizer is problem.regularizer or self.regularizer == problem.regularizer)
+        return same and self.lam in (None, problem.lam)
 
     def left(self, theta: NDArray) -> NDArray[np.float64]:
         """Bounds on what one output's theta leaves of each equality, free of the roundings of these very sums."""
@@ -227,8 +229,9 @@ def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, h
 def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArray[np.intp] | None:
     """Columns that span the others, each of which is a whole combination of them beyond doubt; or None."""
     sides = known.sides[open_rows][:, used]
-    if not used.size:
-        return used
+    if not sides.size:
+        # without rows there is zero alone, which meets all equalities but those of a price
+        return None if np.any(known.target[used]) else used[:0]
     _, upper, order = qr(sides / known.sizes[used], mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(upper))
     rank = int(np.count_nonzero(diagonal > _DEPENDENT * diagonal[0])) if diagonal[0] > 0.0 else 0

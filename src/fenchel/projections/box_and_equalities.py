@@ -54,7 +54,9 @@ def onto_box_and_equalities(
             break
         waiting += 1
         moving = np.where((x > low) & (x < high), ease, 0.0)
-        step = np.linalg.solve((sides * moving[:, None]).T @ sides + damping * everywhere, left)
+        step = _solved((sides * moving[:, None]).T @ sides + damping * everywhere, left)
+        if step is None:
+            break
         found = _at(y + step, point, low, high, sides, target, ease)
         smaller = float(np.max(np.abs(found[1]))) <= 0.5 * float(np.max(np.abs(left)))
         if not (smaller or found[2] > height + 1e-4 * float(step @ left)):
@@ -70,6 +72,17 @@ def onto_box_and_equalities(
         if best[1] <= 0.5 * mark:
             waiting, mark = 0, best[1]
     return best[0]
+
+
+def _solved(curvature: NDArray, left: NDArray) -> NDArray[np.float64] | None:
+    """Newton's step, the shortest one where fewer entries can move than there are equalities; None if there is none."""
+    try:
+        return np.linalg.solve(curvature, left)
+    except np.linalg.LinAlgError:
+        try:
+            return np.linalg.lstsq(curvature, left, rcond=None)[0]
+        except np.linalg.LinAlgError:
+            return None
 
 
 def _at(

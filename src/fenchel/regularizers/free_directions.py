@@ -22,6 +22,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,11 +59,11 @@ class FreeDirections(Regularizer):
         directions = _checked_directions(self.directions)
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "prices", _checked_prices(self.prices, directions.shape[0]))
-        gram = directions @ directions.T
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            gram = directions @ directions.T
         gram = gram.toarray() if sp.issparse(gram) else gram
+        _check_lengths(directions, gram)
         lengths = np.sqrt(np.diag(gram))
-        if not np.all(lengths > 0):
-            raise FenchelError(f"directions has a row of zeros: row {int(np.argmin(lengths))} is no direction")
         if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _DEPENDENT:
             raise FenchelError("the rows of directions are linearly dependent: leave out those that the others span")
         object.__setattr__(self, "_factor", cho_factor(gram))
@@ -76,6 +77,8 @@ class FreeDirections(Regularizer):
             raise FenchelError(f"indices must be a list of feature indices, got {indices!r}") from error
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
             raise FenchelError("indices must be a list of at least one integer: the features that are not regularized")
+        if isinstance(n_features, bool) or not isinstance(n_features, Integral) or n_features < 1:
+            raise FenchelError(f"n_features must be a positive integer, got {n_features!r}")
         if np.any(given < -n_features) or np.any(given >= n_features):
             raise FenchelError(f"indices must lie in 0..{n_features - 1}, got {given.tolist()}")
         chosen = np.unique(given % n_features)
@@ -177,6 +180,8 @@ class FreeDirections(Regularizer):
 def _checked_directions(given: Any) -> Any:
     """C as a read-only array or a CSR array of floats."""
     try:
+        if np.iscomplexobj(given if sp.issparse(given) else np.asarray(given)):
+            raise TypeError("complex numbers")
         found = sp.csr_array(given, dtype=np.float64) if sp.issparse(given) else np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FenchelError("directions must be an array of numbers, one row for each free direction") from error
@@ -189,8 +194,20 @@ def _checked_directions(given: Any) -> Any:
     return found
 
 
+def _check_lengths(directions: Any, gram: NDArray) -> None:
+    """Raise unless every direction has a squared length that floats hold."""
+    largest = abs(directions).max(axis=1)
+    largest = np.ravel(largest.toarray() if sp.issparse(largest) else largest)
+    if not np.all(largest > 0):
+        raise FenchelError(f"directions has a row of zeros: row {int(np.argmin(largest))} is no direction")
+    if not np.all(np.isfinite(gram)) or np.any(np.diag(gram) < np.finfo(np.float64).tiny):
+        raise FenchelError("directions has rows so long or so short that their squares overflow or vanish: scale them")
+
+
 def _checked_prices(given: Any, count: int) -> NDArray[np.float64]:
     try:
+        if np.iscomplexobj(np.asarray(given)):
+            raise TypeError("complex numbers")
         prices = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FenchelError("prices must be zero or a number for each free direction") from error

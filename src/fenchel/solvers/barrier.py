@@ -92,6 +92,8 @@ class State:
     #: X^T theta / lam
     dual: Vector
     mu: float
+    #: as it was given, with the square that it has: how far is too far depends on it
+    given: Problem
     #: weights that met the constraints, and lam Omega of them
     met: Vector | None = None
     primal: float = math.inf
@@ -124,6 +126,7 @@ class Barrier:
         return None
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
+        given = problem
         problem, warm, root = whitened(problem, warm)
         risk, (_, features) = problem.risk, problem.design.shape
         chosen = np.flatnonzero(risk.shares > 0)
@@ -134,7 +137,7 @@ class Barrier:
         margin = isinstance(risk.loss, HardMargin)
         barrier = Margin(labels) if margin else Tube(labels, risk.loss.tolerance)
         theta = np.zeros(len(chosen))
-        state = State(problem, root, chosen, rows, barrier, theta, np.zeros(features), problem.lam)
+        state = State(problem, root, chosen, rows, barrier, theta, np.zeros(features), problem.lam, given)
         if self._look(state, problem.regularizer.centre((features,))):
             # the best weights of all meet the constraints
             state.stalled = True
@@ -186,11 +189,11 @@ class Barrier:
         # 3. a smaller mu
         if size == 0.0 or (inside and promise <= _PROMISE * state.mu) or state.steps >= _PATIENCE:
             self._sharpen(state)
-        if self._bound(state) > _BEYOND * state.problem.farthest:
+        if self._bound(state) > _BEYOND * state.given.farthest:
             state.stalled = True
         elif state.stalled and state.met is None and not isinstance(state.problem.regularizer, Entropy):
             # the last chance for a proof that nothing meets them
-            ray = infeasible_ray(state.problem)[state.chosen]
+            ray = infeasible_ray(state.given)[state.chosen]
             state.theta = ray if np.any(ray) else state.theta
         return 2.0
 
@@ -214,7 +217,7 @@ class Barrier:
         Followed without an end where there is no minimum, until the bound is one that no model can have.
         """
         problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
-        beyond, pulled = _BEYOND * problem.farthest, state.rows.T @ direction / lam
+        beyond, pulled = _BEYOND * state.given.farthest, state.rows.T @ direction / lam
         total = intercept * float(np.sum(direction))
         low, high, step = 0.0, math.inf, 1.0
         for _ in range(_LOOKS):
