@@ -499,7 +499,7 @@ def test_solvers_of_single_scores_refuse_joint_risks(solver):
 
 
 def test_block_coordinate_refuses_single_scores():
-    with pytest.raises(FenchelError, match="needs the Weston-Watkins or the Crammer-Singer risk"):
+    with pytest.raises(FenchelError, match="needs the Weston-Watkins, the Crammer-Singer or the multinomial risk"):
         solve(Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0), "block_coordinate")
 
 
