@@ -100,3 +100,18 @@ def test_estimators_and_refusals():
     ):
         with pytest.raises(FenchelError, match=why):
             solve(problem, "basis_pursuit")
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_narrow_tube_counts_where_columns_are_short(intercept):
+    """Multipliers of short columns are large, and what the tube is worth with them: its middle is not the optimum."""
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        X = rng.standard_normal((N, D)) * 10.0 ** rng.integers(-3, 4, D)
+        y = X @ rng.standard_normal(D)
+        tolerance = 1e-9 * np.max(np.abs(y))
+        solution = solve(Problem(X, MeanRisk(Interpolation(tolerance), y), 1.0, L1(), intercept), tol=1e-7)
+        assert solution.converged, str(solution)
+    # nothing is pulled anywhere
+    none = solve(Problem(X, MeanRisk(Interpolation(1e-9), np.zeros(N)), 1.0, L1(), intercept), "basis_pursuit")
+    assert none.converged and not np.any(none.model.weights)

@@ -9,7 +9,9 @@ which HiGHS solves as a whole: one step is all there is, and it can't be interru
 Its multipliers are the dual point.
 
 HiGHS meets constraints to 1e-10 only.  The shortest change of the weights that are not zero takes the scores back into
-the tube; weights that separate the classes are scaled until the smallest margin is just above one (``Repair``).
+the tube; weights that separate the classes are scaled until the smallest margin is just above one (``Repair``).  A
+narrow tube is an equality for HiGHS, but it is worth :math:`\tau\|\theta\|_1`, which is much where columns are short:
+the same change takes the scores to where that is gained, :math:`s = y - \tau\operatorname{sign}\theta`.
 Where there is no solution, ``solvers.rays`` has the proof.
 """
 
@@ -37,6 +39,8 @@ _TOLERANCE = 1e-10
 _NARROW = 1e-8
 #: how far inside the tube, relative to the labels, the scores are put
 _INSIDE = 1e-15
+#: shares of the width by which scores in a narrow tube are kept off its border: as little as rounding allows
+_OFF = np.array([1e-6, 1e-3, 0.5, 1.0])
 #: scores that are closer to the border, relative to the width, are on it
 _BORDER = 1e-6
 #: changes of the weights until the scores are there
@@ -87,7 +91,7 @@ class BasisPursuit:
         if isinstance(risk.loss, HardMargin):
             state.weights = Repair(problem)(Model(weights, None), Witness(state.theta))[0].weights
         else:
-            state.weights = _inside(problem, risk.labels[chosen], rows, weights)
+            state.weights = _inside(problem, risk.labels[chosen], rows, weights, state.theta[chosen])
         return 1.0
 
     def propose(self, state: State) -> tuple[Model, Witness]:
@@ -141,7 +145,9 @@ def _spread(problem: Problem, labels: NDArray) -> float:
     return float(np.max(np.abs(labels - _middle(problem, labels)))) or 1.0
 
 
-def _inside(problem: Problem, labels: NDArray, rows: sp.csr_array, weights: NDArray) -> NDArray[np.float64]:
+def _inside(
+    problem: Problem, labels: NDArray, rows: sp.csr_array, weights: NDArray, theta: NDArray
+) -> NDArray[np.float64]:
     """The weights, with the least change of those that are not zero that takes the scores into the tube."""
     used = np.flatnonzero(weights)
     part = rows[:, used].toarray()
@@ -152,17 +158,36 @@ def _inside(problem: Problem, labels: NDArray, rows: sp.csr_array, weights: NDAr
     found = np.append(weights[used], [0.0] * problem.intercept)
     if problem.intercept:
         found[-1] = problem.risk.loss.best_intercept(part[:, :-1] @ weights[used], labels, np.ones(len(labels)))
+    narrow = tolerance <= _NARROW * _spread(problem, labels)
+    if narrow:
+        found = _at_border(part, labels, found, theta, tolerance, len(used))
     for _ in range(_CORRECTIONS):
         missed = part @ found - labels
-        # those on the border, or all if the border is nothing but a rounding
+        # those on the border, or all if the tube is narrow
         bound = np.abs(missed) > (1.0 - _BORDER) * tolerance
         goal = np.clip(missed, -width, width)
         if np.array_equal(goal, missed):
             break
         goal[bound] = np.copysign(width, missed[bound])
-        if tolerance <= _NARROW * _spread(problem, labels):
+        if narrow:
             bound, goal = np.full(len(labels), True), np.zeros(len(labels))
         found = found - np.linalg.lstsq(part[bound], (missed - goal)[bound], rcond=None)[0]
     result = weights.copy()
     result[used] = found[: len(used)]
     return result
+
+
+def _at_border(
+    part: NDArray, labels: NDArray, found: NDArray, theta: NDArray, tolerance: float, count: int
+) -> NDArray[np.float64]:
+    """The shortest change to the border that theta pulls to, or towards it: the best of those that stay in the tube."""
+    goals = labels[:, None] - np.outer(np.sign(theta), tolerance * (1.0 - _OFF))
+    several = np.repeat(found[:, None], len(_OFF), axis=1)
+    for _ in range(_CORRECTIONS):
+        several = several - np.linalg.lstsq(part, part @ several - goals, rcond=None)[0]
+    # with room for sums in another order
+    rounding = _INSIDE * (float(np.max(np.abs(labels))) + tolerance)
+    inside = np.max(np.abs(part @ several - labels[:, None]), axis=0) <= max(tolerance - rounding, 0.5 * tolerance)
+    objectives = np.where(inside, np.sum(np.abs(several[:count]), axis=0), np.inf)
+    best = int(np.argmin(objectives))
+    return several[:, best] if np.isfinite(objectives[best]) else found
