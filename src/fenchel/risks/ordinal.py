@@ -154,9 +154,8 @@ class OrdinalHinge:
         band = self._between(scores, 1.0, float(margin)) if small else None
         if band is not None:
             # the last sums are of the pairs whose flow is the most it may be
-            flows = (
-                amounts[band.lower] * amounts[band.upper] * np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0, 1)
-            )
+            flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
+            flows *= amounts[band.lower] * amounts[band.upper]
             theta = amounts * (below[0] - above[0])
             np.add.at(theta, band.upper, flows)
             np.subtract.at(theta, band.lower, flows)
