@@ -326,14 +326,15 @@ def test_what_a_kernel_returned_is_left_alone():
     np.testing.assert_array_equal(gram, kept)
 
 
-@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
-def test_an_rbf_kernel_far_from_the_origin(data, storage):
+@pytest.mark.parametrize(("storage", "zeros"), [(np.asarray, 0), (sp.csr_array, 0), (sp.csr_array, 40)])
+def test_an_rbf_kernel_far_from_the_origin(data, storage, zeros):
     """An offset, two distant clusters, an outlier twice, and lengths whose squares overflow."""
     X = data[0][:20]
     outliers = np.zeros((2, X.shape[1]))
     outliers[:, 0] = 1e15, 1e15 + 1.0
     clusters = np.concatenate([X[:10] + 1e8, X[10:] - 1e8])
-    for rows in (X, X + 3e7, clusters, np.concatenate([X, outliers]), 1e170 * X):
+    for some in (X, X + 3e7, clusters, np.concatenate([X, outliers]), 1e170 * X):
+        rows = np.pad(some, ((0, 0), (0, zeros)))
         with np.errstate(over="ignore"):
             expected = np.exp(-0.7 * np.sum((rows[:, None] - rows) ** 2, axis=2))
         radial = Radial(storage(rows), 0.7)

@@ -22,6 +22,8 @@ _FAR = 1e3
 _ROUGH = 1e-12
 #: exp(-40) is below the accuracy of the kernel's largest value
 _NOTHING = 40.0
+#: sparse rows stay sparse in differences if fewer than one entry in so many is stored
+_FEW = 8
 #: entries of differences that are worked on at once (8 MB)
 _AT_ONCE = 1 << 20
 
@@ -81,12 +83,20 @@ class Radial:
 
     def _differences(self, x: Any, others: NDArray, found: NDArray) -> None:
         """-gamma |x - z|^2 for one row x and those rows z, from their differences."""
-        step = max(1, _AT_ONCE // max(1, x.shape[1]))
+        entries = x.shape[1]
+        # rows with few zeros are faster without them
+        sparse = sp.issparse(self.Z) and _FEW * self.Z.nnz < self.Z.shape[0] * entries
+        if sparse:
+            x = sp.csr_array(x)
+            entries = x.nnz + self.Z.nnz // self.Z.shape[0]
+        else:
+            x = x.toarray() if sp.issparse(x) else x
+        step = max(1, _AT_ONCE // max(1, entries))
         for begin in range(0, len(others), step):
             some = others[begin : begin + step]
             apart = self.Z[some]
-            if sp.issparse(apart) or sp.issparse(x):
-                apart = sp.csr_array(apart) - sp.csr_array(x)[np.zeros(len(some), dtype=np.int64)]
+            if sparse:
+                apart = sp.csr_array(apart) - x[np.zeros(len(some), dtype=np.int64)]
             else:
-                apart = apart - x
+                apart = (apart.toarray() if sp.issparse(apart) else apart) - x
             found[some] = -self._lengths(apart)
