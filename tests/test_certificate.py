@@ -12,7 +12,10 @@ import slow_reference as slow
 from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
 from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness, solve
 from fenchel.certificate import best_of, judge
+from fenchel.designs import GramDesign
 from fenchel.losses import LOSSES
+from fenchel.regularizers import GramNorm
+from fenchel.solution import Status
 from strategies import problem_data, seeds
 
 every_case = pytest.mark.parametrize("case", [*CASES, *SPARSE_CASES], ids=str)
@@ -247,6 +250,34 @@ def test_relative_gap_never_clamped_and_zero_over_zero():
     assert Certificate(2.0, 1.0, 1.5).meets(0.0)
     assert not Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.4)
     assert Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.5)
+
+
+def test_an_objective_below_its_bound_proves_nothing():
+    wrong, right = Certificate(1.0, 1.5, 1e-15), Certificate(2.0, 1.0, 0.0)
+    # a sum with another's gap would hide it
+    for certificate in (wrong, wrong + right, right + wrong):
+        assert certificate.contradictory
+        assert not certificate.at_floor and not certificate.optimal and not certificate.meets(1.0)
+        assert "contradict each other" in str(certificate)
+        assert str(certificate)[:-1].count(". ") == 0
+    assert not Certificate(1.0, 1.0 + 1e-15, 1e-14).contradictory
+    assert Certificate(1.0, 1.0 + 1e-15, 1e-14).meets(0.0)
+
+
+def test_a_solve_that_contradicts_itself_ends():
+    """The matrix of an RBF kernel by products of rows so far from the origin that it has negative eigenvalues."""
+    X = np.random.default_rng(0).standard_normal((40, 2)) + 3e7
+    squares = np.sum(X**2, axis=1)
+    gram = GramDesign(np.exp(np.minimum(2.0 * (X @ X.T) - squares - squares[:, None], 0.0)))
+    assert np.linalg.eigvalsh(gram.scores(np.eye(40)))[0] < -0.1
+    labels = np.where((X[:, 0] > 3e7) == (X[:, 1] > 3e7), 1.0, -1.0)
+    problem = Problem(gram, MeanRisk("hinge", labels), 1.0 / 4000.0, GramNorm(gram))
+    for settings in ({"tol": 1e-6}, {"tol": 0.0, "decay": 0.5}):
+        solution = solve(problem, "dual_coordinate", max_iter=200, **settings)
+        assert solution.certificate.contradictory
+        assert not solution.converged
+        assert solution.status is Status.UNRESOLVED
+        assert solution.passes < 200
 
 
 def test_sum_and_sentence_and_pickle():

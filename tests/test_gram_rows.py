@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, MeanRisk, Problem, certify, solve
 from fenchel.designs import CachedGram, GramDesign
 from fenchel.estimators.kernel_rows import KernelRows, cached_gram
+from fenchel.estimators.radial import Radial
 from fenchel.loops.dual_coordinate import visit
 from fenchel.loops.gram_rows import visit_kept, wanted
 from fenchel.losses import Hinge
@@ -315,3 +316,29 @@ def test_the_rows_of_an_rbf_kernel_are_those_of_scikit_learn(data):
     expected = rbf_kernel(X, gamma=0.7)
     np.testing.assert_allclose(design.compute(np.arange(4)), expected[:4], rtol=1e-13)
     np.testing.assert_array_equal(design.diagonal, np.diagonal(expected))
+
+
+def test_what_a_kernel_returned_is_left_alone():
+    gram = np.full((6, 6), 0.5) + 0.5 * np.eye(6)
+    kept = gram.copy()
+    design = CachedGram(lambda examples: gram[examples[0] : examples[-1] + 1], np.full(6, 1.25), 1.0, checked=True)
+    assert design.compute(np.arange(2))[1, 1] == 1.25
+    np.testing.assert_array_equal(gram, kept)
+
+
+@pytest.mark.parametrize(("storage", "zeros"), [(np.asarray, 0), (sp.csr_array, 0), (sp.csr_array, 40)])
+def test_an_rbf_kernel_far_from_the_origin(data, storage, zeros):
+    """An offset, two distant clusters, an outlier twice, and lengths whose squares overflow."""
+    X = data[0][:20]
+    outliers = np.zeros((2, X.shape[1]))
+    outliers[:, 0] = 1e15, 1e15 + 1.0
+    clusters = np.concatenate([X[:10] + 1e8, X[10:] - 1e8])
+    for some in (X, X + 3e7, clusters, np.concatenate([X, outliers]), 1e170 * X):
+        rows = np.pad(some, ((0, 0), (0, zeros)))
+        with np.errstate(over="ignore"):
+            expected = np.exp(-0.7 * np.sum((rows[:, None] - rows) ** 2, axis=2))
+        radial = Radial(storage(rows), 0.7)
+        np.testing.assert_allclose(radial.gram(), expected, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(radial.rows(np.array([3, 7])), expected[[3, 7]], rtol=0, atol=1e-12)
+        for other in (np.asarray, sp.csr_array):
+            np.testing.assert_allclose(radial(other(rows[-4:])), expected[-4:], rtol=0, atol=1e-12)

@@ -185,6 +185,20 @@ def test_gamma_is_scikit_learns():
         assert KernelClassifier(gamma=0.7).fit(rows, y).gamma_ == 0.7
 
 
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_an_rbf_kernel_does_not_see_where_the_origin_is(storage):
+    Z = np.random.default_rng(0).standard_normal((40, 2))
+    y = (Z[:, 0] * Z[:, 1] > 0).astype(int)
+    # steps of 2^-20 and offsets of whole numbers: differences are the same
+    Z = np.round(Z * 2**20) / 2**20
+    near, far = (KernelClassifier(C=100, tol=1e-6, random_state=0).fit(storage(X), y) for X in (Z, Z + 2.0**25))
+    assert far.gamma_ == pytest.approx(near.gamma_, rel=1e-9)
+    assert far.converged_
+    assert far.certificate_.primal == pytest.approx(near.certificate_.primal, rel=2e-6)
+    assert far.certificate_.dual == pytest.approx(near.certificate_.dual, rel=2e-6)
+    np.testing.assert_allclose(far.decision_function(storage(Z + 2.0**25)), near.decision_function(Z), atol=1e-2)
+
+
 def test_weights_leave_out_and_repeat_and_rows_may_be_the_same():
     X, y = some_classes()
     weight = np.random.default_rng(3).integers(0, 4, 60)

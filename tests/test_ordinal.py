@@ -97,6 +97,29 @@ def test_smoothing_is_that_of_all_pairs():
             np.testing.assert_allclose(found.theta, D.T @ (prices * beta), atol=size / mu)
 
 
+def test_net_flows_and_their_sum_belong_together_however_small_mu_is():
+    """The bound on the conjugate is taken on trust: it must be that of the theta it comes with."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        labels, weights = rng.integers(0, 3, 12), rng.random(12) + 0.1
+        labels[:2] = 0, 2
+        risk, mu = OrdinalHinge(labels, weights), 10.0 ** rng.uniform(-11, -7)
+        # many pairs within mu of the kink, where scores of this size are exact multiples of a power of two
+        scores = labels + np.round(rng.uniform(-mu, mu, 12) * 2.0**48) / 2.0**48
+        found = risk.smoothed(scores, mu)
+        shift = 0.5 * np.max(scores) + 0.5 * np.min(scores)
+        beta, theta = 0.0, np.zeros(12)
+        total = sum(weights[i] * weights[j] for i in range(12) for j in range(12) if labels[i] < labels[j])
+        for i in range(12):
+            for j in np.flatnonzero(labels > labels[i]):
+                flow = np.clip((1.0 - ((scores[j] - shift) - (scores[i] - shift))) / mu, 0.0, 1.0)
+                flow *= weights[i] * weights[j] / total
+                beta, theta[i], theta[j] = beta + flow, theta[i] - flow, theta[j] + flow
+        np.testing.assert_allclose(found.theta, theta, rtol=0, atol=1e-14)
+        assert abs(np.sum(found.theta)) <= 1e-15
+        assert found.conjugate(scores) == pytest.approx(-beta, abs=1e-14)
+
+
 def test_ties_count_as_wrong_and_separated_labels_cost_nothing():
     y = np.array([2, 0, 1, 1])
     assert OrdinalHinge(y).plane(y / 1.0)[1] == 0.8  # 4 of 5 pairs are exactly at the kink, (0, 2) is beyond it

@@ -157,7 +157,7 @@ class _Run:
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
             status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
-        elif certificate.at_floor and status in (Status.MAX_ITER, Status.STALLED):
+        elif (certificate.at_floor or certificate.contradictory) and status in (Status.MAX_ITER, Status.STALLED):
             status = Status.UNRESOLVED
         converged = converged or self._decayed()
         assert status is not None
@@ -226,7 +226,9 @@ class _Run:
     def _decayed(self) -> bool:
         """Whether the gap is less than ``decay`` times the one after the first pass."""
         assert self.best is not None
-        return self.decay is not None and self.best.certificate.gap < self.decay * self.first_gap
+        certificate = self.best.certificate
+        small = self.decay is not None and certificate.gap < self.decay * self.first_gap
+        return small and not certificate.contradictory
 
     def _enough(self) -> bool:
         """Whether the certificate proves tol.  tol = 0 asks for one round more once the gap is at the floor.
@@ -236,7 +238,8 @@ class _Run:
         assert self.best is not None
         certificate = self.best.certificate
         # the floor may fall as the model changes, so that the first such round decides nothing
-        self.rounds_unresolved += certificate.at_floor and not certificate.meets(self.tol)
+        at_floor = certificate.at_floor or certificate.contradictory
+        self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
         if self.tol > 0 or not certificate.optimal:
             return certificate.meets(self.tol)
         self.rounds_at_floor += 1

@@ -121,7 +121,7 @@ class Span:
 
         def proved(at: float) -> bool:
             certificate = self.at(at)
-            return certificate.gap <= accuracy * abs(certificate.primal)
+            return not certificate.contradictory and certificate.gap <= accuracy * abs(certificate.primal)
 
         if not proved(lam):
             return lam

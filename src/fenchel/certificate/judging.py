@@ -165,8 +165,8 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
         return by_primal
     p, d = by_primal.certificate, by_dual.certificate
     certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
-    if certificate.at_floor:
-        # the sum of both floors may be more than this pair deserves: that it is optimal up to rounding is judged anew
+    if certificate.at_floor or certificate.contradictory:
+        # the sum of both floors may be more or less than this pair deserves: what it proves is judged anew
         return judge(by_dual.span.problem, by_primal.model, by_dual.witness)
     floor = by_primal.span.relative_floor + by_dual.span.relative_floor
     parts = by_primal.span

@@ -21,6 +21,7 @@ class Certificate:
     recomputed : whether everything was recomputed from the data; False if a bound was taken on trust
     resolved : whether the floor is a small share of the objective; if not, a gap below it proves little.  Where even
         the model without weights is at the floor there is nothing to resolve
+    consistent : False for a sum with a part that contradicts itself
     """
 
     primal: float
@@ -28,6 +29,7 @@ class Certificate:
     rounding_floor: float
     recomputed: bool = True
     resolved: bool = True
+    consistent: bool = True
 
     @property
     def gap(self) -> float:
@@ -49,7 +51,12 @@ class Certificate:
     @property
     def at_floor(self) -> bool:
         """Whether the gap can't be told from rounding."""
-        return self.gap <= self.rounding_floor
+        return self.consistent and abs(self.gap) <= self.rounding_floor
+
+    @property
+    def contradictory(self) -> bool:
+        """Whether the objective is below its lower bound by more than rounding: then nothing is proved."""
+        return not self.consistent or self.gap < -self.rounding_floor
 
     @property
     def optimal(self) -> bool:
@@ -58,7 +65,7 @@ class Certificate:
 
     def meets(self, tol: float) -> bool:
         """Whether this proves a relative gap of at most ``tol``, or that the model is optimal up to rounding."""
-        return self.relative_gap <= tol or self.optimal
+        return not self.contradictory and (self.relative_gap <= tol or self.optimal)
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
@@ -68,6 +75,7 @@ class Certificate:
             self.rounding_floor + other.rounding_floor,
             self.recomputed and other.recomputed,
             self.resolved and other.resolved,
+            not (self.contradictory or other.contradictory),
         )
 
     def __str__(self) -> str:
@@ -76,6 +84,14 @@ class Certificate:
         primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
         if math.isinf(self.primal):
             return f"The objective is infinite, so this model proves nothing: no model is below {below}{trust}."
+        if self.contradictory:
+            where = f"the objective {primal} is below its lower bound {below}"
+            if not self.consistent:
+                where = f"one of the objectives that add up to {primal} is below its lower bound"
+            return (
+                f"The numbers contradict each other and prove nothing: {where} by more than rounding explains{trust}; "
+                "if there is a kernel, it is not positive semi-definite to this accuracy: scale or centre X."
+            )
         if self.optimal:
             exact = "optimal to the accuracy of the arithmetic"
             return f"The objective {primal} is {exact}: no model is below {below}{trust}."

@@ -102,7 +102,8 @@ class CachedGram(KernelDesign):
 
     def compute(self, examples: NDArray) -> NDArray[np.float64]:
         """Rows of K, as many as are computed at once at most, with the diagonal as it was given."""
-        values = np.asarray(self._source(examples), dtype=np.float64)
+        # a copy: what a user's function returned is its own
+        values = np.array(self._source(examples), dtype=np.float64)
         if values.shape != (len(examples), self.shape[1]):
             raise FenchelError(
                 f"kernel must return a matrix of shape {(len(examples), self.shape[1])} for {len(examples)} and "

@@ -279,7 +279,12 @@ class LinearEstimator(BaseEstimator):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
             )
-        worst = max((s for s in solutions if not s.converged), key=lambda s: s.certificate.relative_gap)
+        left = [solution for solution in solutions if not solution.converged]
+        for solution in left:
+            if solution.certificate.contradictory:
+                warnings.warn(f"{type(self).__name__}: {solution}", GapWarning, stacklevel=level_of_the_user())
+                return
+        worst = max(left, key=lambda s: s.certificate.relative_gap)
         warnings.warn(
             f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "
             f"{worst.certificate.relative_gap:.2g} where tol={self.tol:g} was asked for. The objective is within "

@@ -16,6 +16,7 @@ from fenchel.designs import GramDesign, KernelDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.fitting import LinearEstimator
 from fenchel.estimators.kernel_rows import KernelRows, cached_gram
+from fenchel.estimators.radial import Radial
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import GramNorm
 from fenchel.solution import Solution
@@ -25,6 +26,8 @@ KERNELS = ("linear", "poly", "rbf", "precomputed")
 #: kernel values that predictions work on at once (32 MB)
 _AT_ONCE = 1 << 22
 _MEGABYTE = 2**20
+#: the inverse of what is smaller overflows
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 class KernelEstimator(LinearEstimator):
@@ -140,16 +143,15 @@ class KernelEstimator(LinearEstimator):
             return 1.0 / X.shape[1]
         # a weight is a repetition here too
         shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / np.sum(weights)
-        mean = float(np.sum(shares @ X)) / X.shape[1]
-        square = float(np.sum(shares @ (X.multiply(X) if sp.issparse(X) else np.square(X)))) / X.shape[1]
-        variance = square - mean**2
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = X.shape[1] * _variance(X, shares)
+        if not math.isfinite(total):
+            raise FenchelError("the variance of X, which gamma='scale' is made of, overflows: scale X, or give gamma")
         # as scikit-learn does where all entries are equal
-        return 1.0 / (X.shape[1] * variance) if variance > 1e-14 * square else 1.0
+        return 1.0 / total if X.max() > X.min() and total >= _TINY else 1.0
 
     def _values(self, X: Any, Z: Any) -> NDArray[np.float64]:
         """The kernel between the rows of two matrices."""
-        from sklearn.metrics import pairwise
-
         if callable(self.kernel):
             found, shape = np.asarray(self.kernel(X, Z), dtype=np.float64), (X.shape[0], Z.shape[0])
             if found.shape != shape:
@@ -159,7 +161,8 @@ class KernelEstimator(LinearEstimator):
                 )
             return found
         if self.kernel == "rbf":
-            return pairwise.rbf_kernel(X, Z if Z is not X else None, gamma=self.gamma_)
+            radial = Radial(Z, float(self.gamma_ or 0.0))
+            return radial.gram() if Z is X else radial(X)
         products = X @ Z.T
         products = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
         return products if self.kernel == "linear" else (self.gamma_ * products + self.coef0) ** self.degree
@@ -202,6 +205,16 @@ def summed(X: Any) -> Any:
     X = X.copy()
     X.sum_duplicates()
     return X
+
+
+def _variance(X: Any, shares: NDArray) -> float:
+    """Of all entries, in rows that count so much, from their mean: squares would hide it far from the origin."""
+    mean = float(np.sum(shares @ X)) / X.shape[1]
+    if not sp.issparse(X):
+        return float(shares @ np.sum(np.square(X - mean), axis=1)) / X.shape[1]
+    stored = np.diff(X.indptr)
+    squares = np.square(X.data - mean)
+    return float(np.repeat(shares, stored) @ squares + shares @ (X.shape[1] - stored) * mean**2) / X.shape[1]
 
 
 def _warm(problem: Problem, theta: NDArray) -> Warm:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.designs import CachedGram, GramDesign
 from fenchel.designs.cached_gram import sample_of
 from fenchel.designs.gram import rounding_shift
 from fenchel.errors import FenchelError
+from fenchel.estimators.radial import Radial
 
 #: examples whose kernel values among each other are computed for the diagonal
 _TOGETHER = 32
@@ -21,30 +21,19 @@ Values = Callable[[Any, Any], NDArray]
 
 
 class KernelRows:
-    """The kernel between some of the examples and all, by ``values``; for an RBF by squared lengths known before."""
+    """The kernel between some of the examples and all, by ``values``; for an RBF by what is known of all before."""
 
     def __init__(self, values: Values, X: Any, gamma: float | None = None) -> None:
-        self.values, self.X, self.gamma = values, X, gamma
-        if gamma is not None:
-            squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
-            self.squares = gamma * np.asarray(squares, dtype=np.float64).ravel()
+        self.values, self.X = values, X
+        self.radial = None if gamma is None else Radial(X, gamma)
 
     def __call__(self, examples: NDArray) -> NDArray[np.float64]:
-        if self.gamma is None:
-            return self.values(self.X[examples], self.X)
-        # exp(2 gamma x.z - gamma |x|^2 - gamma |z|^2), in place
-        found = self.X[examples] @ self.X.T
-        found = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
-        found *= 2.0 * self.gamma
-        found -= self.squares[examples][:, None]
-        found -= self.squares
-        np.minimum(found, 0.0, out=found)
-        return np.exp(found, out=found)
+        return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
 
     def diagonal(self) -> NDArray[np.float64]:
         """The kernel of each example with itself."""
         n = self.X.shape[0]
-        if self.gamma is not None:
+        if self.radial is not None:
             return np.ones(n)
         result = np.empty(n)
         for begin in range(0, n, _TOGETHER):

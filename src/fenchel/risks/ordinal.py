@@ -30,6 +30,12 @@ from fenchel.risks.contingency import Plane
 from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.smoothing import Smoothed
 
+#: pairs that are listed one by one, at most, or eight for each example if these are more
+_LISTED = 1 << 16
+#: what sums are made in
+_FINEST = float(np.finfo(np.longdouble).eps)
+_EPS = float(np.finfo(np.float64).eps)
+
 
 class _Wrong(NamedTuple):
     """For each example the weight of those with higher labels that are too low for it, and of those with lower labels
@@ -38,6 +44,13 @@ class _Wrong(NamedTuple):
 
     above: NDArray[np.float64]
     below: NDArray[np.float64]
+
+
+class _Pairs(NamedTuple):
+    """The example with the lower label and that with the higher one of each pair."""
+
+    lower: NDArray[np.int64]
+    upper: NDArray[np.int64]
 
 
 class OrdinalHinge:
@@ -118,6 +131,9 @@ class OrdinalHinge:
         The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of the
         most it may be, so that running sums of 1, s and s^2 make :math:`\sum\beta` and :math:`R_\mu =
         \sum ([x]_+^2 - [x - \mu]_+^2)/(2\mu)`.  The conjugate is bounded by these flows.
+
+        Their net flows and their sum must belong together, and a difference of running sums divided by a small mu has
+        roundings of its own in each: there the pairs with 0 < x < mu are listed.
         """
         amounts = self._amounts
         # differences of squares lose fewer digits near zero
@@ -134,9 +150,35 @@ class OrdinalHinge:
         down, up, falls = (one - other for one, other in zip(*parts, strict=True))
         theta = amounts * (np.maximum(up, 0.0) - np.maximum(down, 0.0)) / mu
         risk, flow = amounts @ parts[0][0], amounts @ down / mu
+        small = _FINEST * (1.0 + float(np.max(np.abs(scores)))) > _EPS * mu
+        band = self._between(scores, 1.0, float(margin)) if small else None
+        if band is not None:
+            # the last sums are of the pairs whose flow is the most it may be
+            flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
+            flows *= amounts[band.lower] * amounts[band.upper]
+            theta = amounts * (below[0] - above[0])
+            np.add.at(theta, band.upper, flows)
+            np.subtract.at(theta, band.lower, flows)
+            flow = amounts @ above[0] + np.sum(flows)
         numbers = (0.5 * (amounts @ falls) / mu, risk, max(0.0, risk - flow + theta @ s))
         value, risk, excess = (float(number / self._pairs) for number in numbers)
         return Smoothed(value, (theta / self._pairs).astype(np.float64), risk, excess)
+
+    def _between(self, scores: NDArray, wide: float, narrow: float) -> _Pairs | None:
+        """The pairs that are wrong with the wider margin alone; None if they are many."""
+        order = np.argsort(scores)
+        # 1. with the keys of ``_sums``, so that a pair is in those sums or here
+        end, begin = (np.searchsorted(scores[order] - margin, scores, side="right") for margin in (wide, narrow))
+        counts = end - begin
+        total = int(np.sum(counts))
+        if total > max(_LISTED, 8 * self.examples):
+            return None
+        # 2. for each lower one the places of the upper ones in that order
+        lower = np.repeat(np.arange(self.examples), counts)
+        places = np.arange(total) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
+        upper = order[places]
+        differ = self._codes[lower] < self._codes[upper]
+        return _Pairs(lower[differ], upper[differ])
 
     @cached_property
     def in_pairs(self) -> NDArray[np.float64]:
