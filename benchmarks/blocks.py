@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benc
 
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
-from fenchel.loops.blocks import RootBlock, SortedBlock, block, solve_block
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, SortedBlock, block, solve_block
 
 KEY = ("kind", "classes")
 KINDS = ("first", "again", "rare")

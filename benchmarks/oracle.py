@@ -73,7 +73,7 @@ def planes(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any
 def gradients(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any]]:
     """A smoothed value with its gradient, as the solvers compute it."""
     from fenchel import BreakEven, RocArea
-    from fenchel.solvers.measure_values import evaluator
+    from fenchel.solvers.smoothing.measures import evaluator
 
     jobs: dict[str, Callable[[], Any]] = {}
     for risk in (RocArea(labels), BreakEven(labels)):

@@ -82,7 +82,7 @@ def one_pair(problem: Any) -> float:
 def measured(data: DataSet, risk: str, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
     from fenchel import BreakEven, Problem, RocArea, Smoothing, solve
-    from fenchel.solvers.measure_curvature import Curvature
+    from fenchel.solvers.smoothing.curvature import Curvature
 
     kind = {"roc_auc": RocArea, "prbep": BreakEven}[risk]
     problem = Problem(data.matrix, kind(data.labels), lam)

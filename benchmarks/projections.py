@@ -69,7 +69,7 @@ def by_sorting(target: np.ndarray, low: np.ndarray, high: np.ndarray, total: flo
 def measured(size: int) -> list[dict[str, Any]]:
     """Processor seconds of each method, interleaved."""
     from fenchel.projections import onto_box_and_sum
-    from fenchel.solvers.projecting import project_blocks
+    from fenchel.solvers.reference.projecting import project_blocks
 
     rng = np.random.default_rng(size)
     target, low, high, total = rng.standard_normal(size), np.zeros(size), np.ones(size), size / 4
@@ -85,7 +85,7 @@ def measured(size: int) -> list[dict[str, Any]]:
 
 def elsewhere(quick: bool) -> list[dict[str, Any]]:
     """Other searches, against a projection that gives the same answer."""
-    from fenchel.loops.projection import project_rows
+    from fenchel.compile.primitives.projection import project_rows
     from fenchel.projections import onto_box_and_sum
     from fenchel.risks.balancing import balanced
 

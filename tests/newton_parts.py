@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-import fenchel.solvers.newton_direction as direction_module
+import fenchel.solvers.newton.direction as direction_module
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, loss_id
 from fenchel import Newton
 

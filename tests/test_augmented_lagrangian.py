@@ -6,8 +6,8 @@ import pytest
 from agreement import conic_answer
 from catalog import Case
 from fenchel import AugmentedLagrangian, Entropy, FenchelError, Problem, solve
-from fenchel.loops.dual_coordinate import CENTRE
 from fenchel.solvers import Hint
+from fenchel.solvers.dual_coordinate.loop import CENTRE
 
 ALGORITHMS = [AugmentedLagrangian(), AugmentedLagrangian(eta=1.0, mu=4.0), AugmentedLagrangian(exactly=True, mu=4.0)]
 every_algorithm = pytest.mark.parametrize("solver", ALGORITHMS, ids=["3", "3-fast", "2"])

@@ -18,7 +18,7 @@ from fenchel import (
     NewtonCG,
     regularization_path,
 )
-from fenchel.estimators.forms import chosen_form
+from fenchel.estimators.multiclass import chosen_form
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MULTICLASS

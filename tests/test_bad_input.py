@@ -23,8 +23,8 @@ from fenchel import (
     certify,
     solve,
 )
-from fenchel.solution import Status
 from fenchel.solvers.choose import SOLVERS, choose, processors
+from fenchel.solving.solution import Status
 
 X = np.array([[0.0, 1.0], [1.0, 0.5], [2.0, -1.0], [3.0, 0.0]])
 y = np.array([0, 0, 1, 1])

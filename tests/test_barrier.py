@@ -25,7 +25,7 @@ from fenchel import (
     UnnormalizedEntropy,
     solve,
 )
-from fenchel.solvers.barrier_system import System
+from fenchel.solvers.constrained.barrier_system import System
 from slow_conic import conic_with, entropy_cone, norm_cone
 
 MU = np.array([0.3, 0.05, 1.0, 0.65, 0.4, 0.2, 0.5, 0.1])

@@ -8,8 +8,7 @@ import pytest
 import slow_multiclass as slow
 from catalog import JointCase, joint_risk
 from fenchel import BlockCoordinate, Problem
-from fenchel.designs import GramDesign
-from fenchel.regularizers import GramNorm
+from fenchel.kernels import GramDesign, GramNorm
 from fenchel.solvers import STALLED, Hint
 from fenchel.solvers import block_coordinate as module
 

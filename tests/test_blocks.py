@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import slow_multiclass as slow
-from fenchel.loops.blocks import GreedyBlock, RootBlock, SortedBlock, solve_block
+from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock, solve_block
 
 EXACT = ["root", "walrus"]
 KINDS = ["normal", "ties", "equal", "negative", "spread", "at_the_bound", "one_large", "nearly_equal"]

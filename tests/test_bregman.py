@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fenchel import F1, BreakEven, Bregman, FenchelError, MeanRisk, OwnMeasure, PrecisionAtK, Problem, RecallAtK, solve
-from fenchel.risks.labellings import moments
+from fenchel.risks.measures.labellings import moments
 from fenchel.solvers.base import STALLED, Hint
 
 HINT = Hint(None, 0.0, lambda: False)

@@ -5,8 +5,8 @@ import pytest
 from scipy.optimize import linprog
 
 from fenchel import F1, L1, BreakEven, Bundle, FenchelError, MeanRisk, Problem, RocArea, solve
-from fenchel.solvers.linear_program import lowest_model
-from fenchel.solvers.planes import Planes
+from fenchel.solvers.bundle.linear_program import lowest_model
+from fenchel.solvers.bundle.planes import Planes
 from slow_measures import optimum
 
 MEASURES = {"hinge": lambda y: MeanRisk("hinge", y), "roc_auc": RocArea, "prbep": BreakEven, "f1": F1}

@@ -12,10 +12,9 @@ import slow_reference as slow
 from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
 from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness, solve
 from fenchel.certificate import best_of, judge
-from fenchel.designs import GramDesign
+from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
-from fenchel.regularizers import GramNorm
-from fenchel.solution import Status
+from fenchel.solving.solution import Status
 from strategies import problem_data, seeds
 
 every_case = pytest.mark.parametrize("case", [*CASES, *SPARSE_CASES], ids=str)

@@ -8,10 +8,10 @@ import pytest
 import slow_multiclass as slow
 from catalog import JointCase
 from fenchel import BlockCoordinate, solve
-from fenchel.loops.block_coordinate import _look, _note
-from fenchel.loops.blocks import RootBlock
 from fenchel.solvers import STALLED, Hint
 from fenchel.solvers import block_coordinate as module
+from fenchel.solvers.block_coordinate.loop import _look, _note
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock
 
 RISKS = ("weston_watkins", "crammer_singer", "costs")
 every_risk = pytest.mark.parametrize("risk", RISKS)

@@ -9,9 +9,9 @@ import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
 
 from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier
-from fenchel.command_line import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, main
-from fenchel.command_line.data import read
-from fenchel.command_line.model_file import load
+from fenchel.cli.main import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, main
+from fenchel.io.model_file import load
+from fenchel.io.readers import read
 from fenchel.losses import NAMED
 from fenchel.regularizers import REGULARIZERS
 from fenchel.risks import MEASURES

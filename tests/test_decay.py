@@ -6,7 +6,7 @@ import pytest
 
 from catalog import Case, JointCase
 from fenchel import BlockCoordinate, FenchelError, Status, solve
-from fenchel.solving import Progress
+from fenchel.solving.loop import Progress
 
 
 def gaps(solution):

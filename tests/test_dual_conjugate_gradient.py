@@ -11,10 +11,9 @@ import slow_ridge as slow
 from catalog import Case
 from fenchel import DualConjugateGradient, ElasticNet, FenchelError, MeanRisk, Problem, solve
 from fenchel.certificate import judge
-from fenchel.designs import GramDesign
-from fenchel.regularizers import GramNorm
+from fenchel.kernels import GramDesign, GramNorm
 from fenchel.solvers.base import STALLED
-from fenchel.solvers.dual_conjugate_gradient import System
+from fenchel.solvers.reference.dual_conjugate_gradient import System
 
 FORMS = ("dense", "sparse", "gram")
 every_form = pytest.mark.parametrize("form", FORMS)

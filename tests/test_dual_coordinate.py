@@ -11,7 +11,7 @@ import slow_reference as slow
 from agreement import assert_same_optimum
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, Case, loss_id
 from fenchel import L2, DualCoordinate, MeanRisk, Problem, as_design, solve
-from fenchel.loops.dual_coordinate import ALPHA, shuffle, squared_norms, visit
+from fenchel.solvers.dual_coordinate.loop import ALPHA, shuffle, squared_norms, visit
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)

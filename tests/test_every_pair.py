@@ -30,8 +30,7 @@ from fenchel import (
     UnnormalizedEntropy,
     solve,
 )
-from fenchel.designs import GramDesign
-from fenchel.regularizers import GramNorm
+from fenchel.kernels import GramDesign, GramNorm
 from slow_conic import conic_optimum, conic_with, entropy_cone, norm_cone
 
 N, D, LAM = 20, 4, 0.3

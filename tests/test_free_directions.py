@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-import fenchel.solvers.free_directions as room
+import fenchel.solvers.dual_coordinate.free_directions as room
 from fenchel import (
     L1,
     L2,

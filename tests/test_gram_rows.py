@@ -6,16 +6,16 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, MeanRisk, Problem, certify, solve
-from fenchel.designs import CachedGram, GramDesign
-from fenchel.estimators.kernel_rows import KernelRows, cached_gram
-from fenchel.estimators.radial import Radial
-from fenchel.loops.dual_coordinate import visit
-from fenchel.loops.gram_rows import visit_kept, wanted
+from fenchel.kernels import CachedGram, GramDesign, GramNorm
+from fenchel.kernels.gram_rows import KernelRows, cached_gram
+from fenchel.kernels.rbf import Radial
 from fenchel.losses import Hinge
-from fenchel.regularizers import L2, GramNorm
-from fenchel.solution import Status
+from fenchel.regularizers import L2
 from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.choose import SOLVERS
+from fenchel.solvers.dual_coordinate.loop import visit
+from fenchel.solvers.dual_coordinate.loop_cached_gram import visit_kept, wanted
+from fenchel.solving.solution import Status
 
 N = 120
 TIGHT = {"tol": 1e-6, "max_iter": 1e5, "random_state": 0}

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from fenchel.loops.simplex import climb
-from fenchel.solvers.inner_problem import Penalty, best_mixture
-from fenchel.solvers.planes import Planes
+from fenchel.solvers.bundle.inner_problem import Penalty, best_mixture
+from fenchel.solvers.bundle.loop import climb
+from fenchel.solvers.bundle.planes import Planes
 from slow_planes import conic_inner
 
 KINDS = ("plain", "same_slopes", "repeated", "ties", "zero_slopes", "dependent", "scales")

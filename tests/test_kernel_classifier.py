@@ -27,8 +27,8 @@ from fenchel import (
     solve,
 )
 from fenchel.certificate import judge
-from fenchel.designs import GramDesign
-from fenchel.regularizers import L2, GramNorm
+from fenchel.kernels import GramDesign, GramNorm
+from fenchel.regularizers import L2
 
 FORMS = ["weston_watkins", "crammer_singer"]
 every_form = pytest.mark.parametrize("multi_class", FORMS)

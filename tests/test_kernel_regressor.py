@@ -23,9 +23,9 @@ from fenchel import (
     certify,
     solve,
 )
-from fenchel.designs import GramDesign
 from fenchel.designs.rows import GramRows
-from fenchel.regularizers import L2, GramNorm
+from fenchel.kernels import GramDesign, GramNorm
+from fenchel.regularizers import L2
 
 TIGHT = {"tol": 1e-9, "max_iter": 1e5, "random_state": 0}
 NOT_A_KERNEL = {

@@ -133,8 +133,8 @@ def test_large_working_sets_are_solved_over_columns(loss, monkeypatch):
     """The same optimum as with the quadratic model formed, with growing sets, and for several outputs."""
     case = Case(loss, "sparse", intercept=True, n=60, d=150, lam=0.02, l1_ratio=1.0)
     whole = solve(case.problem(), tol=1e-10)
-    monkeypatch.setattr("fenchel.solvers.prox_newton._FORMED", 0)
-    monkeypatch.setattr("fenchel.solvers.prox_newton._FEWEST", 5)
+    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._FORMED", 0)
+    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._FEWEST", 5)
     for problem in (case.problem(), replace(case, storage="dense").problem()):
         columns = solve(problem, ProxNewton(), tol=1e-10, max_iter=20000)
         assert columns.converged, str(columns)

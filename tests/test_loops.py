@@ -15,7 +15,7 @@ import pytest
 import fenchel
 from catalog import CASES
 from fenchel import solve
-from fenchel.loops.kernel import _CacheFile
+from fenchel.compile.cache import _CacheFile, sources
 
 PACKAGE = Path(fenchel.__file__).resolve().parent
 
@@ -54,7 +54,7 @@ PRELUDE = """
 import json, sys
 import numpy as np
 from fenchel import MeanRisk, Problem, solve
-from fenchel.loops.dual_coordinate import visit, shuffle
+from fenchel.solvers.dual_coordinate.loop import visit, shuffle
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
 def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
@@ -215,8 +215,8 @@ def test_processes_that_compile_at_once_never_get_each_others_code(tmp_path, mon
 def test_long_compilation_is_announced_once(tmp_path):
     code = """
     import logging
-    import fenchel.loops.kernel as kernel
-    kernel._PATIENCE_SECONDS = {seconds}
+    import fenchel.compile.stopwatch as watch
+    watch._PATIENCE_SECONDS = {seconds}
     print(json.dumps([fit('hinge'), fit('squared')]))
     """
     _, errors = run(code.format(seconds=0.01), tmp_path)
@@ -226,7 +226,7 @@ def test_long_compilation_is_announced_once(tmp_path):
 
 
 def test_quick_compilation_is_not_announced(tmp_path):
-    code = "import fenchel.loops.kernel as kernel; kernel._PATIENCE_SECONDS = 60.0; print(json.dumps(fit('hinge')))"
+    code = "import fenchel.compile.stopwatch as watch; watch._PATIENCE_SECONDS = 60.0; print(json.dumps(fit('hinge')))"
     _, errors = run(code, tmp_path)
     assert errors == ""
 
@@ -239,7 +239,7 @@ def test_old_folders_are_removed(tmp_path):
         when = mark.stat().st_mtime - age_days * 86400
         os.utime(mark, (when, when))
     (tmp_path / "foreign").mkdir()
-    run("from fenchel.loops.kernel import cache_folder; print(json.dumps(cache_folder()))", tmp_path)
+    run("from fenchel.compile.cache import cache_root; print(json.dumps(str(cache_root())))", tmp_path)
     assert not (tmp_path / "old").exists()
     assert (tmp_path / "young").exists()
     assert (tmp_path / "foreign").exists()

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fenchel.solvers.measure_curvature as curvature_module
-import fenchel.solvers.parts as parts_module
+import fenchel.solvers.smoothing.curvature as curvature_module
+import fenchel.solvers.threads as parts_module
 from fenchel import AGM, BreakEven, Bundle, Problem, RecallAtK, RocArea, Smoothing, solve
-from fenchel.solvers.measure_curvature import Curvature, curvature_for
-from fenchel.solvers.measure_values import evaluator
-from fenchel.solvers.parts import PartedDesign, Parts, in_parts
+from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
+from fenchel.solvers.smoothing.measures import evaluator
+from fenchel.solvers.threads import PartedDesign, Parts, in_parts
 from test_smoothed_risks import every_point
 from test_smoothing import data, risks
 

@@ -9,7 +9,7 @@ import slow_measures as slow
 from fenchel import L2, Bundle, ElasticNet, FenchelError, Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
 from fenchel.risks import MEASURES
-from fenchel.solution import Status
+from fenchel.solving.solution import Status
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
 
 NAMES = (*MEASURES, "own")

@@ -21,8 +21,8 @@ from fenchel import (
     RocArea,
 )
 from fenchel.risks import MEASURES, own_measure
-from fenchel.risks.contingency import DiagonalRisk
-from fenchel.risks.separation import Diagonals
+from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.separation import Diagonals
 from measure_cases import every_risk, jagged, labels_of
 
 #: sums of up to ten moderate scores

@@ -11,8 +11,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import fenchel.solvers.newton as newton_module
-import fenchel.solvers.parts as parts_module
+import fenchel.solvers.newton.solver as newton_module
+import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
 from fenchel import MeanRisk, Newton, Problem, Status, solve

@@ -12,9 +12,9 @@ import slow_multinomial as slow
 from agreement import assert_same_optimum, distance_bound
 from catalog import JointCase
 from fenchel import ElasticNet, FenchelError, MeanRisk, Multinomial, NewtonCG, Problem, Status, certify, solve
-from fenchel.risks.multinomial import softmax
+from fenchel.risks.multiclass.multinomial import softmax
 from fenchel.solvers import STALLED, Hint, softmax_direction, softmax_sample
-from fenchel.solvers.softmax_sample import SoftmaxSample
+from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
 
 with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 #: the preconditioners

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fenchel.solvers.parts as parts_module
+import fenchel.solvers.threads as parts_module
 from catalog import labels_from
 from fenchel import MeanRisk, Problem
-from fenchel.solvers.newton_direction import Quadratic, line_minimum
-from fenchel.solvers.sample import Sample
+from fenchel.solvers.newton.direction import Quadratic, line_minimum
+from fenchel.solvers.newton.sample import Sample
 from newton_parts import WAYS, both_storages, choose_way, close, intercepts
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-import fenchel.solvers.newton as newton_module
-import fenchel.solvers.newton_direction as direction_module
-import fenchel.solvers.parts as parts_module
+import fenchel.solvers.newton.direction as direction_module
+import fenchel.solvers.newton.solver as newton_module
+import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
 from fenchel import DualCoordinate, FenchelError, MeanRisk, Newton, Problem, Status, solve
@@ -19,7 +19,7 @@ from fenchel.certificate import judge
 from fenchel.losses import Loss
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.solvers.base import STALLED, Hint
-from fenchel.solvers.sample import Sample
+from fenchel.solvers.newton.sample import Sample
 from newton_parts import Interrupting, both_plain_cases, both_storages
 
 

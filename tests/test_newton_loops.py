@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from fenchel.loops import newton as loops
 
 import fenchel.designs.dense as dense_module
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, labels_from
 from fenchel import as_design
-from fenchel.loops import newton as loops
 from newton_parts import close, every_loss, smoothed_value
 
 STORAGES = ("C", "F", "float32", "int8", "csr", "csr32", "unsorted", "duplicates")

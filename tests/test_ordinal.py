@@ -17,7 +17,7 @@ from fenchel import (
     certify,
     solve,
 )
-from fenchel.solvers.dual_sets import dual_set
+from fenchel.solvers.reference.dual_sets import dual_set
 
 EXACT = 1e-13
 

@@ -20,7 +20,7 @@ from scipy.special import expit
 import fenchel
 import slow_reference as slow
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeanRisk, OwnLoss, Problem, solve
-from fenchel.loops.dispatch import dual_step, slack, step_by_slope
+from fenchel.compile.dispatch import dual_step, slack, step_by_slope
 from fenchel.losses import LOSSES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "custom-loss.md"

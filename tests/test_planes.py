@@ -8,8 +8,8 @@ import pytest
 from catalog import Case
 from fenchel import FenchelError, MeanRisk, Problem
 from fenchel.losses import LOSSES
-from fenchel.solvers.plane_oracle import PlaneOracle, touch
-from fenchel.solvers.segment import lowest_between, point_at
+from fenchel.solvers.bundle.line_search import lowest_between, point_at
+from fenchel.solvers.bundle.oracle import PlaneOracle, touch
 from slow_planes import ListedPlanes, listed_hinge
 
 

@@ -25,7 +25,7 @@ from fenchel import (
 from fenchel.lowerbounds import FourPoints
 from fenchel.lowerbounds.rates import rate
 from fenchel.solvers.base import STALLED, Hint
-from fenchel.solvers.dual_sets import dual_set, squared_length
+from fenchel.solvers.reference.dual_sets import dual_set, squared_length
 
 LOSSES = ("hinge", "absolute", "epsilon_insensitive")
 HINT = Hint(None, 0.0, lambda: False)

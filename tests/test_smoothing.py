@@ -27,7 +27,7 @@ from fenchel import (
     solve,
 )
 from fenchel.solvers.base import Hint
-from fenchel.solvers.spaces import Span, space_for
+from fenchel.solvers.smoothing.spaces import Span, space_for
 
 SOLVERS = ("smoothing", "agm")
 both = pytest.mark.parametrize("solver", SOLVERS)

@@ -10,12 +10,11 @@ import slow_multinomial as slow
 from catalog import JointCase
 from fenchel import BlockCoordinate, Model, Multinomial, Problem, Status, Witness, certify, solve
 from fenchel.certificate import judge
-from fenchel.designs import GramDesign
-from fenchel.loops.softmax_blocks import UNSEEN, _first, solve_softmax_block
-from fenchel.regularizers import GramNorm
+from fenchel.kernels import GramDesign, GramNorm
 from fenchel.solvers import Hint
 from fenchel.solvers import block_coordinate as module
 from fenchel.solvers.base import Start
+from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, _first, solve_softmax_block
 
 CASES = [
     JointCase("multinomial", storage=storage, intercept=intercept, weighted=weighted)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from benchmarks.classes import Split, load_split
 from benchmarks.ledger import Cell, Ledger
 from fenchel import BlockCoordinate, Problem, WestonWatkins, solve
-from fenchel.solving import Progress
+from fenchel.solving.loop import Progress
 from reproductions.wang2021 import paper
 
 RESULTS = Path(__file__).with_name("results")

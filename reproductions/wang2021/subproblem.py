@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 from benchmarks.ledger import Cell, Ledger
 from benchmarks.report import markdown_table
-from fenchel.loops.blocks import RootBlock, SortedBlock, solve_block
+from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, SortedBlock, solve_block
 from reproductions.wang2021 import paper
 from reproductions.wang2021.runs import RESULTS
 

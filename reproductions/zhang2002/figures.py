@@ -27,11 +27,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 from benchmarks.ledger import Cell, Ledger
 from fenchel import MeanRisk, Problem, solve
-from fenchel.loops.dual_coordinate import CENTRE, SUM
 from fenchel.problem import Model, Witness
-from fenchel.solution import Progress
 from fenchel.solvers import AugmentedLagrangian, DualCoordinate
-from fenchel.solvers.dual_coordinate_state import State
+from fenchel.solvers.dual_coordinate.loop import CENTRE, SUM
+from fenchel.solvers.dual_coordinate.state import State
+from fenchel.solving.solution import Progress
 from reproductions.zhang2002.collection import Collection, load, made_up
 from reproductions.zhang2002.reuters import LARGE_MARGIN, RESULTS, line, numbers, signs
 from reproductions.zhang2012.runs import break_even

@@ -2,7 +2,7 @@
 
 import sys
 
-from fenchel.command_line import main
+from fenchel.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -18,10 +18,10 @@ from typing import Any
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.solution import Solution, Status
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Warm
-from fenchel.solving import check_time_limit, solve
+from fenchel.solving.loop import check_time_limit, solve
+from fenchel.solving.solution import Solution, Status
 
 #: what ends a path before its time
 _ENDS = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME_LIMIT)

@@ -30,9 +30,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import Design, KernelDesign, as_design
+from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
-from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, GramNorm, Regularizer
+from fenchel.kernels import GramNorm, KernelDesign
+from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
 from fenchel.risks import MeanRisk
 
 _FARTHEST_SCORE = 1e7

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from fenchel.solving import Progress
+from fenchel.solving.loop import Progress
 
 _log = logging.getLogger("fenchel")
 

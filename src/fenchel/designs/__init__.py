@@ -8,10 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.designs.base import Design
-from fenchel.designs.cached_gram import CachedGram
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
-from fenchel.designs.gram import GramDesign, KernelDesign
 
 
 def as_design(X: Any) -> Design:
@@ -30,4 +28,4 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "CachedGram", "DenseDesign", "Design", "GramDesign", "KernelDesign", "as_design", "row_lengths"]
+__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "row_lengths"]

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.fitting import Given, LinearEstimator, input_of
-from fenchel.estimators.forms import chosen_form, joint_risk
-from fenchel.estimators.pairs import pair_columns, stacked, taking_part, votes
+from fenchel.estimators.base import Given, LinearEstimator, input_of
+from fenchel.estimators.multiclass import chosen_form, joint_risk
+from fenchel.estimators.one_vs_one import pair_columns, stacked, taking_part, votes
 from fenchel.estimators.probabilities import Probabilities
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.fitting import Given, level_of_the_user
+from fenchel.estimators.base import Given, level_of_the_user
 
 
 def held_out_scores(model: Any, X: Any, given: Given) -> NDArray[np.float64]:

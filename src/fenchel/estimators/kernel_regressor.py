@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.fitting import check_numbers
-from fenchel.estimators.kernel_machine import KernelEstimator, summed
+from fenchel.estimators.base import check_numbers
+from fenchel.estimators.kernel_base import KernelEstimator, summed
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk
-from fenchel.solution import Solution
 from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution
 
 
 class KernelRegressor(RegressorMixin, KernelEstimator):

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
+from fenchel.estimators.base import Given
 from fenchel.estimators.classifier import LinearClassifier, one_against_rest
-from fenchel.estimators.fitting import Given
 from fenchel.estimators.held_out import held_out_scores
 from fenchel.estimators.thresholds import best_threshold, seen_from_below
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MEASURES, OwnMeasure, micro
-from fenchel.solution import Solution
 from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution
 
 #: measures of which examples can have weights: they add up losses of examples or of pairs
 _WEIGHED = ("roc_auc", "accuracy")

@@ -20,8 +20,8 @@ from fenchel.certificate import Certificate
 from fenchel.designs import as_design
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
+from fenchel.estimators.base import input_of
 from fenchel.estimators.classifier import one_against_rest
-from fenchel.estimators.fitting import input_of
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.estimators.winnow import check_switches, entropy_of
 from fenchel.losses import as_loss
@@ -29,7 +29,7 @@ from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, Regularizer, Square
 from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
-from fenchel.verify import certify
+from fenchel.verifying import certify
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 
@@ -218,7 +218,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _begin(self) -> None:
         """Weights of the prior for every class."""
-        from fenchel.loops.transferred import rebuild
+        from fenchel.solvers.dual_coordinate.loop_mirror import rebuild
 
         if len(self.classes_) < 2:
             raise FenchelError(f"y must hold at least two classes, got one class only: {self.classes_!r}")
@@ -251,7 +251,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn(self, X: Any, y: NDArray, order: NDArray) -> None:
         """One pass for every class, and the weights after it."""
-        from fenchel.loops.online import online_pass
+        from fenchel.solvers.dual_coordinate.loop_online import online_pass
 
         rows, codes, priors, kernel = as_design(X).rows(), self._codes(y), self._priors(), self._kernel()
         # of copies, so that a pass that fails changes nothing

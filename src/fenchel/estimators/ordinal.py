@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
+from fenchel.estimators.base import Given
 from fenchel.estimators.classifier import LinearClassifier, counted_classes
-from fenchel.estimators.fitting import Given
 from fenchel.estimators.measures import trusted_bounds
 from fenchel.estimators.thresholds import ordered_thresholds, seen_from_below
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import OrdinalHinge
-from fenchel.solution import Solution
 from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution
 
 
 class OrdinalClassifier(LinearClassifier):

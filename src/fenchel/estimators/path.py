@@ -18,15 +18,15 @@ from sklearn.utils.validation import _check_sample_weight
 from fenchel.certificate import Certificate, Span
 from fenchel.designs import Design, as_design, row_lengths
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.fitting import input_of, mixed, named
-from fenchel.estimators.forms import chosen_form, joint_risk
+from fenchel.estimators.base import input_of, mixed, named
+from fenchel.estimators.multiclass import chosen_form, joint_risk
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, lam_of, walk
 from fenchel.problem import Problem
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS, MeanRisk
-from fenchel.solution import Solution
 from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution
 
 #: C times the mean squared length of a row, from and to which a path goes by itself
 _RANGE = (1e-3, 1e3)

@@ -10,12 +10,12 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.fitting import Given, LinearEstimator, check_numbers, input_of
+from fenchel.estimators.base import Given, LinearEstimator, check_numbers, input_of
 from fenchel.estimators.transaction import all_or_nothing
 from fenchel.losses import Loss, as_loss
 from fenchel.regularizers import Regularizer
-from fenchel.solution import Solution
 from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
 from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
+from fenchel.losses.custom import OwnLoss
 from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
-from fenchel.losses.own import OwnLoss
 from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
 
 #: the losses that users can name and that grow no faster than a power of the score

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint, Solver, Start
-from fenchel.solvers.bundle import Bundle
+from fenchel.solvers.bundle.solver import Bundle
 
 #: values that differ by no more than this share of their size are equal to an adversary
 TIE = 1e-8

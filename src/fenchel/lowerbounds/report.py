@@ -13,8 +13,8 @@ from fenchel.lowerbounds import CONSTRUCTIONS
 from fenchel.lowerbounds.construction import Construction, weights_of
 from fenchel.lowerbounds.four_points import FourPoints
 from fenchel.lowerbounds.rates import Rate, applies, contenders, rate
-from fenchel.solvers.bundle import Bundle
-from fenchel.solving import solve
+from fenchel.solvers.bundle.solver import Bundle
+from fenchel.solving.loop import solve
 
 #: formulas must hold to this
 EXACT = 1e-9

@@ -23,7 +23,7 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
 from fenchel.risks import RocArea
-from fenchel.risks.contingency import Plane
+from fenchel.risks.measures.contingency import Plane
 
 
 class OnePair(RocArea):

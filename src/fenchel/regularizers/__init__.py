@@ -6,11 +6,10 @@ from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.elastic_net import ElasticNet
 from fenchel.regularizers.entropy import Entropy
 from fenchel.regularizers.free_directions import FreeDirections
-from fenchel.regularizers.gram_norm import GramNorm
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
 from fenchel.regularizers.q_norm import QNorm
-from fenchel.regularizers.square import Square
+from fenchel.regularizers.quadratic_form import Square
 from fenchel.regularizers.unnormalized_entropy import UnnormalizedEntropy
 
 #: the regularizers that users can name
@@ -25,7 +24,6 @@ __all__ = [
     "ElasticNet",
     "Entropy",
     "FreeDirections",
-    "GramNorm",
     "QNorm",
     "Regularizer",
     "Square",

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.risks.break_even import BreakEven
-from fenchel.risks.contingency import ContingencyRisk
-from fenchel.risks.error_rate import ErrorRate
-from fenchel.risks.fbeta import F1, FBeta
-from fenchel.risks.joint import MulticlassRisk
 from fenchel.risks.mean import MeanRisk
-from fenchel.risks.micro import MicroRisk, micro
-from fenchel.risks.multiclass import CrammerSinger, WestonWatkins
+from fenchel.risks.measures.break_even import BreakEven
+from fenchel.risks.measures.contingency import ContingencyRisk
+from fenchel.risks.measures.custom import OwnMeasure
+from fenchel.risks.measures.error_rate import ErrorRate
+from fenchel.risks.measures.f_beta import F1, FBeta
+from fenchel.risks.measures.micro import MicroRisk, micro
+from fenchel.risks.measures.roc_auc import RocArea
+from fenchel.risks.measures.top_k import PrecisionAtK, RecallAtK
+from fenchel.risks.multiclass.base import MulticlassRisk
+from fenchel.risks.multiclass.hinges import CrammerSinger, WestonWatkins
+from fenchel.risks.multiclass.multinomial import Multinomial
 from fenchel.risks.multilabel import MultilabelHinge
-from fenchel.risks.multinomial import Multinomial
 from fenchel.risks.ordinal import OrdinalHinge
-from fenchel.risks.own_measure import OwnMeasure
-from fenchel.risks.roc_area import RocArea
-from fenchel.risks.top_k import PrecisionAtK, RecallAtK
 
 #: the joint risks of several classes that users can name
 MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger, Multinomial)}

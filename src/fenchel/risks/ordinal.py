@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.contingency import Plane
 from fenchel.risks.mean import checked_weights, shares_of
+from fenchel.risks.measures.contingency import Plane
 from fenchel.risks.smoothing import Smoothed
 
 #: pairs that are listed one by one, at most, or eight for each example if these are more

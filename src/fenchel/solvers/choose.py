@@ -37,25 +37,25 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.regularizers import L1, FreeDirections, QNorm
 from fenchel.risks import MeanRisk, MulticlassRisk
-from fenchel.solvers.agm import AGM
-from fenchel.solvers.augmented_lagrangian import AugmentedLagrangian
-from fenchel.solvers.barrier import Barrier
 from fenchel.solvers.base import Solver
-from fenchel.solvers.basis_pursuit import BasisPursuit
-from fenchel.solvers.block_coordinate import BlockCoordinate
-from fenchel.solvers.bregman import Bregman
-from fenchel.solvers.bundle import Bundle
-from fenchel.solvers.dual_conjugate_gradient import DualConjugateGradient
-from fenchel.solvers.dual_coordinate import DualCoordinate
-from fenchel.solvers.interior_point import InteriorPoint
-from fenchel.solvers.newton import Newton
-from fenchel.solvers.newton_cg import NewtonCG
-from fenchel.solvers.newton_direction import MOST_FEATURES
-from fenchel.solvers.options import check_seed, processors
-from fenchel.solvers.pegasos import Pegasos
-from fenchel.solvers.pragam import Pragam
-from fenchel.solvers.prox_newton import ProxNewton
-from fenchel.solvers.smoothing import Smoothing
+from fenchel.solvers.block_coordinate.solver import BlockCoordinate
+from fenchel.solvers.bundle.solver import Bundle
+from fenchel.solvers.constrained.barrier import Barrier
+from fenchel.solvers.constrained.basis_pursuit import BasisPursuit
+from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian
+from fenchel.solvers.dual_coordinate.solver import DualCoordinate
+from fenchel.solvers.interior_point.solver import InteriorPoint
+from fenchel.solvers.l1.prox_newton import ProxNewton
+from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton.multinomial import NewtonCG
+from fenchel.solvers.newton.solver import Newton
+from fenchel.solvers.reference.agm import AGM
+from fenchel.solvers.reference.bregman import Bregman
+from fenchel.solvers.reference.dual_conjugate_gradient import DualConjugateGradient
+from fenchel.solvers.reference.pegasos import Pegasos
+from fenchel.solvers.reference.pragam import Pragam
+from fenchel.solvers.smoothing.solver import Smoothing
+from fenchel.validation import check_seed, processors
 
 #: the solvers that users can name
 SOLVERS: dict[str, type[Any]] = {

@@ -1,0 +1,149 @@
+r"""What a model and a witness prove for other strengths of the regularization.
+
+A dual point is feasible for every :math:`\lambda`, and so is every multiple of it between 0 and 1, so one pair (model,
+:math:`\theta`) bounds the optimum everywhere:
+
+.. math::
+    P_\lambda = \lambda\,\Omega(w) + R(s), \qquad
+    D_\lambda = \max_{0\le t\le 1}\; -\lambda\,\Omega^*(t v/\lambda) - t R^*(-\theta) - (1-t) R^*(0), \qquad
+    v = X^T\theta
+
+(:math:`R^*` is convex, hence the last two terms bound :math:`R^*(-t\theta)`; where :math:`\Omega^*` is finite on a
+bounded set only, a smaller :math:`\lambda` needs a smaller t).  :math:`P_\lambda` is linear in
+:math:`\lambda` and :math:`D_\lambda` concave, being a partial maximum of a jointly concave function; so the gap is
+convex, and so is gap - accuracy P.  Proved at both ends of an interval, it is proved everywhere between.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.certificate import RESOLVED, Certificate
+from fenchel.certificate.equalities import free_charge
+from fenchel.problem import Problem
+from fenchel.regularizers import FreeDirections
+
+#: halvings of the logarithm of lam when the end of an interval is looked for
+_HALVINGS = 40
+#: how far an interval is followed at most, as a factor of lam
+_FARTHEST = 1e12
+
+
+@dataclass(frozen=True, eq=False)
+class Span:
+    """The numbers from which a model and its witness are judged for any lam: ``judge`` makes them."""
+
+    problem: Problem
+    #: Omega(w) and R(s)
+    penalty: float
+    risk: float
+    #: X^T theta / problem.lam, R*(-theta) and R*(0); the last is None if the conjugate was taken on trust
+    dual: NDArray[np.float64]
+    conjugate: float
+    conjugate_at_zero: float | None
+    #: |sum theta|, which is charged against a bound on the intercept, or what is left of the equalities
+    unbalanced: NDArray[np.float64]
+    #: the rounding floor where it was judged, relative to the objective
+    relative_floor: float
+
+    def fits(self, problem: Problem) -> bool:
+        """Whether a problem differs from this one in lam only."""
+        own = self.problem
+        same = own.design is problem.design and own.risk is problem.risk
+        return same and own.regularizer == problem.regularizer and own.intercept == problem.intercept
+
+    def condensed(self) -> Span:
+        """The same with as few numbers as its use for certificates needs; no warm start can be made of it."""
+        return replace(self, dual=self.problem.regularizer.condensed(self.dual))
+
+    @property
+    def at_zero(self) -> float | None:
+        """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero proves nothing."""
+        if not self.problem.regularizer.holds_zero:
+            return None
+        known = self.conjugate_at_zero
+        return getattr(self.problem.risk, "conjugate_at_zero", None) if known is None else known
+
+    def at(self, lam: float) -> Certificate:
+        """The certificate for another lam."""
+        return self.moved(lam)[0]
+
+    def moved(self, lam: float) -> tuple[Certificate, float]:
+        """The certificate for another lam, and the multiple of theta that makes it."""
+        primal = lam * self.penalty + self.risk
+        scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
+        dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
+        dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
+        floor = self.relative_floor * (max(abs(primal), abs(dual)) if math.isfinite(dual) else abs(primal))
+        resolved, recomputed = self.relative_floor <= RESOLVED, self.conjugate_at_zero is not None
+        return Certificate(primal, dual, floor, recomputed, resolved), scale
+
+    def _dual(self, lam: float, scale: float) -> float:
+        rest = 0.0
+        if self.at_zero is not None and scale < 1.0:
+            # it may be infinite
+            rest = (1.0 - scale) * self.at_zero
+        penalty = lam * self.problem.regularizer.extension(self.dual, scale * self.problem.lam / lam)
+        return -penalty - scale * self.conjugate - rest
+
+    def _best_scale(self, lam: float) -> float:
+        """The t of the best bound, where the slope of a concave function vanishes; one step for the square."""
+        assert self.at_zero is not None
+        gain = self.at_zero - self.conjugate
+
+        def slope(scale: float) -> float:
+            own = self.problem.lam
+            return gain - own * self.problem.regularizer.conjugate_slope(self.dual, scale * own / lam)
+
+        low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.dual) * lam / self.problem.lam)
+        start = slope(low)
+        if not start > 0.0:
+            return 0.0
+        end = slope(high)
+        if end >= 0.0:
+            return high
+        # false position is exact where the slope is linear, as it is for the square; bisection between for the others
+        for turn in range(_HALVINGS):
+            linear = turn % 2 == 0 and math.isfinite(end)
+            middle = low + (high - low) * (start / (start - end) if linear else 0.5)
+            value = slope(middle)
+            if abs(value) <= 1e-9 * abs(gain) or not low < middle < high:
+                return middle
+            low, start, high, end = (middle, value, high, end) if value > 0.0 else (low, start, middle, value)
+        return 0.5 * (low + high)
+
+    def reach(self, lam: float, accuracy: float, factor: float) -> float:
+        """How far from lam, in the direction of ``factor``, the relative gap stays within ``accuracy``."""
+
+        def proved(at: float) -> bool:
+            certificate = self.at(at)
+            return not certificate.contradictory and certificate.gap <= accuracy * abs(certificate.primal)
+
+        if not proved(lam):
+            return lam
+        near, far = lam, lam * factor
+        while proved(far) and 1.0 / _FARTHEST < far / lam < _FARTHEST:
+            near, far = far, far * (far / near)
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(near * far)
+            if abs(math.log(far / near)) < 1e-6:
+                break
+            near, far = (middle, far) if proved(middle) else (near, middle)
+        return near
+
+
+def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -> float:
+    """What an unbalanced theta of this dual value costs: |sum theta| times a bound on the optimal intercept."""
+    if not np.any(unbalanced) or not math.isfinite(value):
+        return 0.0
+    if isinstance(problem.regularizer, FreeDirections):
+        return free_charge(problem, unbalanced, value)
+    # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
+    reach = problem.regularizer.reach(primal / problem.lam, problem.design)
+    # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
+    counted = unbalanced > 0.0
+    return float(np.sum(unbalanced[counted] * problem.risk.intercept_bound(primal, reach)[counted]))

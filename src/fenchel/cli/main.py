@@ -1,0 +1,196 @@
+"""The command ``fenchel``: train a linear model on a file, predict with it, and prove again how good it is."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from fenchel.cli.options import parser
+from fenchel.errors import FenchelError, GapWarning
+
+#: exit statuses: the tolerance is proved; it is not, but the model is there; nothing was done; Ctrl-C
+PROVED, NOT_PROVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; the exit status."""
+    options = parser().parse_args(arguments)
+    commands: dict[str, Callable[[Namespace], int]] = {"train": _train, "predict": _predict, "certify": _certify}
+    try:
+        return commands[options.command](options)
+    except (FenchelError, ValueError, OSError, MemoryError) as error:
+        return _refuse(str(error) or type(error).__name__)
+    except KeyboardInterrupt:
+        _say("interrupted: nothing was written")
+        return INTERRUPTED
+
+
+def _train(options: Namespace) -> int:
+    from fenchel.io.model_file import ModelFile, save
+    from fenchel.io.readers import Layout, default_output, read
+
+    output = options.output or default_output(options.data)
+    # before the work, not after it
+    _check_output(output, options.force)
+    estimator = _estimator(options)
+    table = read(options.data, Layout(options.label, options.header))
+    assert table.y is not None
+    if options.positive is not None:
+        estimator.set_params(pos_label=_label_of(options.positive, table.y))
+    interrupted = False
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", GapWarning)
+        try:
+            estimator.fit(table.X, table.y)
+        except KeyboardInterrupt:
+            if not hasattr(estimator, "certificate_"):
+                raise
+            interrupted = True
+    for warning in caught:
+        _say(f"warning: {warning.message}")
+    save(output, ModelFile(estimator, table.names, table.label, table.zero_based))
+    rows, features = table.X.shape
+    print(f"{options.data.name}: {rows:,} rows, {features:,} features{_classes(estimator)}")
+    print(f"{estimator.solver_}: {estimator.n_iter_} passes over the data")
+    print(estimator.certificate_)
+    print(f"written: {output}")
+    return INTERRUPTED if interrupted else PROVED if estimator.converged_ else NOT_PROVED
+
+
+def _predict(options: Namespace) -> int:
+    import numpy as np
+
+    from fenchel.io.model_file import load
+    from fenchel.io.readers import read
+
+    if options.output is not None:
+        _check_output(options.output, options.force)
+    model = load(options.model)
+    estimator, features = model.estimator, model.estimator.n_features_in_
+    table = read(options.data, model.layout(options.label, options.header))
+    X = table.X
+    if X.shape[1] > features:
+        _say(f"features beyond the model's {features:,} are left out: it has no weights for them")
+        X = X[:, :features]
+    if options.probabilities and not hasattr(estimator, "predict_proba"):
+        return _refuse("--probabilities needs a model that was trained with --loss logistic")
+    scored = not hasattr(estimator, "classes_")
+    predicted = estimator.predict(X)
+    if options.probabilities:
+        shown = estimator.predict_proba(X)
+    elif options.scores and not scored:
+        shown = estimator.decision_function(X)
+    else:
+        shown = predicted
+    lines = [" ".join(map(str, np.atleast_1d(row).tolist())) for row in shown]
+    if options.output is None:
+        print("\n".join(lines))
+    else:
+        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    if table.y is not None:
+        _say(_how_good(estimator, X, table.y, predicted))
+    return PROVED
+
+
+def _certify(options: Namespace) -> int:
+    from fenchel.cli.proof import prove_again
+    from fenchel.io.model_file import load
+    from fenchel.io.readers import read
+
+    model = load(options.model)
+    estimator = model.estimator
+    if options.tol is not None and not options.tol >= 0.0:
+        return _refuse(f"--tol must be a number >= 0, got {options.tol:g}")
+    if options.data is None:
+        print(f"when it was trained: {estimator.certificate_}")
+        return PROVED if estimator.converged_ else NOT_PROVED
+    table = read(options.data, model.layout(options.label, options.header))
+    if table.y is None:
+        return _refuse(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
+    certificate = prove_again(estimator, table.X, table.y)
+    print(certificate)
+    return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
+
+
+def _check_output(output: Path, force: bool) -> None:
+    if output.exists() and not force:
+        raise FenchelError(f"{output} exists: choose another --output, or --force to replace it")
+    if not output.absolute().parent.is_dir():
+        raise FenchelError(f"--output: there is no folder {output.parent}")
+
+
+def _estimator(options: Namespace) -> Any:
+    """The estimator that the options ask for."""
+    from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
+    from fenchel.losses import as_loss
+
+    shared = {
+        "C": options.C,
+        "l1_ratio": options.l1_ratio,
+        "fit_intercept": options.intercept,
+        "tol": options.tol,
+        "max_iter": options.max_iter,
+        "solver": options.solver,
+        "random_state": options.seed,
+        "n_jobs": options.threads,
+        "time_limit": options.time_limit,
+        "verbose": int(sys.stderr.isatty() and not options.quiet),
+    }
+    if options.positive is not None and options.measure is None:
+        raise FenchelError("--positive is for --measure: a loss treats both labels alike")
+    if options.measure is not None:
+        if options.loss is not None:
+            raise FenchelError("--loss and --measure both say what to train for: leave one")
+        return MeasureClassifier(options.measure, k=options.k, beta=options.beta, **shared)
+    loss = options.loss or "hinge"
+    shared["regularizer"] = options.regularizer
+    if as_loss(loss).task == "regression":
+        return LinearRegressor(loss, **shared)
+    return LinearClassifier(loss, multi_class=options.multi_class, class_weight=options.class_weight, **shared)
+
+
+def _label_of(text: str, y: Any) -> Any:
+    """The label that is written like this."""
+    import numpy as np
+
+    labels = np.unique(y).tolist()
+    found = [label for label in labels if str(label) == text]
+    if not found:
+        raise FenchelError(f"--positive must be one of the labels {', '.join(map(str, labels[:10]))}; got {text}")
+    return found[0]
+
+
+def _how_good(estimator: Any, X: Any, y: Any, predicted: Any) -> str:
+    """What was predicted against the labels of the file."""
+    import numpy as np
+    from sklearn import metrics
+
+    if not hasattr(estimator, "classes_"):
+        error = float(np.mean(np.abs(y - predicted)))
+        return f"{len(y):,} rows: R² {metrics.r2_score(y, predicted):.4f}, mean absolute error {error:.4g}"
+    said = f"{len(y):,} rows: {100 * np.mean(y == predicted):.2f}% right"
+    classes = estimator.classes_
+    if len(classes) == 2 and len(np.unique(y)) == 2 and np.isin(y, classes).all():
+        positive = getattr(estimator, "pos_label_", classes[1])
+        f1 = metrics.f1_score(y, predicted, pos_label=positive)
+        area = metrics.roc_auc_score(y == classes[1], estimator.decision_function(X))
+        said += f"; F1 of {positive!s} {f1:.4f}; ROC area {area:.4f}"
+    return said
+
+
+def _classes(estimator: Any) -> str:
+    classes = getattr(estimator, "classes_", None)
+    return "" if classes is None else f", {len(classes):,} classes"
+
+
+def _refuse(message: str) -> int:
+    _say(f"fenchel: {message}")
+    return REFUSED
+
+
+def _say(message: str) -> None:
+    print(message, file=sys.stderr)

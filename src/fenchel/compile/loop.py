@@ -1,0 +1,102 @@
+"""The one decorator behind which loops are compiled.
+
+A loop called with a loss from outside the package runs in an uncached twin, so that neither an edited nor a missing
+user module can ever meet a stored entry; there is one for each class, since numba's dispatchers take two classes of
+the same name (a module that was edited and reloaded) for one.  ``compile.cache`` has the rules of the cache on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.errors import NumbaError
+from numba.extending import register_jitable
+
+from fenchel.compile.cache import cache_for, no_cache
+from fenchel.compile.stopwatch import stopwatch
+from fenchel.errors import FenchelError
+
+
+class Kernel:
+    """A compiled loop: cached on disk for what the package defines, compiled per process for what users define."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._inside: Callable[..., Any] | None = None
+        #: by the users' classes among the arguments: numba itself takes classes of the same name for one
+        self._outside: dict[tuple[type, ...], Callable[..., Any]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        theirs = tuple(type(argument) for argument in arguments if not _is_ours(argument))
+        if not theirs:
+            if self._inside is None:
+                with self._lock:
+                    self._inside = self._inside or _compiled(self._function, cached=True)
+            return _watched(self._inside, arguments)
+        if theirs not in self._outside:
+            with self._lock:
+                if theirs not in self._outside:
+                    self._outside[theirs] = _compiled(self._function, cached=False)
+        try:
+            return _watched(self._outside[theirs], arguments)
+        except NumbaError as error:
+            raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
+
+
+def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    try:
+        return dispatcher(*arguments)
+    except Exception:
+        stopwatch.stop()  # compiling may have failed
+        raise
+
+
+def _culprit(theirs: list[Any], error: NumbaError) -> str:
+    """Which method of a user's tuple can't be compiled, found by compiling each by itself."""
+    for owner in theirs:
+        cls = type(owner)
+        methods = {
+            name: one for name, one in vars(cls).items() if hasattr(one, "__code__") and not name.startswith("_")
+        }
+        if not {"slope", "dual_step"} & set(methods):
+            return f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call"
+        for name, method in methods.items():
+            numbers = (numba.float64,) * (method.__code__.co_argcount - 1)
+            try:
+                numba.njit(error_model="numpy")(method).compile((numba.typeof(owner), *numbers))
+            except NumbaError as found:
+                why = next((line for line in str(found).splitlines()[1:] if line.strip()), str(found))
+                return (
+                    f"the method {name} of {cls.__name__} can't be compiled: it may use floats, its own fields and the "
+                    f"module math only, no NumPy or SciPy functions of arrays ({why.strip()})"
+                )
+    return f"a loop can't be compiled for {', '.join(type(owner).__name__ for owner in theirs)}: {error}"
+
+
+def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:
+    # nogil lets threads run loops side by side
+    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    if not numba.config.DISABLE_JIT:
+        dispatcher._cache = cache_for(function) if cached else no_cache()
+    return dispatcher
+
+
+def _is_ours(argument: Any) -> bool:
+    return not isinstance(argument, tuple) or type(argument).__module__.partition(".")[0] == "fenchel"
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Compile a module-level function over arrays on its first call."""
+    return Kernel(function)
+
+
+#: for a function that kernels call: compiled as a part of them, plain Python otherwise
+helper = register_jitable
+#: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
+summing_helper = register_jitable(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")

@@ -1,0 +1,1 @@
+"""Compiled loops with two or more users."""

@@ -1,0 +1,312 @@
+"""Choice of C by cross-validation, along paths with warm starts and certificates."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+
+from fenchel.designs import as_design
+from fenchel.errors import FenchelError, GapWarning
+from fenchel.estimators.base import Given, LinearEstimator, level_of_the_user
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.regressor import LinearRegressor
+from fenchel.losses import Loss
+from fenchel.path import follow
+from fenchel.regularizers import Regularizer
+from fenchel.solvers import Solver
+from fenchel.solving.solution import Solution, Status
+
+
+class SelectionOfC(LinearEstimator):
+    """Fits every fold along all values of C, and then everything with the best."""
+
+    def _strength(self) -> float:
+        return self.C_
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._values()
+        if isinstance(self.scoring, (list, tuple, set, dict)):
+            raise FenchelError(f"scoring must be one score, by which C is chosen, got {self.scoring!r}")
+
+    def _fit_columns(
+        self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
+    ) -> None:
+        self._check_numbers()
+        self.Cs_ = self._values()
+        splits = list(check_cv(self.cv, given.y, classifier=is_classifier(self)).split(X, given.y))
+        scorer = check_scoring(self, self.scoring)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        stop = threading.Event()
+        work = [partial(self._fold, X, columns, weights, given, scorer, seed, stop, *split) for split in splits]
+        workers = min(len(work), joblib.effective_n_jobs(self.n_jobs))
+        if workers == 1:
+            found = [fold() for fold in work]
+        else:
+            with ThreadPoolExecutor(workers) as pool:
+                try:
+                    found = list(pool.map(lambda fold: fold(), work))
+                except BaseException:
+                    stop.set()
+                    raise
+        self.scores_ = np.array([scores for scores, _, _ in found])
+        self.gaps_ = np.array([gaps for _, gaps, _ in found])
+        self._warn_of_folds(np.array([missed for _, _, missed in found]))
+        if not np.all(np.isfinite(self.scores_)):
+            raise FenchelError(
+                f"scoring={self.scoring!r} gave scores that are not finite, as for a fold with one class: "
+                "choose other folds with cv"
+            )
+        # of equally good ones the strongest regularization
+        self.C_ = float(self.Cs_[int(np.argmax(np.mean(self.scores_, axis=0)))])
+        super()._fit_columns(X, columns, weights, given)
+
+    def _fold(
+        self,
+        X: Any,
+        columns: Sequence[Callable[[], NDArray]],
+        weights: NDArray | None,
+        given: Given,
+        scorer: Callable[..., float],
+        seed: int,
+        stop: threading.Event,
+        train: NDArray,
+        test: NDArray,
+    ) -> tuple[list[float], list[float], list[bool]]:
+        """Scores on the examples that are left out, the worst certified gap, and whether it misses tol, for each C.
+
+        Leaving an example out is giving it weight zero, so X is not copied.
+        """
+        held = np.zeros(len(given.y))
+        held[train] = 1.0 if weights is None else weights[train]
+        design = as_design(X)
+        if not np.any(held > 0.0):
+            raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
+        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed, "stop_requested": stop.is_set}
+        paths = []
+        for column in columns:
+            problem = self._problem(design, column, held, float(self.Cs_[0]))
+            lams = [problem.lam * (self.Cs_[0] / C) for C in self.Cs_]
+            paths.append(follow(problem, lams, self._solver(), **options))
+            if any(solution.status is Status.INTERRUPTED for solution in paths[-1]):
+                raise KeyboardInterrupt
+        scores, gaps, missed = [], [], []
+        rows, labels = X[test], given.y[test]
+        weighted = {} if given.sample_weight is None else {"sample_weight": given.sample_weight[test]}
+        if weighted and not _takes_weights(scorer):
+            weighted = {}
+        for solutions in zip(*paths, strict=True):
+            probe = self._probe(solutions)
+            scores.append(float(scorer(probe, rows, labels, **weighted)))
+            gaps.append(max(solution.certificate.relative_gap for solution in solutions))
+            missed.append(not all(solution.converged for solution in solutions))
+        return scores, gaps, missed
+
+    def _warn_of_folds(self, missed: NDArray[np.bool_]) -> None:
+        if np.any(missed):
+            fold, k = np.unravel_index(int(np.argmax(np.where(missed, self.gaps_, -np.inf))), missed.shape)
+            warnings.warn(
+                f"{np.count_nonzero(missed)} of {missed.size} fits in the folds did not reach tol={self.tol:g}; the "
+                f"worst, fold {fold} with C={self.Cs_[k]:.3g}, proved a relative gap of {self.gaps_[fold, k]:.2g} "
+                "(gaps_ holds all). Raise max_iter or tol, or try smaller Cs.",
+                GapWarning,
+                stacklevel=level_of_the_user(),
+            )
+
+    def _probe(self, solutions: Sequence[Solution]) -> LinearEstimator:
+        """This estimator with the weights of these solutions, for a scorer."""
+        probe = copy.copy(self)
+        if hasattr(probe, "feature_names_in_"):
+            del probe.feature_names_in_  # the rows it is asked about are an array
+        probe._store(list(solutions))
+        return probe
+
+    def _values(self) -> NDArray[np.float64]:
+        Cs = self.Cs
+        if isinstance(Cs, bool):
+            raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}")
+        if isinstance(Cs, Integral):
+            if Cs < 1:
+                raise FenchelError(f"Cs must be at least 1, or an array of values, got {Cs!r}")
+            return np.logspace(-4, 4, int(Cs))
+        try:
+            values = np.unique(np.asarray(Cs, dtype=np.float64).ravel())
+        except (TypeError, ValueError) as error:
+            raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}") from error
+        if not len(values) or not np.all(np.isfinite(values)) or np.any(values <= 0):
+            raise FenchelError(f"Cs must be positive and finite, got {Cs!r}")
+        return values
+
+
+def _takes_weights(scorer: Callable[..., float]) -> bool:
+    """Whether a scorer can be given sample_weight; scikit-learn's own can."""
+    names = inspect.signature(scorer).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in names)
+
+
+class LinearClassifierCV(SelectionOfC, LinearClassifier):
+    """``LinearClassifier`` with C chosen by cross-validation.
+
+    Every fold is fitted for all values of C, each from the last and each certified; folds run in threads and share X.
+    Ctrl-C during the last fit stores its best model, before that nothing, and is raised again.
+
+    Parameters
+    ----------
+    loss : as in ``LinearClassifier``
+    Cs : int or array, default=10
+        The values of C; an integer takes so many on a logarithmic scale from 1e-4 to 1e4.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn: None takes 5 stratified folds.
+    scoring : str, callable or None, default=None
+        As in scikit-learn: None takes the accuracy.
+    n_jobs : int or None, default=None
+        Threads over the folds, then over the classes; the result does not depend on it.
+    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, multi_class, class_weight, random_state, time_limit, \
+            verbose : as in ``LinearClassifier``; ``time_limit`` and ``verbose`` are for the last fit
+
+    Attributes
+    ----------
+    C_ : the C with the best mean score; of equally good ones the smallest
+    Cs_ : the values of C that were tried
+    scores_ : (folds, len(Cs_)), the scores on the examples that were left out
+    gaps_ : (folds, len(Cs_)), the relative gap that each of these fits proved
+    coef_, intercept_, classes_, multi_class_, certificate_, ... : of the fit to all examples with ``C_``, as in
+        ``LinearClassifier``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import LinearClassifierCV
+    >>> X, y = make_classification(random_state=0)
+    >>> model = LinearClassifierCV(Cs=[0.01, 0.1, 1.0], random_state=0).fit(X, y)
+    >>> model.scores_.shape
+    (5, 3)
+    >>> bool(model.gaps_.max() <= 1e-3)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        Cs: Any = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        multi_class: str = "auto",
+        class_weight: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.multi_class = multi_class
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    #: a fold starts from the last C, not from the last fit
+    warm_start = False
+
+
+class LinearRegressorCV(SelectionOfC, LinearRegressor):
+    """``LinearRegressor`` with C chosen by cross-validation.
+
+    Every fold is fitted for all values of C, each from the last and each certified; folds run in threads and share X.
+
+    Parameters
+    ----------
+    loss : as in ``LinearRegressor``
+    Cs : int or array, default=10
+        The values of C; an integer takes so many on a logarithmic scale from 1e-4 to 1e4.
+    cv : int, splitter, iterable or None, default=None
+        As in scikit-learn: None takes 5 folds.
+    scoring : str, callable or None, default=None
+        As in scikit-learn: None takes the coefficient of determination.
+    n_jobs : int or None, default=None
+        Threads over the folds; the result does not depend on it.
+    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, random_state, time_limit, verbose :
+        as in ``LinearRegressor``; ``time_limit`` and ``verbose`` are for the last fit
+
+    Attributes
+    ----------
+    C_, Cs_, scores_, gaps_ : as in ``LinearClassifierCV``
+    coef_, intercept_, certificate_, ... : of the fit to all examples with ``C_``, as in ``LinearRegressor``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from fenchel import LinearRegressorCV
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = LinearRegressorCV("absolute", Cs=[0.1, 1.0, 10.0], random_state=0).fit(X, y)
+    >>> model.C_
+    10.0
+    """
+
+    def __init__(
+        self,
+        loss: str | Loss = "squared",
+        *,
+        Cs: Any = 10,
+        cv: Any = None,
+        scoring: Any = None,
+        l1_ratio: float = 0.0,
+        regularizer: str | Regularizer | None = None,
+        fit_intercept: bool = True,
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.l1_ratio = l1_ratio
+        self.regularizer = regularizer
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    #: a fold starts from the last C, not from the last fit
+    warm_start = False

@@ -1,0 +1,208 @@
+"""Classification with kernels, with a certificate."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from fenchel.errors import FenchelError
+from fenchel.estimators.classifier import class_weights, counted_classes
+from fenchel.estimators.kernel_base import KernelEstimator, summed
+from fenchel.estimators.probabilities import Probabilities
+from fenchel.estimators.transaction import all_or_nothing
+from fenchel.kernels import GramDesign, KernelDesign
+from fenchel.losses import Hinge, Loss, as_loss
+from fenchel.problem import Problem
+from fenchel.risks import CrammerSinger, MeanRisk, MulticlassRisk, WestonWatkins
+from fenchel.solvers import Solver
+
+_FORMS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
+
+
+class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
+    r"""Kernel classifier that proves how close it is to the optimum.
+
+    Minimizes :math:`\tfrac12\sum_j \|w_j\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature
+    space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
+    (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
+    hinge of one score.  Any other loss is a loss of one score: of the two classes, or of each class against the rest.
+    With the logistic loss there are probabilities, ``predict_proba``.
+    The Gram matrix of the training examples is computed once, in float64, or row by row when it is needed, if
+    it takes more than ``memory_limit``.
+
+    Parameters
+    ----------
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or a Loss, default="hinge"
+    kernel : {"rbf", "linear", "poly", "precomputed"} or a function, default="rbf"
+        ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
+        kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
+        and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
+        semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
+        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
+        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
+        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    gamma : {"scale", "auto"} or float, default="scale"
+        "scale" is ``1 / (features * X.var())``, with the weights of the examples, "auto" is ``1 / features``.
+    degree : int, default=3
+    coef0 : float, default=0.0
+        At least 0: below, the polynomial is no kernel.
+    multi_class : {"weston_watkins", "crammer_singer", "ovr"}, default="weston_watkins"
+        For hinges of more than two classes; other losses are always each class against the rest.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Passes over the examples at most.
+    solver : str or a solver object, default="auto"
+    class_weight : dict, "balanced" or None, default=None
+    warm_start : bool, default=False
+        Start from the last fit's dual variables.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.
+    memory_limit : float, default=4096
+        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
+        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
+        function may take more memory inside).  Risks of several classes together and a precomputed matrix
+        need all of it.
+    time_limit : float or None, default=None
+        Seconds for the descent; the best model so far is kept with its certificate.
+    verbose : int, default=0
+
+    Attributes
+    ----------
+    classes_ : the labels
+    multi_class_ : the form of more than two classes, ``multi_class`` or, with losses other than the hinge, "ovr"
+    support_ : the numbers of the training examples that the model consists of
+    support_vectors_ : these examples (None with "precomputed")
+    dual_coef_ : their coefficients, (1, support) for two classes, else (classes, support)
+    gamma_ : the gamma that was used
+    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, trace_ : as in ``LinearClassifier``
+    theta_ : (n, classes), or (n,) for one score: the dual variables, the witness from which anybody can recompute the
+        certificate
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fenchel import KernelClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = KernelClassifier(C=10, random_state=0).fit(X, y)
+    >>> bool(model.certificate_.relative_gap <= 1e-3)
+    True
+    """
+
+    #: of the shared way to fit
+    fit_intercept = False
+
+    def __init__(
+        self,
+        loss: str | Loss = "hinge",
+        *,
+        kernel: str | Callable[[Any, Any], NDArray] = "rbf",
+        C: float = 1.0,
+        gamma: str | float = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        multi_class: str = "weston_watkins",
+        tol: float = 1e-3,
+        max_iter: float = 1000,
+        solver: str | Solver = "auto",
+        class_weight: Any = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        memory_limit: float = 4096,
+        time_limit: float | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.loss = loss
+        self.kernel = kernel
+        self.C = C
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.multi_class = multi_class
+        self.tol = tol
+        self.max_iter = max_iter
+        self.solver = solver
+        self.class_weight = class_weight
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.memory_limit = memory_limit
+        self.time_limit = time_limit
+        self.verbose = verbose
+
+    @all_or_nothing
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
+        self._check_parameters()
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
+        X = summed(X)
+        weights = self._checked_weights(sample_weight, X)
+        classes, encoded = counted_classes(y, weights)
+        if self.class_weight is not None and len(classes) > 1:
+            weights = class_weights(self.class_weight, y, classes, encoded, weights)
+            classes, encoded = counted_classes(y, weights)
+        if len(classes) < 2:
+            raise FenchelError(
+                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
+            )
+        known, self.classes_ = getattr(self, "classes_", None), classes
+        self.multi_class_ = self.multi_class if self._is_joint() else "ovr"
+        gram, counted = self._design(X, weights)
+        shares = None if weights is None else weights[counted]
+        problem = self._kernel_problem(gram, encoded[counted], shares)
+        again = self.warm_start and np.array_equal(() if known is None else known, classes)
+        fits = again and self.theta_.shape == (len(y), *problem.theta_shape[1:])
+        self._solve_kernel(X, problem, counted, self.theta_ if fits else None)
+        return self
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: (n,) for two classes, else (n, classes)."""
+        scores = self._kernel_scores(X)
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray:
+        """The label of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+    def _check_parameters(self) -> None:
+        self._check_kernel()
+        forms = ("ovr", *_FORMS)
+        if not isinstance(self.multi_class, str) or self.multi_class not in forms:
+            raise FenchelError(f"multi_class must be one of {', '.join(map(repr, forms))}, got {self.multi_class!r}")
+        self._loss()
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "classification")
+
+    def _is_joint(self) -> bool:
+        """Whether the classes have one risk of hinges together."""
+        return self.multi_class != "ovr" and self._loss() == Hinge()
+
+    def _kernel_problem(self, gram: KernelDesign, encoded: NDArray, weights: NDArray | None) -> Problem:
+        k, here = len(self.classes_), isinstance(gram, GramDesign)
+        if self._is_joint() and k > 2 and not here:
+            raise FenchelError(
+                f"multi_class={self.multi_class!r} needs the whole Gram matrix of {gram.shape[0]} examples in memory, "
+                f"which takes {8 * gram.shape[0] ** 2 / 2**20:,.1f} MB, more than memory_limit={self.memory_limit:g}: "
+                "raise memory_limit, or use multi_class='ovr'"
+            )
+        # two classes are the usual hinge either way
+        if self._is_joint() and here:
+            # with two classes s_1 = -s_0: |w_1 - w_0|^2 = 2 (|w_0|^2 + |w_1|^2)
+            risk = _FORMS[self.multi_class](encoded, k, weights)
+            return self._problem_of(gram, risk, weights, 2.0 if k == 2 else 1.0)
+        signs = np.where(encoded[:, None] == np.arange(k), 1.0, -1.0)
+        return self._problem_of(gram, MeanRisk(self._loss(), signs[:, 1] if k == 2 else signs, weights), weights)
+
+    def _coefficients(self, coefficients: NDArray) -> NDArray[np.float64]:
+        two = len(self.classes_) == 2 and len(coefficients) == 2
+        return coefficients[[1]] - coefficients[[0]] if two else coefficients

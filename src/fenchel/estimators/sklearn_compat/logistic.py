@@ -1,0 +1,170 @@
+"""Logistic regression with scikit-learn's name and parameters, and a certificate."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from numbers import Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.estimators.base import level_of_the_user, mixed
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.losses import Logistic, Loss
+from fenchel.regularizers import L2, Regularizer
+from fenchel.solving.solution import Solution
+
+
+class LogisticRegression(DropIn, LinearClassifier):
+    r"""``sklearn.linear_model.LogisticRegression`` with a certificate.
+
+    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
+    :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1`, as scikit-learn does; the intercept b is not
+    regularized.  Above two classes it is multinomial: the loss is :math:`\log\sum_j e^{s_j} - s_y` with a score for
+    each class, and :math:`\rho` must be zero.  It differs from scikit-learn's in that ``tol`` is the relative duality
+    gap, which the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
+
+    Parameters
+    ----------
+    penalty : {"l2", "l1", "elasticnet"}
+        Deprecated in scikit-learn 1.8: leave it and use ``l1_ratio``.  ``None`` raises as ``C=inf`` does.
+    C : float, default=1.0
+        Inverse strength of the regularization; must be finite.
+    l1_ratio : float, default=0.0
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1.  It needs no other ``solver``,
+        and two classes.
+    dual : False
+        Accepted at its default only: every fit has a primal and a dual solution.
+    tol : float, default=1e-4
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    fit_intercept : bool, default=True
+    intercept_scaling : 1
+        Accepted at its default only: the intercept is not regularized.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies C for the examples of each class.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.  An integer makes fits reproducible.
+    solver : "lbfgs"
+        Accepted at its default only, and not used: ``LinearClassifier(loss="logistic")`` chooses among Fenchel's.
+    max_iter : int, default=100
+        Passes over the data at most.
+    verbose : 0
+        Accepted at its default only; ``LinearClassifier`` can show its progress.
+    warm_start : bool, default=False
+        Start from the last fit's weights and dual variables.
+    n_jobs : None
+        Deprecated in scikit-learn 1.8; has no effect.
+
+    Attributes
+    ----------
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    classes_ : the labels
+    n_iter_ : data passes, an array of shape (1,)
+    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import LogisticRegression
+    >>> X, y = make_classification(n_features=4, random_state=0)
+    >>> model = LogisticRegression(random_state=0).fit(X, y)
+    >>> model.predict_proba(X).shape
+    (100, 2)
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    multi_class: Any = "multinomial"
+    _only_default: ClassVar[dict[str, tuple[Any, str]]] = {
+        **DropIn._only_default,
+        "dual": (False, DropIn._only_default["dual"][1]),
+        "solver": ("lbfgs", "LinearClassifier(loss='logistic') chooses among Fenchel's solvers, which prove their gap"),
+    }
+
+    def __init__(
+        self,
+        penalty: str | None = "deprecated",
+        *,
+        C: float = 1.0,
+        l1_ratio: float | None = 0.0,
+        dual: bool = False,
+        tol: float = 1e-4,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        random_state: Any = None,
+        solver: str = "lbfgs",
+        max_iter: int = 100,
+        verbose: int = 0,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.penalty = penalty
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.dual = dual
+        self.tol = tol
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.solver = solver
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.penalty is None or (isinstance(self.C, Real) and float(self.C) == math.inf):
+            culprit = "penalty=None" if self.penalty is None else "C=inf"
+            raise FenchelError(
+                f"{culprit} asks for no regularization: then no weights follow from a dual point, and there may be no "
+                "optimum. Leave penalty and use a large C, such as C=1e4"
+            )
+        super()._check_parameters()
+        self._warn_of_deprecated()
+
+    def _warn_of_deprecated(self) -> None:
+        """The warnings of scikit-learn 1.8 and 1.9 for parameters that end with 1.10."""
+        found: list[tuple[str, type[Warning]]] = []
+        ratio, penalty = self.l1_ratio, self.penalty
+        if penalty != "deprecated":
+            instead = "Leave it, and use l1_ratio=0 for 'l2', 1 for 'l1' and 0 < l1_ratio < 1 for 'elasticnet'"
+            found.append((f"'penalty' was deprecated in scikit-learn 1.8. {instead}", FutureWarning))
+        elif ratio is None:
+            found.append(("'l1_ratio=None' was deprecated in scikit-learn 1.8. Use l1_ratio=0", FutureWarning))
+        if (penalty == "l2" and ratio != 0) or (penalty == "l1" and ratio != 1):
+            message = f"Inconsistent values: penalty={penalty} with l1_ratio={ratio}. penalty counts; use l1_ratio only"
+            found.append((message, UserWarning))
+        if self.n_jobs is not None:
+            found.append(("'n_jobs' has no effect since scikit-learn 1.8. Leave it", FutureWarning))
+        for message, category in found:
+            warnings.warn(message, category, stacklevel=level_of_the_user())
+
+    def _regularizer(self) -> Regularizer:
+        penalty = self._one_of("penalty", ("deprecated", "l2", "l1", "elasticnet"), "Leave it and use l1_ratio")
+        ratio = self.l1_ratio
+        if penalty in ("l1", "l2"):
+            ratio = float(penalty == "l1")
+        elif ratio is None and penalty == "elasticnet":
+            raise FenchelError("l1_ratio must be a number with penalty='elasticnet', got None")
+        return mixed(0.0 if ratio is None else ratio)
+
+    def _check_classes(self, classes: NDArray) -> None:
+        super()._check_classes(classes)
+        if len(classes) > 2 and not isinstance(self._regularizer(), L2):
+            raise FenchelError(
+                f"l1_ratio must be 0 for more than two classes, and y holds {len(classes)}. "
+                "LinearClassifier(loss='logistic', l1_ratio=...) fits them one-vs-rest"
+            )
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def _store(self, solutions: list[Solution]) -> None:
+        super()._store(solutions)
+        self.n_iter_: Any = np.array([self.n_iter_], dtype=np.int32)

@@ -1,0 +1,222 @@
+"""Support vector machines with scikit-learn's names and parameters, and a certificate."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
+from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
+from fenchel.solving.solution import Solution
+
+
+class LinearSVC(DropIn, LinearClassifier):
+    r"""``sklearn.svm.LinearSVC`` with a certificate.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`; more than two classes are
+    handled one-vs-rest.  It differs from scikit-learn's in that the intercept b is not regularized, and in that ``tol``
+    is the relative duality gap, which the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
+
+    Parameters
+    ----------
+    penalty : {"l2"}, default="l2"
+        ``"l1"`` raises: ``LinearClassifier(l1_ratio=1)`` has it.
+    loss : {"squared_hinge", "hinge"}, default="squared_hinge"
+    dual : "auto"
+        Accepted at its default only: every fit has a primal and a dual solution.
+    tol : float, default=1e-4
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    multi_class : {"ovr", "crammer_singer"}, default="ovr"
+        For more than two classes: one against the rest, or one problem for all of them, which ignores ``loss`` as
+        scikit-learn's does.
+    fit_intercept : bool, default=True
+        Where the best intercept is an interval, its midpoint is taken.
+    intercept_scaling : 1
+        Accepted at its default only: the intercept is not regularized.
+    class_weight : dict, "balanced" or None, default=None
+        Multiplies C for the examples of each class.
+    verbose : 0
+        Accepted at its default only; ``LinearClassifier`` can show its progress.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.  An integer makes fits reproducible.
+    max_iter : int, default=1000
+        Passes over the data at most.
+
+    Attributes
+    ----------
+    coef_ : (1, d) for two classes, else (classes, d); float64
+    intercept_ : (1,) or (classes,); the number 0.0 without an intercept
+    classes_ : the labels
+    n_iter_ : data passes, the most that any class took
+    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import LinearSVC
+    >>> X, y = make_classification(n_features=4, random_state=0)
+    >>> model = LinearSVC(random_state=0).fit(X, y)
+    >>> model.predict([[0, 0, 0, 0]])
+    array([1])
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        penalty: str = "l2",
+        loss: str = "squared_hinge",
+        *,
+        dual: str | bool = "auto",
+        tol: float = 1e-4,
+        C: float = 1.0,
+        multi_class: str = "ovr",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1,
+        class_weight: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+
+    def _check_parameters(self) -> None:
+        if self.penalty == "l1":
+            raise FenchelError(
+                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), whose "
+                "intercept is not regularized"
+            )
+        self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
+        self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")
+        super()._check_parameters()
+
+    def _joint(self) -> type[MulticlassRisk] | None:
+        return MULTICLASS[self.multi_class] if self.multi_class == "crammer_singer" else None
+
+    def _two_at_once(self) -> bool:
+        """Whether two classes are one joint problem: the hinge with twice the C (Wang and Scott's k = 2)."""
+        return self._joint() is not None and len(self.classes_) == 2
+
+    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
+        return MeanRisk("hinge", labels, weights) if self._two_at_once() else super()._risk(labels, weights)
+
+    def _strength(self) -> float:
+        C = super()._strength()
+        return 2.0 * C if self._two_at_once() and isinstance(C, Real) and not isinstance(C, bool) else C
+
+    def _loss(self) -> Loss:
+        name = self._one_of("loss", ("hinge", "squared_hinge"), "LinearClassifier has more losses")
+        return as_loss(name, "classification")
+
+    def _store(self, solutions: list[Solution]) -> None:
+        super()._store(solutions)
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+
+
+class LinearSVR(DropIn, LinearRegressor):
+    r"""``sklearn.svm.LinearSVR`` with a certificate.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`.  It differs from
+    scikit-learn's in that the intercept b is not regularized, and in that ``tol`` is the relative duality gap, which
+    the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.0
+        Errors up to this size cost nothing.
+    tol : float, default=1e-4
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    C : float, default=1.0
+        Inverse strength of the regularization.
+    loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
+    fit_intercept : bool, default=True
+    intercept_scaling : 1.0
+        Accepted at its default only: the intercept is not regularized.
+    dual : "auto"
+        Accepted at its default only: every fit has a primal and a dual solution.
+    verbose : 0
+        Accepted at its default only; ``LinearRegressor`` can show its progress.
+    random_state : int, RandomState or None, default=None
+        Orders the examples.  An integer makes fits reproducible.
+    max_iter : int, default=1000
+        Passes over the data at most.
+
+    Attributes
+    ----------
+    coef_ : (d,); float64
+    intercept_ : (1,); the number 0.0 without an intercept
+    n_iter_ : data passes
+    certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> from fenchel import LinearSVR
+    >>> X, y = make_regression(n_features=4, noise=1.0, random_state=0)
+    >>> model = LinearSVR(epsilon=0.5, random_state=0).fit(X, y)
+    >>> model.coef_.shape, model.intercept_.shape
+    ((4,), (1,))
+    >>> bool(model.certificate_.relative_gap <= 1e-4)
+    True
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 0.0,
+        tol: float = 1e-4,
+        C: float = 1.0,
+        loss: str = "epsilon_insensitive",
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        dual: str | bool = "auto",
+        verbose: int = 0,
+        random_state: Any = None,
+        max_iter: int = 1000,
+    ) -> None:
+        self.epsilon = epsilon
+        self.tol = tol
+        self.C = C
+        self.loss = loss
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.dual = dual
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def _loss(self) -> Loss:
+        losses: dict[str, type[EpsilonInsensitive | SquaredEpsilonInsensitive]] = {
+            loss.name: loss for loss in (EpsilonInsensitive, SquaredEpsilonInsensitive)
+        }
+        return losses[self._one_of("loss", tuple(losses), "LinearRegressor has more losses")](self.epsilon)
+
+    def _store(self, solutions: list[Solution]) -> None:
+        super()._store(solutions)
+        self.intercept_ = np.array([self.intercept_]) if self.fit_intercept else 0.0

@@ -1,0 +1,1 @@
+"""Files: readers of data and model files."""

@@ -1,0 +1,105 @@
+"""Model files of the command line: arrays and plain text in a NumPy archive, nothing that could run code."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import fenchel
+from fenchel.certificate import Certificate
+from fenchel.errors import FenchelError
+from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.io.readers import Layout
+
+#: what a model file can hold
+_KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRegressor, MeasureClassifier)}
+#: fitted attributes that are kept, where an estimator has them
+_ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
+_FORMAT = 1
+
+
+@dataclass
+class ModelFile:
+    """A fitted estimator, and how its data were read."""
+
+    estimator: Any
+    #: of the features, if the data had a header
+    names: list[str] | None
+    #: the column of the labels in a table
+    label: str | int | None
+    #: whether the features of its svmlight file were numbered from 0
+    zero_based: bool
+
+    def layout(self, label: str | None, header: bool | None) -> Layout:
+        """How a file is read for this model, by what the user says of it."""
+        label = label if label is not None or self.label is None else str(self.label)
+        return Layout(label, header, self.estimator.n_features_in_, self.names, self.zero_based)
+
+
+def save(path: Path, model: ModelFile) -> None:
+    """Write a model file; an interrupted write leaves no half of one."""
+    estimator = model.estimator
+    arrays = {name: np.asarray(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
+    about = {
+        "format": _FORMAT,
+        "version": fenchel.__version__,
+        "kind": type(estimator).__name__,
+        "parameters": estimator.get_params(),
+        "features": int(estimator.n_features_in_),
+        "multi_class": getattr(estimator, "multi_class_", None),
+        "certificates": [vars(certificate) for certificate in estimator.certificates_],
+        "converged": bool(estimator.converged_),
+        "names": model.names,
+        "label": model.label,
+        "zero_based": model.zero_based,
+    }
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as stream:
+            np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def load(path: Path) -> ModelFile:
+    """Read a model file."""
+    if not path.is_file():
+        raise FenchelError(f"{path}: there is no such file")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            about = json.loads(str(archive["about"]))
+            arrays = {name: archive[name] for name in _ARRAYS if name in archive}
+        return _restored(path, about, arrays)
+    except FenchelError:
+        raise
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
+
+
+def _restored(path: Path, about: dict[str, Any], arrays: dict[str, NDArray]) -> ModelFile:
+    """The model of what a file holds."""
+    if about["format"] != _FORMAT or about["kind"] not in _KINDS:
+        raise FenchelError(f"{path}: was written by fenchel {about['version']}; this is {fenchel.__version__}")
+    estimator = _KINDS[about["kind"]](**about["parameters"])
+    for name, array in arrays.items():
+        setattr(estimator, name, array if array.ndim else float(array))
+    if isinstance(estimator, MeasureClassifier) and len(estimator.classes_) == 2:
+        estimator.pos_label_ = estimator.classes_[0 if estimator._turned() else 1]
+    estimator.n_features_in_ = about["features"]
+    if about["multi_class"] is not None:
+        estimator.multi_class_ = about["multi_class"]
+    estimator.certificates_ = [Certificate(**values) for values in about["certificates"]]
+    estimator.certificate_ = sum(estimator.certificates_[1:], start=estimator.certificates_[0])
+    estimator.converged_ = about["converged"]
+    width, rows = np.shape(np.atleast_2d(estimator.coef_))[1], len(estimator.theta_)
+    if width != estimator.n_features_in_ or not rows:
+        raise FenchelError(f"{path}: is damaged: weights and features differ in number")
+    return ModelFile(estimator, about["names"], about["label"], about["zero_based"])

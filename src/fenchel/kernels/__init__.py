@@ -1,0 +1,7 @@
+"""Kernels: Gram matrices as designs, in memory or cached by rows, and the norm of the RKHS as regularizer."""
+
+from fenchel.kernels.cached_gram import CachedGram
+from fenchel.kernels.gram import GramDesign, KernelDesign
+from fenchel.kernels.gram_norm import GramNorm
+
+__all__ = ["CachedGram", "GramDesign", "GramNorm", "KernelDesign"]

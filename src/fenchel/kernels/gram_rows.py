@@ -1,0 +1,56 @@
+"""Rows of the Gram matrix of training examples, for a matrix that is not kept in memory (``designs.cached_gram``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.kernels.cached_gram import CachedGram, sample_of
+from fenchel.kernels.gram import GramDesign, rounding_shift
+from fenchel.kernels.rbf import Radial
+
+#: examples whose kernel values among each other are computed for the diagonal
+_TOGETHER = 32
+
+Values = Callable[[Any, Any], NDArray]
+
+
+class KernelRows:
+    """The kernel between some of the examples and all, by ``values``; for an RBF by what is known of all before."""
+
+    def __init__(self, values: Values, X: Any, gamma: float | None = None) -> None:
+        self.values, self.X = values, X
+        self.radial = None if gamma is None else Radial(X, gamma)
+
+    def __call__(self, examples: NDArray) -> NDArray[np.float64]:
+        return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """The kernel of each example with itself."""
+        n = self.X.shape[0]
+        if self.radial is not None:
+            return np.ones(n)
+        result = np.empty(n)
+        for begin in range(0, n, _TOGETHER):
+            some = self.X[begin : begin + _TOGETHER]
+            found, count = self.values(some, some), some.shape[0]
+            if found.shape != (count, count):
+                raise FenchelError(f"kernel must return a matrix of shape {(count, count)}, got {found.shape}")
+            result[begin : begin + _TOGETHER] = np.diagonal(found)
+        return result
+
+
+def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGram:
+    """The Gram matrix behind these rows.  A kernel that has no name is looked at on a sample of the examples."""
+    diagonal = rows.diagonal()
+    if not named and np.all(np.isfinite(diagonal)):
+        some = rows.X[sample_of(len(diagonal), megabytes)]
+        sample = GramDesign(rows.values(some, some))
+        if sample.definite() is not sample:
+            # the values are rounded to float32, and all of them are shifted as those of a matrix in memory
+            diagonal = diagonal + rounding_shift(diagonal, np.float32)
+    return CachedGram(rows, diagonal, megabytes, checked=not named)

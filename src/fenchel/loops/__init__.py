@@ -1,1 +1,0 @@
-"""Compiled loops over arrays: no objects, no validation, no printing."""

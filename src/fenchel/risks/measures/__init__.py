@@ -1,0 +1,1 @@
+"""Performance measures of all scores together."""

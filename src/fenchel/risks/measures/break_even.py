@@ -1,0 +1,69 @@
+r"""Precision/recall break-even point: as many predicted positives as positives.
+
+.. math::
+    R(s) = \max_k\; \frac{k}{n_+} - \frac1n\sum_{i\le k} s^+_{(i)} + \frac1n\sum_{j\le k} s^-_{(j)}
+
+over labellings with fn = fp = k, which flip the k lowest positives and the k highest negatives (Zhang, Saha and
+Vishwanathan 2012, eqs. 3 and 4, with half the score term).  Integer flows make the labellings the corners of a box
+with one equality, so the conjugate has a closed form:
+
+.. math::
+    R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad \sum\theta = 0
+
+An intercept changes nothing: the flipped scores cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.risks.balancing import balanced
+from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.separation import Diagonals
+from fenchel.risks.smoothing import Smoothed, smoothed_count
+
+#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+
+
+class BreakEven(DiagonalRisk):
+    """1 - precision (= recall) of the worst labelling with as many predicted positives as positives."""
+
+    name: ClassVar[str] = "prbep"
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        super().__init__(labels, weights)
+        self.diagonals = Diagonals(0, np.zeros(1), np.full(1, 1.0 / self.n_pos))
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible:
+            inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
+            outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
+            if outside > _ROUNDING or abs(math.fsum(theta)) > _ROUNDING:
+                return np.inf
+        return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta: inside the box, the heavier class made lighter."""
+        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
+        return balanced(self.labels * sizes)
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0 * min(self.n_pos, self.n_neg) / self.examples
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        """R smoothed with mu > 0: Theorem 7 of the paper, by a projection."""
+        gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
+        return smoothed_count(gains, self.labels, 0, mu, exact=True)
+
+    @property
+    def smoothing_range(self) -> float:
+        """D: beta^2/2 adds up to at most min(n+, n-)."""
+        return min(self.n_pos, self.n_neg) / self.examples

@@ -1,0 +1,211 @@
+r"""Risks of measures that depend on a labelling through its errors alone.
+
+.. math::
+    R(s) = \max_{z\in\{-1,1\}^n}\; \Delta(fn, fp) + \frac{1}{2n}\sum_i s_i (z_i - y_i)
+
+over labellings z with fn false negatives and fp false positives: half the score term of eq. (3) of Zhang, Saha and
+Vishwanathan (2012), so that the error rate is exactly the mean hinge loss and C means the same for every measure.
+:math:`\Delta(0, 0) = 0`, hence :math:`R \ge 0`.  The conjugate has no closed form in general: a solver's planes bound
+it, and a certificate then says that it was taken on trust.
+
+====================  ==========================================================
+symbol                here
+====================  ==========================================================
+y                     ``labels``, -1 and +1
+fn, fp                false negatives and false positives of z (b and c of the
+                      paper, which are counts)
+p = fp - fn           the surplus of predicted positives over positives
+====================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import abc
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+
+#: a slope (n,), an offset and R(s), with R(s') >= slope . s' + offset everywhere and equality at s
+Plane = tuple[NDArray[np.float64], float, float]
+
+
+class ContingencyRisk(abc.ABC):
+    """What the measures of a contingency table share."""
+
+    name: ClassVar[str]
+    smooth: ClassVar[bool] = False
+    #: scores are one-dimensional
+    outputs: ClassVar[None] = None
+    largest_label: ClassVar[float] = 1.0
+    #: R*(0): minus the infimum of the risk, which scores t y approach with large t
+    conjugate_at_zero: ClassVar[float] = 0.0
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        self.labels = two_classes(labels, self.name)
+        if weights is not None:
+            raise FenchelError(
+                f"the measure {self.name!r} counts examples, so weights have no meaning for it; "
+                "leave them out, or use 'accuracy' or 'roc_auc'"
+            )
+        self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
+
+    @property
+    def examples(self) -> int:
+        return len(self.labels)
+
+    @property
+    def n_pos(self) -> int:
+        """The number of positives."""
+        return len(self._positives)
+
+    @property
+    def n_neg(self) -> int:
+        """The number of negatives."""
+        return len(self._negatives)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """What each example counts: all the same."""
+        return np.full(self.examples, 1.0 / self.examples)
+
+    @property
+    def sees_intercept(self) -> bool:
+        """Whether an intercept changes the risk: not if every labelling has as many positives as there are."""
+        return bool(self._ends)
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return float(np.max(self._cells(self._ranked(scores)).height))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s: that of the most violated labelling."""
+        return self.plane(scores)[0]
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
+        order = self._ranked(scores)
+        cells = self._cells(order)
+        best = cells.best()
+        fn, fp = int(cells.fn[best]), int(cells.fn[best] + cells.surplus[best])
+        slope = np.zeros(self.examples)
+        flipped = _lowest(scores[self._positives], order.positives, fn)
+        slope[self._positives[flipped]] = -1.0 / self.examples
+        flipped = _lowest(-scores[self._negatives], -order.negatives, fp)
+        slope[self._negatives[flipped]] = 1.0 / self.examples
+        return slope, float(cells.delta[best]), float(cells.height[best])
+
+    def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
+        """Planes (slope, offset) that bound R(s + b) for b on both sides as far as it is bounded: the labels, and
+        labellings with the fewest and with the most predicted positives.
+        """
+        planes = [(np.zeros(self.examples), 0.0)]
+        for fn, fp, delta in self._ends:
+            slope = np.zeros(self.examples)
+            slope[self._positives[:fn]], slope[self._negatives[:fp]] = -1.0 / self.examples, 1.0 / self.examples
+            planes.append((slope, delta))
+        return planes
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return self.value(np.zeros(self.examples))
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 1.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        return self.shares
+
+    def best_intercept(self, scores: NDArray) -> float:
+        """The b that minimizes R(s + b); the midpoint where that is an interval."""
+        return best_shift(self._cells(self._ranked(scores)), self.examples)
+
+    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
+        """A bound on |b| of a best b wherever R(s + b) <= level and |s_i| <= reach_i."""
+        bounds = [0.0]
+        for fn, fp, delta in self._ends:
+            # delta + (b p + sum of s z) / n <= level, for the examples that reach least
+            least = _smallest_sum(reach[self._positives], fn) + _smallest_sum(reach[self._negatives], fp)
+            bounds.append((self.examples * (level - delta) + least) / abs(fp - fn))
+        if len(self._ends) == 1:
+            # R is flat far away on one side: the best b nearest to zero is where some h(p) meets h(0)
+            bounds.append(self.examples * self.value_at_zero + float(np.sum(reach)))
+        return np.array([max(bounds)])
+
+    @cached_property
+    def _ends(self) -> list[tuple[int, int, float]]:
+        """(fn, fp, Delta) of a labelling with the fewest predicted positives and of one with the most, unless that is
+        as many as there are positives.
+        """
+        cells = self._cells(self._ranked(np.zeros(self.examples)))
+        allowed = np.flatnonzero(np.isfinite(cells.height))
+        ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
+        return [(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+
+    @abc.abstractmethod
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        """What labellings with so many errors lose; minus infinity for those that are not allowed."""
+
+    @abc.abstractmethod
+    def _cells(self, order: Ranked) -> Cells:
+        """The best labelling for every surplus."""
+
+    def _ranked(self, scores: NDArray) -> Ranked:
+        return ranked(scores[self._positives], scores[self._negatives], self.examples)
+
+
+class DiagonalRisk(ContingencyRisk):
+    """A measure that is linear in fn for each surplus: most violated labellings in O(n log n)."""
+
+    #: base + slope fn for each surplus; set by the constructors of the measures
+    diagonals: Diagonals
+
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        return on_diagonals(self.diagonals, fn, fp)
+
+    def _cells(self, order: Ranked) -> Cells:
+        return best_cells(order, self.diagonals)
+
+
+def on_diagonals(diagonals: Diagonals, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    """Delta(fn, fp) of a measure that is linear in fn for each surplus."""
+    place = np.asarray(fp) - np.asarray(fn) - diagonals.first
+    inside = (place >= 0) & (place < len(diagonals.base))
+    place = np.where(inside, place, 0)
+    return np.where(inside, diagonals.base[place] + diagonals.slope[place] * fn, -np.inf)
+
+
+def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:
+    """Labels -1 and +1 of which there are both, or an error that says what is wrong with them."""
+    try:
+        found = np.ascontiguousarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+    if found.ndim != 1 or not found.size:
+        raise FenchelError(f"labels must be (n,) and not empty, got shape {found.shape}")
+    if not np.all(np.abs(found) == 1.0):
+        raise FenchelError(f"the measure {name!r} takes the labels -1 and +1; encode the classes first")
+    if np.all(found == found[0]):
+        raise FenchelError(f"the measure {name!r} needs both classes, but all labels are {found[0]:+.0f}")
+    return found
+
+
+def _smallest_sum(values: NDArray, count: int) -> float:
+    return float(np.sum(np.partition(values, count - 1)[:count])) if count else 0.0
+
+
+def _lowest(values: NDArray, in_order: NDArray, count: int) -> NDArray[np.int64]:
+    """The indices of the ``count`` smallest values; of equals the first ones."""
+    if count == 0:
+        return np.zeros(0, dtype=np.int64)
+    threshold = in_order[count - 1]
+    below = np.flatnonzero(values < threshold)
+    equal = np.flatnonzero(values == threshold)
+    return np.concatenate([below, equal[: count - len(below)]])

@@ -1,0 +1,157 @@
+r"""A measure of one's own: any Delta(fn, fp), as a function or as a table.
+
+Delta(0, 0) must be 0, so that the risk is never negative; minus infinity forbids a labelling.  Where Delta is linear
+in fn for each surplus fp - fn, as F-beta is, the most violated labelling takes O(n log n); otherwise the whole table
+of (n+ + 1)(n- + 1) numbers is kept and looked at each time.
+
+A table tells by itself which of the two it is.  A function is evaluated on the whole table for that, unless
+``linear=True`` vouches for it: then only the ends of each diagonal are, and one cell between them as a check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.measures.contingency import ContingencyRisk, on_diagonals
+from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
+
+#: cells of the largest table that is made from a function
+LARGEST_TABLE = 50_000_000
+#: how far from linear a Delta may be through rounding alone, relative to its largest value
+_ROUNDING = 1e-13
+
+
+class OwnMeasure(ContingencyRisk):
+    """The largest Delta(fn, fp) + score term over all labellings.
+
+    Parameters
+    ----------
+    labels : -1 and +1
+    delta : a function of the numbers of false negatives and false positives, or an array ``delta[fn, fp]`` of shape
+        (positives + 1, negatives + 1)
+    linear : whether Delta is linear in fn for each fp - fn; None finds out, which needs the whole table
+    """
+
+    name: ClassVar[str] = "own"
+
+    def __init__(
+        self, labels: ArrayLike, delta: Callable[[Any, Any], Any] | ArrayLike, linear: bool | None = None
+    ) -> None:
+        super().__init__(labels)
+        self.diagonals: Diagonals | None = None
+        self._table: NDArray[np.float64] | None = None
+        if linear and callable(delta):
+            self.diagonals = self._from_ends(delta)
+            return
+        table = self._tabulated(delta) if callable(delta) else self._checked(np.array(delta, dtype=np.float64))
+        self.diagonals = None if linear is False else _diagonals_of(table)
+        if self.diagonals is None:
+            if linear:
+                raise FenchelError("delta is not linear in fn for every fp - fn; leave linear=True out")
+            self._table = table
+
+    @property
+    def linear(self) -> bool:
+        """Whether the fast search is used."""
+        return self.diagonals is not None
+
+    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+        if self.diagonals is not None:
+            return on_diagonals(self.diagonals, fn, fp)
+        assert self._table is not None
+        return self._table[fn, fp]
+
+    def _cells(self, order: Ranked) -> Cells:
+        if self.diagonals is not None:
+            return best_cells(order, self.diagonals)
+        assert self._table is not None
+        return best_cells_of_table(order, self._table)
+
+    def _tabulated(self, delta: Callable[[Any, Any], Any]) -> NDArray[np.float64]:
+        cells = (self.n_pos + 1) * (self.n_neg + 1)
+        if cells > LARGEST_TABLE:
+            raise FenchelError(
+                f"delta has {cells} cells, more than the {LARGEST_TABLE} that are tabulated; if it is linear in fn "
+                "for every fp - fn (as F-beta is), say linear=True"
+            )
+        fn, fp = np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :]
+        return self._checked(_evaluated(delta, *np.broadcast_arrays(fn, fp)))
+
+    def _checked(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        shape = (self.n_pos + 1, self.n_neg + 1)
+        if table.shape != shape:
+            raise FenchelError(f"delta must have the shape (positives + 1, negatives + 1) = {shape}, got {table.shape}")
+        _check_values(table, table[0, 0])
+        return table
+
+    def _from_ends(self, delta: Callable[[Any, Any], Any]) -> Diagonals:
+        """Base and slope of each diagonal from its two ends, checked in between."""
+        surplus = np.arange(-self.n_pos, self.n_neg + 1)
+        low, high = np.maximum(0, -surplus), np.minimum(self.n_pos, self.n_neg - surplus)
+        middle = np.random.default_rng(0).integers(low, high + 1)
+        at_low, at_middle, at_high = (_evaluated(delta, fn, fn + surplus) for fn in (low, middle, high))
+        _check_values(np.concatenate([at_low, at_middle, at_high]), at_low[self.n_pos])
+        base, slope = _lines(at_low, at_high, low, high)
+        with np.errstate(invalid="ignore"):
+            off = np.abs(base + slope * middle - at_middle)
+        scale = np.max(np.abs(np.concatenate([at_low, at_high])), where=np.isfinite([*at_low, *at_high]), initial=0.0)
+        # minus infinity at both ends and between has no distance
+        if np.any(off > _ROUNDING * scale * 10) or np.any(np.isfinite(at_middle) != np.isfinite(base)):
+            raise FenchelError("delta is not linear in fn for every fp - fn; leave linear=True out")
+        return Diagonals(-self.n_pos, base, slope)
+
+
+def _check_values(values: NDArray, at_truth: float) -> None:
+    if np.any(np.isnan(values)):
+        raise FenchelError("delta is NaN for some fn and fp; define its 0/0 cases, or use -inf to forbid a labelling")
+    if np.any(values == np.inf):
+        raise FenchelError("delta is infinite for some fn and fp; it must be below infinity")
+    if at_truth != 0.0:
+        raise FenchelError(f"delta(0, 0) must be 0, as no error costs nothing; got {at_truth}")
+
+
+def _evaluated(delta: Callable[[Any, Any], Any], fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    """Delta of many cells: in one call where the function takes arrays and then says the same as for numbers."""
+    sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
+    with np.errstate(all="ignore"):
+        try:
+            found = np.array(delta(fn, fp), dtype=np.float64)
+        except (TypeError, ValueError, ArithmeticError):
+            found = np.zeros(0)
+        if found.shape == fn.shape:
+            some = [float(delta(int(b), int(c))) for b, c in zip(fn.flat[sample], fp.flat[sample], strict=True)]
+            if np.array_equal(found.flat[sample], some):
+                return found
+        values = [float(delta(b, c)) for b, c in zip(fn.ravel().tolist(), fp.ravel().tolist(), strict=True)]
+    return np.array(values).reshape(fn.shape)
+
+
+def _lines(at_low: NDArray, at_high: NDArray, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+    """Base and slope of the lines through two points each; a single point has any slope."""
+    with np.errstate(invalid="ignore"):
+        slope = np.where(high > low, (at_high - at_low) / np.maximum(high - low, 1), 0.0)
+    allowed = np.isfinite(at_low) & np.isfinite(at_high)
+    slope = np.where(allowed, slope, 0.0)
+    return np.where(allowed, at_low - slope * low, -np.inf), slope
+
+
+def _diagonals_of(table: NDArray) -> Diagonals | None:
+    """The table as lines, or None if some diagonal is none."""
+    n_pos, n_neg = table.shape[0] - 1, table.shape[1] - 1
+    surplus = np.arange(-n_pos, n_neg + 1)
+    low, high = np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
+    base, slope = _lines(table[low, low + surplus], table[high, high + surplus], low, high)
+    scale = float(np.max(np.abs(table), where=np.isfinite(table), initial=0.0))
+    for fn in range(n_pos + 1):
+        at = slice(n_pos - fn, n_pos - fn + n_neg + 1)
+        line = base[at] + slope[at] * fn
+        with np.errstate(invalid="ignore"):
+            off = np.abs(line - table[fn])
+        if np.any(off > _ROUNDING * scale) or np.any(np.isfinite(line) != np.isfinite(table[fn])):
+            return None
+    return Diagonals(-n_pos, base, slope)

@@ -1,0 +1,46 @@
+r"""The error rate as a measure: exactly the mean hinge loss.
+
+With :math:`\Delta = (fn + fp)/n` the worst labelling is chosen example by example,
+
+.. math:: \max_z\; \frac1n\sum_i [z_i\ne y_i] + \frac{1}{2n}\sum_i s_i(z_i - y_i) = \frac1n\sum_i [1 - y_i s_i]_+,
+
+which is why measures here have half the score term of Zhang, Saha and Vishwanathan (2012), eq. (3).  Weights have
+their usual meaning, and every solver for means of a loss takes this risk too.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.risks.mean import MeanRisk
+from fenchel.risks.measures.contingency import Plane, two_classes
+
+
+class ErrorRate(MeanRisk):
+    """Error rate of the worst labelling: the mean hinge loss, with planes."""
+
+    name: ClassVar[str] = "accuracy"
+    sees_intercept: ClassVar[bool] = True
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        super().__init__("hinge", two_classes(labels, self.name), weights)
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """That of the most violated labelling; an example at the kink counts as an error."""
+        return np.where(self.labels * scores <= 1.0, -self.shares * self.labels, 0.0)
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
+        slope = self.subgradient(scores)
+        return slope, float(np.sum(np.abs(slope))), self.value(scores)
+
+    def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
+        """Planes (slope, offset) that bound R(s + b) for b on both sides: the labels, and all in one class."""
+        planes = [(np.zeros(self.examples), 0.0)]
+        for label in (1.0, -1.0):
+            slope = np.where(self.labels == label, -label * self.shares, 0.0)
+            planes.append((slope, float(np.sum(np.abs(slope)))))
+        return planes

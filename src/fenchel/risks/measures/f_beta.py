@@ -1,0 +1,56 @@
+r"""F-beta: the weighted harmonic mean of precision and recall.
+
+.. math::
+    \Delta(fn, fp) = 1 - F_\beta = \frac{fp + \beta^2 fn}{(1+\beta^2)\,n_+ + fp - fn}
+
+(Zhang, Saha and Vishwanathan 2010, eq. 14, for beta = 1.)  The denominator depends on the surplus fp - fn alone, so
+Delta is linear in fn for each surplus.  With beta = 0, which is precision, a labelling without predicted positives
+has 0/0: its F is 0.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fenchel.errors import FenchelError
+from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.separation import Diagonals
+
+
+class FBeta(DiagonalRisk):
+    """1 - F-beta of the worst labelling; recall counts beta times as much as precision."""
+
+    name: ClassVar[str] = "fbeta"
+
+    def __init__(self, labels: ArrayLike, beta: float = 1.0, weights: ArrayLike | None = None) -> None:
+        super().__init__(labels, weights)
+        if isinstance(beta, bool) or not isinstance(beta, Real) or not (math.isfinite(beta) and beta >= 0):
+            raise FenchelError(f"beta must be a finite number >= 0, got {beta!r}")
+        self.beta = float(beta)
+        square = self.beta * self.beta
+        if not math.isfinite(square):
+            raise FenchelError(f"beta={beta!r} is too large: its square overflows; use 'recall_at_k' for recall alone")
+        surplus = np.arange(-self.n_pos, self.n_neg + 1, dtype=np.float64)
+        whole = square * self.n_pos + (self.n_pos + surplus)
+        if whole[0] == 0.0:
+            # nothing is predicted, which is one labelling: its Delta is 1, whatever the slope
+            whole[0] = whole[1]
+            slope, base = (1.0 + square) / whole, surplus / whole
+            base[0] = 1.0 - slope[0] * self.n_pos
+        else:
+            slope, base = (1.0 + square) / whole, surplus / whole
+        self.diagonals = Diagonals(-self.n_pos, base, slope)
+
+
+class F1(FBeta):
+    """1 - F1 of the worst labelling."""
+
+    name: ClassVar[str] = "f1"
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        super().__init__(labels, 1.0, weights)

@@ -1,0 +1,113 @@
+r"""Distributions over labellings and their moments: Zhang, Saha and Vishwanathan (2010), Sec. 5.1, eq. (21).
+
+.. math:: p(z) \propto \exp\bigl(c\,\Delta(fn, fp) - \theta(z)\cdot s\bigr), \qquad
+          \theta(z)_i = \tfrac{y_i}n\,[z_i \ne y_i]
+
+for a measure of a contingency table: :math:`\Delta - \theta(z)\cdot s` is what a labelling adds to the risk
+(``contingency``).  There are :math:`2^n` labellings, but :math:`\Delta` sees counts alone: with the elementary
+symmetric polynomials of the weights :math:`e^{u_i}` of flipping each positive (or each negative), the sum over all
+labellings is one over the cells (fn, fp) of the table, and the marginals come from a forward and a backward pass over
+counts, in :math:`O(n^2)` altogether and in logarithms throughout.  With f the polynomials of the first examples and g
+what the last ones make of the cells,
+
+.. math::
+    f_i(a) = f_{i-1}(a) \oplus (u_i + f_{i-1}(a-1)), \qquad g_{i-1}(a) = g_i(a) \oplus (u_i + g_i(a+1)), \qquad
+    P(z_i \ne y_i) = \frac1Z\exp\Bigl(u_i + \bigoplus_a f_{i-1}(a) + g_i(a+1)\Bigr)
+
+(:math:`\oplus` adds in logarithms.)  Division of polynomials would be shorter and loses all digits.  Only every
+:math:`\sqrt n`-th row of f is kept; the rows between are made again when the way back comes to them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.risks.measures.contingency import ContingencyRisk
+
+#: cells of the table that are worked on at once
+_AT_ONCE = 1 << 20
+
+
+class Moments(NamedTuple):
+    """The logarithm of the sum over all labellings, and the means of theta(z) and of Delta."""
+
+    log_total: float
+    theta: NDArray[np.float64]
+    delta: float
+
+
+def moments(risk: ContingencyRisk, scale: float, scores: NDArray) -> Moments:
+    """Of p(z) ~ exp(scale Delta(z) - theta(z) . scores)."""
+    n, labels = risk.examples, risk.labels
+    positives, negatives = np.flatnonzero(labels > 0.0), np.flatnonzero(labels < 0.0)
+    up, down = -scores[positives] / n, scores[negatives] / n
+    of_up, of_down = _log_polynomials(up), _log_polynomials(down)
+    by_fn, by_fp, sums = np.full(len(of_up), -np.inf), np.full(len(of_down), -np.inf), []
+    false_positives = np.arange(len(of_down))[None]
+    step = max(1, _AT_ONCE // len(of_down))
+    for begin in range(0, len(of_up), step):
+        rows = slice(begin, min(begin + step, len(of_up)))
+        delta = risk.delta(np.arange(rows.start, rows.stop)[:, None], false_positives)
+        # what is not allowed has minus infinity, even where the scale is zero
+        cells = np.where(np.isneginf(delta), -np.inf, scale * np.where(np.isneginf(delta), 0.0, delta))
+        by_fn[rows] = _log_sums(cells + of_down, axis=1)
+        by_fp = np.logaddexp(by_fp, _log_sums(cells + of_up[rows, None], axis=0))
+        logits = cells + of_down + of_up[rows, None]
+        top = float(np.max(logits))
+        if not math.isinf(top):
+            weights = np.exp(logits - top)
+            sums.append((top, float(np.sum(weights * np.where(weights > 0.0, delta, 0.0)))))
+    log_total = float(_log_sums(by_fn + of_up, axis=0))
+    theta = np.empty(n)
+    theta[positives] = _flipped(up, by_fn, log_total) / n
+    theta[negatives] = -_flipped(down, by_fp, log_total) / n
+    return Moments(log_total, theta, math.fsum(math.exp(top - log_total) * total for top, total in sums))
+
+
+def _log_sums(values: NDArray, axis: int) -> NDArray[np.float64]:
+    """log of the sum of exp along an axis; minus infinity for nothing."""
+    top = np.max(values, axis=axis, keepdims=True)
+    top = np.where(np.isneginf(top), 0.0, top)
+    with np.errstate(divide="ignore"):
+        return np.squeeze(top, axis) + np.log(np.sum(np.exp(values - top), axis=axis))
+
+
+def _next_row(row: NDArray, u: float) -> NDArray[np.float64]:
+    """The polynomials with one more example."""
+    longer = np.append(row, -np.inf)
+    longer[1:] = np.logaddexp(longer[1:], u + row)
+    return longer
+
+
+def _log_polynomials(u: NDArray) -> NDArray[np.float64]:
+    """log of the elementary symmetric polynomials of exp(u), of degrees 0, ..., len(u)."""
+    row = np.zeros(1)
+    for one in u:
+        row = _next_row(row, float(one))
+    return row
+
+
+def _flipped(u: NDArray, tail: NDArray, log_total: float) -> NDArray[np.float64]:
+    """The probability of each flip, where ``tail`` is log of what a number of flips is worth."""
+    count = len(u)
+    step = max(1, math.isqrt(count))
+    kept, row = [], np.zeros(1)
+    for i in range(count):
+        if i % step == 0:
+            kept.append(row)
+        row = _next_row(row, float(u[i]))
+    found, back = np.empty(count), tail
+    for block in range(len(kept) - 1, -1, -1):
+        begin, end = block * step, min((block + 1) * step, count)
+        rows = [kept[block]]
+        for i in range(begin, end - 1):
+            rows.append(_next_row(rows[-1], float(u[i])))
+        for i in range(end - 1, begin - 1, -1):
+            # counts among the first i examples, and one more
+            found[i] = float(u[i]) + float(_log_sums(rows[i - begin] + back[1 : i + 2], axis=0)) - log_total
+            back = np.logaddexp(back[: i + 1], float(u[i]) + back[1 : i + 2])
+    return np.exp(np.minimum(found, 0.0))

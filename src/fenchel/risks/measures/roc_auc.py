@@ -1,0 +1,243 @@
+r"""Area under the ROC curve: the mean hinge loss over all pairs of a positive and a negative.
+
+.. math::
+    R(s) = \sum_{y_i=1}\sum_{y_j=-1} a_i b_j\,[1 - s_i + s_j]_+, \qquad a_i = b_j = 1/n_\pm \text{ without weights}
+
+(Zhang, Saha and Vishwanathan 2012, eq. 5; the paper has taken the factor 2 of the original out already, so this is
+the scale of the other measures here: a wrong pair at equal scores costs 1, and each unit of margin 1.)  With weights
+:math:`a_i = c_i/\sum_{y=1} c,\ b_j = c_j/\sum_{y=-1} c`; class weights cancel.  Ties count as swapped.
+
+A dual point is :math:`\theta_i = a_i\sum_j b_j\beta_{ij},\ \theta_j = -b_j\sum_i a_i\beta_{ij}` with
+:math:`0\le\beta\le 1`.  Such a :math:`\beta` exists, by the theorem of Gale and Ryser (maximal flow = minimal cut), if
+and only if :math:`y\theta\ge 0,\ \sum\theta = 0` and for the positives in order of falling :math:`\theta_i/a_i`
+
+.. math::
+    P_k = \sum_{i\le k}\theta_i \;\le\; U(\textstyle\sum_{i\le k} a_i), \qquad
+    U(t) = \sum_j \min(-\theta_j, b_j t) \qquad \text{for every } k,
+
+and then :math:`R^*(-\theta) = -\sum_{y_i=1}\theta_i`.  P and U are concave, hence so is their minimum: its differences
+are the projection used here, which keeps the sum.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.balancing import balanced
+from fenchel.risks.mean import checked_weights, shares_of
+from fenchel.risks.measures.contingency import Plane, two_classes
+from fenchel.risks.smoothing import Smoothed
+
+#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+_EPS = float(np.finfo(np.float64).eps)
+#: a range of scores of so many mu is summed up in float64, a wider one in extended precision
+_NARROW = 1e3
+
+
+class _Pairs(NamedTuple):
+    """For each positive the weight of the negatives that are too high for it, and their weighted scores; for each
+    negative the weight of the positives that are too low.
+    """
+
+    above: NDArray[np.float64]
+    scores_above: NDArray[np.float64]
+    below: NDArray[np.float64]
+
+
+class RocArea:
+    """Weighted share of pairs in the wrong order, with the hinge loss of their difference."""
+
+    name: ClassVar[str] = "roc_auc"
+    smooth: ClassVar[bool] = False
+    #: scores are one-dimensional
+    outputs: ClassVar[None] = None
+    #: differences of scores do not see an intercept
+    sees_intercept: ClassVar[bool] = False
+    largest_label: ClassVar[float] = 1.0
+    #: R*(0): minus the infimum of the risk
+    conjugate_at_zero: ClassVar[float] = 0.0
+    #: R(0): every pair is tied
+    value_at_zero: ClassVar[float] = 1.0
+    #: D: beta^2/2 of all pairs
+    smoothing_range: ClassVar[float] = 0.5
+
+    def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
+        self.labels = two_classes(labels, self.name)
+        self._weights = None if weights is None else checked_weights(weights, len(self.labels))
+        self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
+        if not (np.any(self.shares[self.positives]) and np.any(self.shares[self.negatives])):
+            raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
+
+    @property
+    def examples(self) -> int:
+        return len(self.labels)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: what each example counts; they add up to one."""
+        return shares_of(self._weights, self.examples)
+
+    @cached_property
+    def in_class(self) -> NDArray[np.float64]:
+        """a and b: what each example counts in its class."""
+        found = np.empty(self.examples)
+        for own in (self.positives, self.negatives):
+            found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
+        return found
+
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+        return self._risk(scores, self._pairs(scores))
+
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
+        return self._slope(self._pairs(scores))
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
+        pairs = self._pairs(scores)
+        slope = self._slope(pairs)
+        return slope, -float(np.sum(slope[self.positives])), self._risk(scores, pairs)
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible:
+            within = np.clip(self.labels * theta, 0.0, self.in_class)
+            outside = np.max(np.abs(self.labels * theta - within) - _ROUNDING * self.in_class)
+            if outside > 0.0 or abs(math.fsum(theta)) > _ROUNDING:
+                return np.inf
+            _, sums, caps = self._cuts(theta)
+            if np.any(sums > caps + _ROUNDING):
+                return np.inf
+        return -float(np.sum(theta[self.positives], dtype=np.longdouble))
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta; one inside keeps every bit but for one entry."""
+        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self.in_class)
+        theta = balanced(self.labels * sizes)
+        order, sums, caps = self._cuts(theta)
+        over = sums > caps + 4.0 * _EPS * sums
+        if not np.any(over):
+            return theta
+        # the differences of min(P, U), wherever one of the two ends was moved
+        moved = over | np.concatenate([[False], over[:-1]])
+        entries = np.diff(np.where(over, caps, sums), prepend=0.0)
+        theta = theta.copy()
+        theta[order[moved]] = np.maximum(entries[moved], 0.0)
+        return balanced(theta)
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        r"""R smoothed with mu > 0: Alg. 4 of the paper with two searches and prefix sums.
+
+        :math:`\beta_{ij} = \mathrm{clip}(z_{ij}/\mu, 0, 1)` with :math:`z_{ij} = 1 - s_i + s_j`: for each positive the
+        negatives up to :math:`s_i - 1` are right, those beyond :math:`s_i - 1 + \mu` wrong, the others in between.
+        (Line 7 of the algorithm counts one wrong pair too few.)
+        """
+        top, bottom = float(np.max(scores)), float(np.min(scores))
+        # differences of squares lose fewer digits near zero, and few where mu is no small share of all scores
+        scores = scores - 0.5 * (top + bottom)
+        precision = np.float64 if top - bottom + 1.0 < _NARROW * mu else np.longdouble
+        low, high = scores[self.positives] - 1.0, scores[self.negatives]
+        order_low, order_high = np.argsort(low), np.argsort(high)
+        low, high = low[order_low], high[order_high]
+        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
+        # 1. the positives: right up to first, wrong from last on, and sums of z and z^2 between
+        weight, linear, square = _moments(b, high, 2, precision)
+        first, last = np.searchsorted(high, low), np.searchsorted(high, low + mu, side="right")
+        inside, wrong, between = weight[last] - weight[first], weight[-1] - weight[last], linear[last] - linear[first]
+        sums = np.clip(between - low * inside, 0.0, mu * inside)
+        squares = np.clip(square[last] - square[first] - low * (2.0 * between - low * inside), 0.0, mu * sums)
+        losses = linear[-1] - linear[last] - low * wrong
+        theta = np.empty(self.examples)
+        theta[self.positives[order_low]] = a * (wrong + sums / mu)
+        risk, excess = float(a @ (losses + sums)), float(a @ (sums - squares / mu))
+        value = float(a @ (losses - 0.5 * mu * wrong + squares / (2.0 * mu)))
+        # 2. the negatives: s_j >= s_i - 1 for as many i as have first <= j, s_j > s_i - 1 + mu where last <= j
+        weight, linear = _moments(a, low, 1, precision)
+        first, last = (np.cumsum(np.bincount(at, minlength=len(high)))[: len(high)] for at in (last, first))
+        inside = weight[last] - weight[first]
+        sums = np.clip(high * inside - (linear[last] - linear[first]), 0.0, mu * inside)
+        theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
+        return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute slopes at any scores."""
+        return 2.0
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+        return np.abs(self._slope(self._pairs(scores - self.labels * near)))
+
+    def _pairs(self, scores: NDArray) -> _Pairs:
+        """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
+        low, high = scores[self.positives] - 1.0, scores[self.negatives]
+        order_low, order_high = np.argsort(low), np.argsort(high)
+        low, high = low[order_low], high[order_high]
+        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
+        first = np.searchsorted(high, low, side="left")
+        last = np.searchsorted(low, high, side="right")
+        above, scores_above, below = np.empty(len(low)), np.empty(len(low)), np.empty(len(high))
+        if self._weights is None:
+            # counts are exact
+            above[order_low] = (len(high) - first) / len(high)
+            below[order_high] = last / len(low)
+        else:
+            above[order_low] = _prefix_sums(b[::-1])[len(high) - first]
+            below[order_high] = _prefix_sums(a)[last]
+        scores_above[order_low] = _prefix_sums((b * high)[::-1])[len(high) - first]
+        return _Pairs(above, scores_above, below)
+
+    def _risk(self, scores: NDArray, pairs: _Pairs) -> float:
+        # sum over j of b_j (1 - s_i + s_j) for each i
+        losses = (1.0 - scores[self.positives]) * pairs.above + pairs.scores_above
+        return max(0.0, float(self.in_class[self.positives] @ losses))
+
+    def _slope(self, pairs: _Pairs) -> NDArray[np.float64]:
+        slope = np.empty(self.examples)
+        slope[self.positives] = -self.in_class[self.positives] * pairs.above
+        slope[self.negatives] = self.in_class[self.negatives] * pairs.below
+        return slope
+
+    def _cuts(self, theta: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """The positives in order of falling theta_i / a_i, with P_k and U at each of them."""
+        counted = self.in_class > 0.0
+        positives, negatives = self.positives[counted[self.positives]], self.negatives[counted[self.negatives]]
+        order = positives[np.argsort(-theta[positives] / self.in_class[positives], kind="stable")]
+        sums = _prefix_sums(theta[order])[1:]
+        reached = _prefix_sums(self.in_class[order])[1:]
+        filled = -theta[negatives] / self.in_class[negatives]
+        by_filled = np.argsort(filled, kind="stable")
+        weights = self.in_class[negatives[by_filled]]
+        full = np.searchsorted(filled[by_filled], reached, side="right")
+        # negatives that are filled below t give all, the others b_j t
+        given = _prefix_sums(-theta[negatives[by_filled]])[full]
+        rest = _prefix_sums(weights[::-1])[len(weights) - full]
+        return order, sums, given + reached * rest
+
+
+def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
+    """0, v_1, v_1 + v_2, ...; in extended precision where there is one, so that only the last bit is rounded."""
+    sums = np.empty(len(values) + 1)
+    sums[0] = 0.0
+    sums[1:] = np.cumsum(values, dtype=np.longdouble)
+    return sums
+
+
+def _moments(weights: NDArray, values: NDArray, highest: int, precision: Any) -> list[NDArray]:
+    """Prefix sums of w v^k for k = 0, ..., highest."""
+    found, terms = [], weights
+    for power in range(highest + 1):
+        sums = np.zeros(len(values) + 1, dtype=precision)
+        np.cumsum(terms, out=sums[1:])
+        found.append(sums)
+        if power < highest:
+            terms = terms * values.astype(precision, copy=False)
+    return found

@@ -1,0 +1,114 @@
+r"""Precision and recall among the first k, with the constraint sets of SVM-perf (Joachims 2005).
+
+==============  ======================================  =====================================================
+measure         labellings z                            Delta(fn, fp)
+==============  ======================================  =====================================================
+precision@k     at least k predicted positive, k <= n+  1 - precision = fp / (n+ + fp - fn)
+recall@k        at most k predicted positive, k >= n+   1 - recall = fn / n+
+==============  ======================================  =====================================================
+
+The true labelling has n+ predicted positives, so with these k it is always among them and the risk is never negative.
+A labelling has n+ + fp - fn predicted positives: the constraint is one on the surplus alone, and for each surplus
+Delta is linear in fn.
+
+Recall@k has the slope 1/n+ for every surplus.  One constraint on a sum leaves the corners of a box whole, so, as for
+the break-even point,
+
+.. math::
+    R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad
+    \sum\theta \ge -\frac{k - n_+}{n}
+
+The slopes of precision@k differ: Delta is not concave in (fn, fp), and neither the conjugate nor the smoothing has
+this form.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.separation import Diagonals
+from fenchel.risks.smoothing import Smoothed, smoothed_count
+
+#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
+_ROUNDING = 1e-12
+
+
+class PrecisionAtK(DiagonalRisk):
+    """1 - precision of the worst labelling with at least k predicted positives."""
+
+    name: ClassVar[str] = "precision_at_k"
+
+    def __init__(self, labels: ArrayLike, k: int, weights: ArrayLike | None = None) -> None:
+        super().__init__(labels, weights)
+        self.k = whole_k(k)
+        if not 1 <= self.k <= self.n_pos:
+            raise FenchelError(
+                f"k must be between 1 and the number of positives, {self.n_pos}, for 'precision_at_k', got {k}; "
+                "otherwise the true labels would not be allowed"
+            )
+        surplus = np.arange(self.k - self.n_pos, self.n_neg + 1, dtype=np.float64)
+        predicted = self.n_pos + surplus
+        self.diagonals = Diagonals(self.k - self.n_pos, surplus / predicted, 1.0 / predicted)
+
+
+class RecallAtK(DiagonalRisk):
+    """1 - recall of the worst labelling with at most k predicted positives."""
+
+    name: ClassVar[str] = "recall_at_k"
+
+    def __init__(self, labels: ArrayLike, k: int, weights: ArrayLike | None = None) -> None:
+        super().__init__(labels, weights)
+        self.k = whole_k(k)
+        if not self.n_pos <= self.k <= self.examples:
+            raise FenchelError(
+                f"k must be between the number of positives, {self.n_pos}, and that of examples, {self.examples}, "
+                f"for 'recall_at_k', got {k}; otherwise the true labels would not be allowed"
+            )
+        count = self.k + 1
+        self.diagonals = Diagonals(-self.n_pos, np.zeros(count), np.full(count, 1.0 / self.n_pos))
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible:
+            inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
+            outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
+            if outside > _ROUNDING or math.fsum(theta) < -self._room - _ROUNDING:
+                return np.inf
+        return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A dual point in the domain of the conjugate, near theta: inside the box, negatives lighter if need be."""
+        theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
+        up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
+        if down - up > self._room + _ROUNDING:
+            theta[self._negatives] *= (up + self._room) / down
+        return theta
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        """R smoothed with mu > 0."""
+        gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
+        return smoothed_count(gains, self.labels, self.k - self.n_pos, mu)
+
+    @property
+    def smoothing_range(self) -> float:
+        """D: all positives and as many negatives as may be predicted positive are flipped."""
+        return (self.n_pos + min(self.n_neg, self.k)) / (2.0 * self.examples)
+
+    @property
+    def _room(self) -> float:
+        """How far the sum of theta may be below zero."""
+        return (self.k - self.n_pos) / self.examples
+
+
+def whole_k(k: int) -> int:
+    """K as an integer, or an error."""
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+        raise FenchelError(f"k must be a whole number of examples, got {k!r}")
+    return int(k)

@@ -1,0 +1,1 @@
+"""Joint risks of several classes."""

@@ -1,0 +1,168 @@
+r"""Risks of several classes at once: Weston-Watkins and Crammer-Singer.
+
+With a score for each class, label y and :math:`z_j = 1 - s_y + s_j` the losses of an example are
+
+.. math::
+    f_{WW}(s) = \sum_{j\ne y} a_{yj} [z_j]_+, \qquad f_{CS}(s) = [\max_{j\ne y} z_j]_+
+
+Both are :math:`\max_\beta \sum_{j\ne y}\beta_j z_j` over :math:`0 \le \beta_j \le a_{yj}` (WW) or
+:math:`\beta \ge 0, \sum\beta \le 1` (CS), so the conjugate is :math:`f^*(-\alpha) = -\sum\beta = -\alpha_y` for
+:math:`\alpha_j = -\beta_j,\ \alpha_y = \sum\beta` (Wang and Scott, D1 and eq. 3).  :math:`R(s) = \sum c_i f(s_i)` and
+:math:`\theta_i = c_i\alpha_i`; the rows of theta add up to zero.
+
+=====================  ==================================================
+symbol                 here
+=====================  ==================================================
+y                      ``classes``, numbers from 0 to k - 1
+:math:`a_{yj}`         ``costs``, one for every pair unless given
+C of the paper         :math:`c_i/\lambda` for the scale of its beta
+=====================  ==================================================
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.losses.intercept import weighted_quantile
+from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+
+
+class _HingeRisk(MulticlassRisk):
+    """What the risks of hinges share."""
+
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
+
+        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
+        """
+        found, best = np.zeros(self.outputs), self.value(scores)
+        for _ in range(3):
+            for k in range(self.outputs):
+                kinks, jumps, mass = self._kinks(scores + found, k)
+                if not len(kinks):
+                    continue
+                tried = found.copy()
+                tried[k] += weighted_quantile(kinks, jumps, mass)
+                value = self.value(scores + tried)
+                if value < best:
+                    found, best = tried, value
+        return found - np.mean(found)
+
+    def _conjugate(self, theta: NDArray) -> float:
+        return -math.fsum(theta[np.arange(self.examples), self.classes])
+
+    @abc.abstractmethod
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
+        -infinity.
+        """
+
+
+class WestonWatkins(_HingeRisk):
+    """The sum over all wrong classes of the hinge of their margin.
+
+    ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
+    """
+
+    name: ClassVar[str] = "weston_watkins"
+
+    def __init__(
+        self,
+        classes: ArrayLike,
+        count: int | None = None,
+        weights: ArrayLike | None = None,
+        costs: ArrayLike | None = None,
+    ) -> None:
+        super().__init__(classes, count, weights)
+        self.uniform = costs is None
+        found = np.ones((self.outputs, self.outputs)) if costs is None else np.asarray(costs, dtype=np.float64).copy()
+        if found.shape != (self.outputs, self.outputs) or not np.all(np.isfinite(found)) or np.any(found < 0):
+            raise FenchelError(f"costs must be a ({self.outputs}, {self.outputs}) array of finite numbers >= 0")
+        np.fill_diagonal(found, 0.0)
+        self.costs = found
+
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.einsum("ij,ij->i", self.costs[self.classes], np.maximum(margins, 0.0))
+
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.where(margins > 0.0, self.costs[self.classes], 0.0)
+
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
+
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        return self.costs[k]
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        rows = np.arange(self.examples)
+        margins = self._margins(scores) + near + near[rows, self.classes][:, None]
+        margins[rows, self.classes] = 0.0
+        return np.abs(self._theta(self._steepest(margins)))
+
+    @property
+    def _largest_mass(self) -> float:
+        return float(np.max(np.sum(self.costs, axis=1)))
+
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        own = self.classes == k
+        rows = np.arange(self.examples)
+        # other examples: z_k = 1 - s_y + s_k + b rises; own examples: every z_j falls with b
+        others = ~own
+        gain = self.shares * self.costs[self.classes, k]
+        rising = scores[rows, self.classes] - scores[:, k] - 1.0
+        falling = 1.0 - scores[own, k][:, None] + scores[own]
+        keep = np.arange(self.outputs) != k
+        weights = self.shares[own][:, None] * self.costs[k][None, :]
+        kinks = np.concatenate([rising[others], falling[:, keep].ravel()])
+        jumps = np.concatenate([gain[others], weights[:, keep].ravel()])
+        return kinks, jumps, float(np.sum(weights[:, keep]))
+
+
+class CrammerSinger(_HingeRisk):
+    """The hinge of the worst margin."""
+
+    name: ClassVar[str] = "crammer_singer"
+
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        return np.maximum(np.max(margins, axis=1), 0.0)
+
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        rows, worst = np.arange(self.examples), np.argmax(margins, axis=1)
+        beta = np.zeros_like(margins)
+        beta[rows, worst] = margins[rows, worst] > 0.0
+        return beta
+
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        return into_simplex(mass, self.shares)
+
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        return np.ones(self.outputs)
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        rows = np.arange(self.examples)
+        width = near + near[rows, self.classes][:, None]
+        margins = self._margins(scores)
+        margins[rows, self.classes] = -np.inf
+        worst = np.maximum(np.max(margins - width, axis=1), 0.0)
+        slopes = np.where(margins + width >= worst[:, None], self.shares[:, None], 0.0)
+        slopes[rows, self.classes] = np.max(slopes, axis=1)
+        return slopes
+
+    @property
+    def _largest_mass(self) -> float:
+        return 1.0
+
+    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+        own, margins = self.classes == k, self._margins(scores)
+        # the worst of the other margins; at the label there is a zero
+        rest = np.max(np.where(np.arange(self.outputs) == k, -np.inf, margins), axis=1)
+        # own examples: all margins fall with b, until the worst is zero; others: z_k rises above the rest
+        worst = np.max(np.where(np.arange(self.outputs) == k, -np.inf, 1.0 + scores - scores[:, [k]]), axis=1)
+        kinks = np.where(own, worst, np.maximum(rest, 0.0) - margins[:, k])
+        return kinks, self.shares, float(np.sum(self.shares[own]))

@@ -1,0 +1,184 @@
+r"""Multinomial logistic regression: the risk of the softmax.
+
+With a score for each class, label y and :math:`p = \operatorname{softmax}(s)` the loss of an example is
+
+.. math:: f(s) = \log\sum_j e^{s_j} - s_y = -\log p_y
+
+Its gradient is :math:`p - e_y`.  The conjugate is the negative entropy on the simplex,
+
+.. math:: f^*(-\alpha) = \sum_j p_j\log p_j, \qquad \alpha = e_y - p, \quad p \ge 0, \quad \textstyle\sum p = 1
+
+and infinite elsewhere.  :math:`R(s) = \sum c_i f(s_i)` and :math:`\theta_i = c_i\alpha_i`, whose rows add up to zero.
+As for the other joint risks, :math:`\beta_j = p_j` are the entries beside the label; :math:`p_y = 1 - \sum\beta` is
+never formed, so that nothing cancels where it is nearly one.
+
+With free intercepts the columns of theta add up to zero: every class has, on average, the probability that it has in
+the data.  The best intercepts are the minimizer of a smooth convex function of k numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import xlog1py, xlogy
+
+from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+
+_EPS = float(np.finfo(np.float64).eps)
+#: steps for the best intercepts at most; Newton's method needs a handful
+_STEPS = 200
+#: a class without examples gets an intercept that makes its probability no more than exp(-this)
+_NEVER = 40.0
+#: scores that differ by more than this are cooled down to it first, and by this factor each time
+_HOT, _COOLER = 8.0, 3.0
+#: classes of less probability than this are raised from it
+_TINY = 1e-300
+
+
+class Multinomial(MulticlassRisk):
+    """Minus the logarithm of the label's probability under the softmax of the scores."""
+
+    name: ClassVar[str] = "multinomial"
+    smooth: ClassVar[bool] = True
+    margin: ClassVar[float] = 0.0
+
+    def probabilities(self, scores: NDArray) -> NDArray[np.float64]:
+        """The softmax of each row."""
+        return softmax(scores)
+
+    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+        """The intercepts that minimize R(s + b); they add up to zero.
+
+        A Newton step, whole or as long as one, is taken where it makes R smaller; where probabilities are too extreme,
+        :math:`b_j \\mathrel{+}= \\log(\\bar y_j / \\bar p_j)`, which never makes it larger: by Jensen's inequality
+        :math:`\\log\\sum_j \\bar p_j e^{\\delta_j} - \\bar y\\cdot\\delta` bounds the change of R from above.
+        """
+        wanted = np.bincount(self.classes, self.shares, self.outputs)
+        present, counted = np.flatnonzero(wanted > 0), self.shares > 0
+        found = np.zeros(self.outputs)
+        own = np.searchsorted(present, self.classes[counted])
+        reduced = np.ascontiguousarray(scores[np.ix_(counted, present)])
+        found[present] = _best_intercept(reduced, own, self.shares[counted], wanted[present])
+        if len(present) < self.outputs:
+            absent = np.flatnonzero(wanted == 0)
+            room = np.max(scores[:, present] + found[present], axis=1)[:, None] - scores[:, absent]
+            found[absent] = np.min(room, axis=0) - _NEVER
+        return found - np.mean(found)
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        rows, width = np.arange(self.examples), 2.0 * np.max(near, axis=1)
+        # no logarithm of a probability moves by more than twice what a score does
+        with np.errstate(over="ignore", invalid="ignore"):
+            beta = np.minimum(self._steepest(self._margins(scores)) * np.exp(width)[:, None], 1.0)
+        beta[rows, self.classes] = 0.0
+        beta[rows, self.classes] = np.minimum(np.sum(beta, axis=1), 1.0)
+        return self.shares[:, None] * np.nan_to_num(beta, nan=1.0)
+
+    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+        # the largest of the margins, with zero at the label, is taken out: the rest adds up to what log1p takes
+        rows, worst = np.arange(len(margins)), np.argmax(margins, axis=1)
+        largest = margins[rows, worst]
+        rest = np.exp(margins - largest[:, None])
+        rest[rows, worst] = 0.0
+        return largest + np.log1p(np.sum(rest, axis=1))
+
+    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+        beta = softmax(margins)
+        beta[np.arange(self.examples), self.classes] = 0.0
+        return beta
+
+    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+        return into_simplex(mass, self.shares)
+
+    def _conjugate(self, theta: NDArray) -> float:
+        return math.fsum(part._entropy(theta[rows]) for rows, part in self.parts())
+
+    def _entropy(self, theta: NDArray) -> float:
+        shares = self.shares[:, None]
+        beta = np.divide(-theta, shares, out=np.zeros(theta.shape), where=shares > 0)
+        beta[np.arange(self.examples), self.classes] = 0.0
+        mass = np.minimum(np.sum(beta, axis=1), 1.0)
+        entropy = np.sum(xlogy(beta, beta), axis=1) + xlog1py(1.0 - mass, -mass)
+        return float(self.shares @ entropy)
+
+    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+        # f >= s_j - s_y
+        return np.ones(self.outputs)
+
+    @property
+    def _largest_mass(self) -> float:
+        return 1.0
+
+
+def softmax(scores: NDArray) -> NDArray[np.float64]:
+    """exp(s) over its sum, for each row."""
+    found = np.exp(scores - np.max(scores, axis=1, keepdims=True))
+    found /= np.sum(found, axis=1, keepdims=True)
+    return found
+
+
+def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray) -> NDArray[np.float64]:
+    """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - wanted . b; every class is wanted.
+
+    Where scores are far apart this is nearly piecewise linear, and Newton's method on it would wander: the same for
+    scores over a temperature, which falls to one, leads there.
+    """
+    temperature = max(1.0, float(np.max(np.ptp(scores, axis=1), initial=0.0)) / _HOT)
+    intercept = np.zeros(len(wanted))
+    while True:
+        found = _cooled(scores / temperature, intercept / temperature, classes, shares, wanted)
+        intercept = temperature * found
+        if temperature == 1.0:
+            return intercept
+        temperature = max(1.0, temperature / _COOLER)
+
+
+def _cooled(
+    scores: NDArray, intercept: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray
+) -> NDArray[np.float64]:
+    """The minimizer from a start near it."""
+    count = len(wanted)
+
+    def look(intercept: NDArray) -> tuple[float, NDArray, NDArray]:
+        shifted = scores + intercept
+        p = softmax(shifted)
+        largest = np.max(shifted, axis=1)
+        normalizers = np.log(np.sum(np.exp(shifted - largest[:, None]), axis=1)) + largest
+        own = shifted[np.arange(len(classes)), classes]
+        return float(shares @ (normalizers - own)), p, shares @ p
+
+    value, p, mean = look(intercept)
+    for _ in range(_STEPS):
+        slope = mean - wanted
+        error = float(np.max(np.abs(slope)))
+        if error <= _EPS:
+            break
+        matrix = np.diag(mean) - p.T @ (shares[:, None] * p)
+        # the sum of the intercepts does not matter; a ridge far below the curvature
+        matrix += np.max(mean) / count + np.diag(np.full(count, _EPS * float(np.max(mean))))
+        try:
+            step = cho_solve(cho_factor(matrix, check_finite=False), -slope, check_finite=False)
+        except LinAlgError:
+            step = np.full(count, np.inf)
+        lifts = np.log(wanted) - np.log(np.maximum(mean, _TINY))
+        # curvature changes by no more than a factor within a distance of one
+        near = step / max(float(np.ptp(step)), 1.0)
+        for direction in (step, near, lifts):
+            if not np.all(np.isfinite(direction)):
+                continue
+            tried = intercept + direction
+            found = look(tried - np.mean(tried))
+            better = found[0] < value - 0.1 * abs(float(slope @ direction))
+            # near the minimum the value can't tell any more, but the slope can
+            flat = abs(found[0] - value) <= 8.0 * _EPS * abs(value) and np.max(np.abs(found[2] - wanted)) < 0.5 * error
+            if better or flat:
+                intercept = tried - np.mean(tried)
+                value, p, mean = found
+                break
+        else:
+            break
+    return intercept

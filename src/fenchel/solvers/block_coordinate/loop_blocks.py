@@ -1,0 +1,242 @@
+r"""Exact steps of one example's block of dual variables, for risks of several classes.
+
+A block is :math:`\alpha \in R^k` with :math:`\alpha_j = -\beta_j \le 0` for every class j but the label y, and
+:math:`\alpha_y = \sum\beta`.  A step minimizes
+
+.. math:: f^*(-\alpha) + s\cdot(\alpha - \alpha_0) + \tfrac q2\|\alpha - \alpha_0\|^2
+
+over the block.  With :math:`v_j = (1 - s_y + s_j)/q + \beta_{0j} + \sum\beta_0` that is Wang and Scott's eq. (4),
+
+.. math:: \min_\beta\; \tfrac12\beta^T(I + 1 1^T)\beta - v^T\beta, \qquad \beta_j = \operatorname{clip}(v_j - t, 0, a_j)
+
+where for Weston-Watkins :math:`t = \sum\beta`, and for Crammer-Singer, where :math:`\sum\beta \le 1`,
+:math:`\min(t, 1) = \sum\beta`.  Three ways to solve it:
+
+- ``RootBlock``: the monotone equation in t by Newton steps on its linear pieces inside a bracket, from the piece of the
+  last visit; no sort, no branches, any bounds, both risks (the general search of ``loops.projection``, with one more
+  entry for -t, takes four times as long and more: benchmarks/README.md, Projections);
+- ``SortedBlock``: Walrus, Algorithm 2 with Subroutines 3 to 5 (with the slip of Subroutine 4 corrected; the least
+  violation is kept where rounding defeats the exact test), one bound for all;
+- ``GreedyBlock``: greedy descent along single variables, as in Shark.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.compile.dispatch import dispatch
+from fenchel.compile.loop import helper, kernel, summing_helper
+
+#: the equation of a block holds if it does so to this share of the sum; ``settle`` spreads what is left
+_SETTLED = 1e-14
+
+
+@summing_helper
+def _piece(v: Any, bounds: Any, t: float) -> tuple[float, float, float]:
+    """sum_j clip(v_j - t, 0, bounds_j), how many entries are above zero, and how many are above their bounds.
+
+    Without a branch, for the entries are in no order that a processor could foresee.
+    """
+    total, above, beyond = 0.0, 0.0, 0.0
+    for j in range(np.uint64(len(v))):
+        rest = v[j] - t
+        total += min(max(rest, 0.0), bounds[j])
+        above += 1.0 if rest > 0.0 else 0.0
+        beyond += 1.0 if rest > bounds[j] else 0.0
+    return total, above, beyond
+
+
+@summing_helper
+def _first_guess(v: Any, bounds: Any, b: Any, most: float) -> float:
+    """The root if the entries of b that lie between their bounds do so again, and the others stay where they are."""
+    total, between, mass = 0.0, 0.0, 0.0
+    for j in range(np.uint64(len(v))):
+        inside = (b[j] > 0.0) & (b[j] < bounds[j])
+        total += v[j] if inside else b[j]
+        between += 1.0 if inside else 0.0
+        mass += b[j]
+    if mass < most * (1.0 - 1e-12):
+        return total / (between + 1.0)
+    return (total - most) / between if between > 0.0 else mass
+
+
+@helper
+def clipped_root(v: Any, bounds: Any, most: float, start: float) -> float:
+    """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, most); entries with bound zero do not count.
+
+    The left side falls in t and the right side rises, both piecewise linear.  Newton steps on the pieces; one that
+    would leave the bracket is replaced by bisection.  Two points with as many entries above zero and above their bounds
+    lie on the same piece, where a Newton step is exact.
+    """
+    low, high = -np.inf, np.inf
+    if not np.isinf(most):
+        # with a bound on the sum the equation may be flat
+        low, high = -1.0, 0.0
+        for j in range(np.uint64(len(v))):
+            high = max(high, v[j] if bounds[j] > 0.0 else 0.0)
+    t, were_above, were_beyond, was_free = min(max(start, 0.0), high), -1.0, -1.0, False
+    while low < high:
+        total, above, beyond = _piece(v, bounds, t)
+        right, free = min(t, most), t < most
+        surplus = total - right
+        if abs(surplus) <= _SETTLED * right or (above == were_above and beyond == were_beyond and free == was_free):
+            break
+        were_above, were_beyond, was_free = above, beyond, free
+        # without a bound on the sum the slope is at most -1, so that the root is not farther away than the surplus
+        if surplus > 0.0:
+            low = t
+            high = min(high, t + 2.0 * surplus) if np.isinf(most) else high
+        else:
+            high = t
+            low = max(low, t + 2.0 * surplus) if np.isinf(most) else low
+        slope = above - beyond + (1.0 if free else 0.0)
+        following = t + surplus / slope if slope > 0.0 else np.inf
+        if not low < following < high:
+            following, were_above = 0.5 * (low + high), -1.0
+        if following <= low or following >= high or abs(following - t) <= 1e-16 * abs(t):
+            t = following
+            break
+        t = following
+    return max(t, 0.0)
+
+
+@helper
+def sorted_root(v: Any, bound: float, order: Any) -> float:
+    """t by Algorithm 2 (Walrus); ``order`` are the positions of v that count, from the largest value down."""
+    count = len(order)
+    # line 3
+    if count == 0 or v[order[0]] <= 0.0:
+        return 0.0
+    # line 4: n_u, n_m and S
+    upper, middle, total = 0, 0, 0.0
+    entering, leaving = 0, 0
+    best, least = 0.0, np.inf
+    while True:
+        # lines 5 and 7 (Subroutines 3 and 4): the next of the values v_j (enter) and v_j - C (leave), leave first
+        enter = v[order[entering]] if entering < count and v[order[entering]] > 0.0 else -np.inf
+        leave = v[order[leaving]] - bound if leaving < entering and v[order[leaving]] > bound else -np.inf
+        if enter == -np.inf and leave == -np.inf:
+            return best
+        if leave >= enter:
+            upper, middle = upper + 1, middle - 1
+            total -= v[order[leaving]]
+            leaving += 1
+        else:
+            middle += 1
+            total += v[order[entering]]
+            entering += 1
+        # line 8
+        t = (bound * upper + total) / (middle + 1)
+        # line 9 (Subroutine 5): how much the conditions are violated
+        violation = 0.0
+        if upper > 0:
+            violation = max(violation, bound + t - v[order[upper - 1]])
+        if middle > 0:
+            violation = max(violation, v[order[upper]] - bound - t, t - v[order[upper + middle - 1]])
+        if upper + middle < count:
+            violation = max(violation, v[order[upper + middle]] - t)
+        if violation < least:
+            best, least = t, violation
+        if violation <= 0.0:
+            return t
+
+
+@helper
+def settle(v: Any, bounds: Any, most: float, t: float, b: Any) -> None:
+    """b = clip(v - t, 0, bounds), with what rounding left of the equation spread over the entries between.
+
+    t may be off by k roundings of itself, which adds up over k entries to k squared of them in the sum.
+    """
+    if t > 1e15 * most:
+        # the numbers are too large to tell entries apart that differ by the bound on their sum
+        largest = np.argmax(np.where(bounds > 0.0, v, -np.inf))
+        b[:] = 0.0
+        b[largest] = most
+        return
+    total, between = _clip(v, bounds, t, b)
+    if between > 0.0:
+        _shift(bounds, (t - total) / (between + 1.0) if t < most else (most - total) / between, b)
+
+
+@summing_helper
+def _clip(v: Any, bounds: Any, t: float, b: Any) -> tuple[float, float]:
+    """b = clip(v - t, 0, bounds); its sum, and how many entries lie between."""
+    total, between = 0.0, 0.0
+    for j in range(np.uint64(len(b))):
+        clipped = min(max(v[j] - t, 0.0), bounds[j])
+        b[j] = clipped
+        total += clipped
+        between += 1.0 if (clipped > 0.0) & (clipped < bounds[j]) else 0.0
+    return total, between
+
+
+@helper
+def _shift(bounds: Any, step: float, b: Any) -> None:
+    """Add the step to the entries between."""
+    for j in range(np.uint64(len(b))):
+        shifted = min(max(b[j] + step, 0.0), bounds[j])
+        b[j] = shifted if (b[j] > 0.0) & (b[j] < bounds[j]) else b[j]
+
+
+class RootBlock(NamedTuple):
+    """The root of a monotone equation; ``most`` is 1 for Crammer-Singer and infinite for Weston-Watkins."""
+
+    most: float
+
+    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
+        """Minimize (4): from b to the new b."""
+        start = _first_guess(v, bounds, b, self.most)
+        settle(v, bounds, self.most, clipped_root(v, bounds, self.most, start), b)
+
+
+class SortedBlock(NamedTuple):
+    """Walrus."""
+
+    bound: float
+
+    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
+        """Minimize (4): from b to the new b."""
+        # line 2
+        order = np.argsort(-v)
+        order = order[order != label]
+        settle(v, bounds, np.inf, sorted_root(v, self.bound, order), b)
+
+
+class GreedyBlock(NamedTuple):
+    """Exact steps along the variable that violates its condition most, until that is small or so many are made."""
+
+    accuracy: float
+    rounds: float
+
+    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
+        """Descend on (4) from b."""
+        total = 0.0
+        for j in range(np.uint64(len(b))):
+            total += b[j]
+        for _ in range(int(self.rounds) * len(b)):
+            worst, place, new = self.accuracy, -1, 0.0
+            for j in range(len(b)):
+                # the gradient is b_j + total - v_j; along one variable the curvature is 2
+                slope = v[j] - b[j] - total
+                target = min(max(b[j] + 0.5 * slope, 0.0), bounds[j])
+                gain = abs(target - b[j])
+                if gain > worst:
+                    worst, place, new = gain, j, target
+            if place < 0:
+                break
+            total += new - b[place]
+            b[place] = new
+
+
+@dispatch
+def block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
+    """Minimize eq. (4) over one block, by the inner solver."""
+    inner.block(v, bounds, b, label)
+
+
+@kernel
+def solve_block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
+    """One subproblem on its own."""
+    block(inner, v, bounds, b, label)

@@ -1,0 +1,1 @@
+"""Cutting planes (BMRM) and their line searches."""

@@ -1,0 +1,1 @@
+"""Losses that are constraints: barrier method and basis pursuit."""

@@ -1,0 +1,196 @@
+r"""The augmented Lagrangian of Zhang (2002): Appendix D, Algorithms 2 and 3, eqs. (27)-(31) and (36)-(38).
+
+Free directions.  The equality :math:`Cv = b` of ``FreeDirections``, with that of a free intercept, gets multipliers s
+and a quadratic term,
+
+.. math:: \bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2:
+
+- Algorithm 3: after every pass :math:`s \leftarrow s + \eta\tfrac{\lambda n}{\mu}(Cv - b)`;
+- Algorithm 2 (``exactly=True``): solved for the present s first; then s moves with :math:`\eta = 1` if the largest
+  entry of Cv - b has fallen to half of what it was, else :math:`\mu` becomes a fourth.
+
+The directions are mixed and the rows centred first, which changes neither the problem nor the algorithms
+(``solvers.free_directions``); ``mu=None`` then chooses a tenth of the mean squared length of the centred rows for
+:math:`\lambda n/\mu`, and ``eta=None`` is 1, as in ``dual_coordinate``.
+
+A free intercept alone.
+
+The equality :math:`\sum\theta = 0` of a free intercept gets a multiplier s and a quadratic term,
+
+.. math:: \min_\alpha\; \tfrac1n\sum_i f^*(-\alpha_i, y_i) + \lambda\,\Omega^*(v)
+    + \tfrac{s}{n}\sum_i\alpha_i + \tfrac{1}{2\mu n}\bigl(\textstyle\sum_i\alpha_i\bigr)^2,
+
+whose variables are visited as in ``dual_coordinate`` (eq. 30 for the hinge and the square), with rows as they are:
+
+- Algorithm 3 (``exactly=False``): after every pass :math:`s \leftarrow s + \tfrac{\eta}{\mu}\sum\alpha` (31);
+- Algorithm 2 (``exactly=True``): the problem is first solved for the present s; then s moves with :math:`\eta = 1` if
+  :math:`|\sum\alpha|` has fallen to half of what it was, else :math:`\mu` becomes a fourth.
+
+``dual_coordinate`` is the same method with centred rows, :math:`\mu` from the length of the rows and :math:`\eta = 1`:
+faster, so this one is for comparison with the paper.  The certificate restores :math:`\sum\theta = 0` before it
+judges (``certificate.judging``), so what is left of the sum costs accuracy and never soundness.
+
+=====================  =====================================================================
+symbol                 here
+=====================  =====================================================================
+s                      ``free[CENTRE]``
+:math:`\sum\alpha`     :math:`\lambda n S`, with S in ``free[SUM]``
+:math:`\lambda n/\mu`  ``constant``, the square of the constant feature
+=====================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fenchel.losses import NegativeLog
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import FreeDirections
+from fenchel.risks import MeanRisk
+from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.dual_coordinate.free_directions import FreeOutput, FreeState
+from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVE, SCALE, SUM
+from fenchel.solvers.dual_coordinate.solver import DualCoordinate
+from fenchel.solvers.dual_coordinate.state import OutputState, State
+from fenchel.validation import check_positive, check_switches
+
+#: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score, and
+#: the gap is this share of twice that term
+_INNER = 0.1
+#: or for so many passes
+_PASSES = 100
+#: equalities are met if this share of the sizes of their terms is left
+_NOTHING = 1e-13
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(DualCoordinate):
+    """Options of the augmented Lagrangian; ``mu`` is in the units of the paper."""
+
+    #: None is 1 for an intercept, and chosen from the data for free directions
+    mu: float | None = None
+    #: of the multiplier; None is the paper's advice, 0.1, for an intercept, and 1 for free directions
+    eta: float | None = None
+    #: Algorithm 2 instead of 3
+    exactly: bool = False
+    name: ClassVar[str] = "augmented_lagrangian"
+    centres: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "mu", "eta", or_none=True)
+        check_switches(self, "exactly")
+
+    def supports(self, problem: Problem) -> str | None:
+        if isinstance(problem.regularizer, FreeDirections):
+            return self._refusal(problem.risk)
+        if not problem.intercept:
+            return (
+                "augmented_lagrangian is for a free intercept or free directions; dual_coordinate is the same without"
+            )
+        reason = super().supports(problem)
+        return None if reason is None else reason.replace(DualCoordinate.name, self.name)
+
+    def _refusal(self, risk: MeanRisk) -> str | None:
+        """Why it can't take this risk with free directions."""
+        if risk.loss.constraint or isinstance(risk.loss, NegativeLog):
+            return f"augmented_lagrangian makes no models that meet {risk.loss.name!r} with free directions"
+        if self.rule not in ("auto", "exact"):
+            return f"augmented_lagrangian has exact steps only with free directions, not rule={self.rule!r}"
+        return None
+
+    def start(self, problem: Problem, warm: Warm | None) -> Any:
+        if not isinstance(problem.regularizer, FreeDirections):
+            return super().start(problem, warm)
+        weight = None if self.mu is None else self._first_constant(problem, None)
+        return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
+
+    def step(self, state: Any, hint: Hint) -> float:
+        if isinstance(state, State):
+            return super().step(state, hint)
+        if hint.certificate is not state.seen:
+            # a new certificate is a new round: everyone takes part again
+            state.seen = hint.certificate
+            for output in state.outputs:
+                output.descent.restore = True
+        for _ in state.outputs:
+            if not state.outputs[state.turn].descent.stalled:
+                break
+            state.turn = (state.turn + 1) % len(state.outputs)
+        else:
+            return STALLED
+        output = state.outputs[state.turn]
+        visits, ended = state.advance(output, self.shrinking)
+        if ended:
+            before = output.multipliers.copy()
+            self._move_multipliers(state, output)
+            if output.descent.settle(output.descent.at_rest and np.array_equal(before, output.multipliers)):
+                state.refresh(output)
+            output.descent.finish()
+            state.turn = (state.turn + 1) % len(state.outputs)
+        return visits / (state.problem.design.shape[0] * len(state.outputs))
+
+    def propose(self, state: Any) -> tuple[Model, Witness]:
+        return super().propose(state) if isinstance(state, State) else state.propose()
+
+    def expected_objective(self, state: Any) -> float:
+        return super().expected_objective(state) if isinstance(state, State) else state.objective()
+
+    def _move_multipliers(self, state: FreeState, output: FreeOutput) -> None:
+        """The end of a pass of Algorithm 3, or, if the problem is solved for the present s, of a round of 2."""
+        share = 1.0 if self.eta is None else self.eta
+        largest = float(np.max(np.abs(output.left), initial=0.0))
+        if self.exactly:
+            share = 1.0
+            output.inner_passes += 1
+            # however long that takes: a larger weight would not help a problem that was not solved
+            energy = state.problem.lam * output.weight * float(output.left @ output.left)
+            if not self._solved(output, output.weight * largest, energy, math.inf):
+                return
+            # what is left through rounding alone does not fall
+            fallen = largest <= max(0.5 * output.last_left, _NOTHING * state.largest_left(output))
+            output.inner_passes = 0
+            output.last_left = largest
+            if not fallen:
+                output.weight *= 4.0
+                state.curve(output, self.stretch)
+                return
+        moved = share * output.weight * output.left
+        output.multipliers += moved
+        output.tilt += moved
+
+    @staticmethod
+    def _solved(output: Any, pull: float, energy: float, most: float = _PASSES) -> bool:
+        """Whether the problem is solved for the present multipliers, beside what the quadratic term adds to them.
+
+        Losses without bounds on their slopes tell no violations, but a gap.
+        """
+        descent = output.descent
+        solved = descent.full and descent.worst <= _INNER * abs(pull) and not descent.gap > _INNER * energy
+        return bool(solved or output.descent.at_rest or output.inner_passes >= most)
+
+    def _first_constant(self, problem: Problem, norms: Any) -> float:
+        return problem.lam * np.count_nonzero(problem.risk.shares) / (1.0 if self.mu is None else self.mu)
+
+    def _move_centre(self, state: State, output: OutputState) -> None:
+        total = output.free[SUM]
+        if not self.exactly:
+            output.free[CENTRE] += (0.1 if self.eta is None else self.eta) * output.constant * total
+            return
+        output.inner_passes += 1
+        if not self._solved(output, output.constant * total, state.problem.lam * output.constant * total**2):
+            return
+        output.inner_passes = 0
+        if abs(total) > 0.5 * output.last_sum:
+            # mu becomes a fourth: the curvatures of all examples follow
+            grown = 3.0 * output.constant
+            output.constant += grown
+            if output.transfer is None:
+                output.book[:, CURVE] += output.book[:, SCALE] * grown / self.stretch
+        else:
+            output.free[CENTRE] += output.constant * total
+        output.last_sum = abs(total)

@@ -1,0 +1,252 @@
+r"""Where the augmented Lagrangian stands on a problem with free directions: Zhang (2002), App. D, eqs. (36)-(38).
+
+The equalities :math:`Cv = b` of ``FreeDirections``, and :math:`\sum\theta = 0` of a free intercept, are read in the
+scores: with :math:`Z = [XC^T, \mathbf 1]` they say :math:`Z^T\theta = \lambda(b, 0)`.  Two changes of variables leave
+the problem as it is and its conditioning much better:
+
+- the directions are mixed, :math:`B = ZT`, so that the columns of B are orthonormal in the weights of the examples.
+  One that is a combination of the others, on these data, is left out: its multiplier is zero;
+- the rows are centred, :math:`x_i - MB_i` with :math:`M = X^T\mathrm{diag}(c)B`, the regression of the features on the
+  free directions; for a free intercept alone M is the mean.
+
+=====================  =====================================================================
+symbol                 here
+=====================  =====================================================================
+s                      ``FreeOutput.multipliers``
+:math:`Cv - b`         ``FreeOutput.left``, in the mixed directions
+:math:`\lambda n/\mu`  ``FreeOutput.weight``
+:math:`\hat w`         :math:`v + C^T\sigma` with :math:`(\sigma, \beta) = T(s + \kappa e - M^Tv)`, eq. (38)
+=====================  =====================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+
+from fenchel.errors import FenchelError
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import FreeDirections
+from fenchel.solvers.base import Warm
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVE, LABEL, SCALE
+from fenchel.solvers.dual_coordinate.loop_free_directions import visit_beside
+from fenchel.solvers.shrinking import Descent, random_state, squared_norms
+
+#: entries of X that one step may visit
+_STEP_ENTRIES = 1 << 25
+#: columns of Z of which less than this is left beside the others are combinations of them
+_DEPENDENT = 1e-9
+#: the weight of the quadratic term, relative to the mean squared length of the centred rows
+_WEIGHT = 0.1
+#: and at least so many times lam, where little or nothing is regularized
+_PROXIMAL = 10.0
+#: relative error of a squared distance that is computed from squared norms
+_CANCELLATION = 1e-14
+#: curvatures beyond this leave no bits for the dual variables
+_STEEPEST = 1e100
+
+
+@dataclass
+class FreeOutput:
+    """Where one output stands."""
+
+    book: NDArray[np.float64]
+    u: NDArray[np.float64]
+    left: NDArray[np.float64]
+    tilt: NDArray[np.float64]
+    multipliers: NDArray[np.float64]
+    weight: float
+    descent: Descent
+    #: passes since the multipliers or the weight moved, and the largest entry of ``left`` then
+    inner_passes: int = 0
+    last_left: float = math.inf
+
+
+@dataclass
+class FreeState:
+    """The fixed numbers of a problem with free directions and where each of its outputs stands."""
+
+    problem: Problem
+    rows: Any
+    loss: Any
+    #: T, M and b in the mixed directions
+    mixing: NDArray[np.float64]
+    means: NDArray[np.float64]
+    target: NDArray[np.float64]
+    #: B_i, p_i and q_i of each example, side by side
+    sides: NDArray[np.float64]
+    #: squared lengths of the centred rows, and of B_i
+    norms: NDArray[np.float64]
+    side_norms: NDArray[np.float64]
+    random: NDArray[np.uint64]
+    outputs: list[FreeOutput] = field(default_factory=list)
+    turn: int = 0
+    seen: Any = None
+
+    @classmethod
+    def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
+        """Begin at a warm start or at zero; without a ``weight`` one is chosen as ``dual_coordinate`` does."""
+        shares, norms = problem.risk.shares, squared_norms(problem)
+        if not np.all(np.isfinite(norms)):
+            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+        sides, mixing, target = _mixed(problem)
+        means = problem.design.adjoint(shares[:, None] * sides).reshape(-1, problem.design.shape[1])
+        projections = problem.design.scores(means).reshape(len(shares), -1)
+        inner = sides @ (means @ means.T)
+        # what is lost to cancellation is added: a curvature that is too small would overshoot
+        terms = norms + np.einsum("ij,ij->i", sides, inner)
+        norms = np.maximum(terms - 2.0 * np.einsum("ij,ij->i", sides, projections), 0.0) + _CANCELLATION * terms
+        if weight is None:
+            weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
+        state = cls(
+            problem,
+            problem.design.rows(),
+            problem.risk.loss.kernel(),
+            mixing,
+            means,
+            target,
+            np.ascontiguousarray(np.hstack([sides, projections, inner - projections])),
+            norms,
+            np.einsum("ij,ij->i", sides, sides),
+            random_state(seed),
+        )
+        if not np.max(norms + weight * state.side_norms) * np.max(shares) / problem.lam < _STEEPEST:
+            raise FenchelError(
+                f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
+            )
+        state._begin(warm, weight, stretch)
+        return state
+
+    def _begin(self, warm: Warm | None, weight: float, stretch: float) -> None:
+        problem, shares = self.problem, self.problem.risk.shares
+        thetas, models = _first(problem, warm)
+        labels = np.atleast_2d(problem.risk.labels.T)
+        for theta, label, model in zip(thetas, labels, models, strict=True):
+            book = np.zeros((len(shares), 4))
+            book[:, LABEL] = label
+            np.divide(theta, shares, out=book[:, ALPHA], where=shares > 0)
+            book[:, SCALE] = shares / problem.lam
+            descent = Descent(np.flatnonzero(shares > 0), len(shares))
+            count = len(self.target)
+            left, tilt, multipliers = np.zeros((3, count))
+            u = np.zeros(problem.design.shape[1])
+            output = FreeOutput(book, u, left, tilt, multipliers, weight, descent)
+            self.curve(output, stretch)
+            self.refresh(output)
+            if model is not None:
+                # B s reproduces the scores of the model in the free directions
+                wanted = self._free_scores(model)
+                output.multipliers = self.sides[:, :count].T @ (shares * wanted) + self.means @ self.vector(output)
+                self.refresh(output)
+            self.outputs.append(output)
+
+    def _free_scores(self, model: tuple[NDArray, float]) -> NDArray[np.float64]:
+        weights, intercept = model
+        regularizer = self.problem.regularizer
+        assert isinstance(regularizer, FreeDirections)
+        part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
+        return self.problem.design.scores(np.asarray(part)) + intercept
+
+    def curve(self, output: FreeOutput, stretch: float) -> None:
+        """The curvature of (**) for each example."""
+        output.book[:, CURVE] = output.book[:, SCALE] * (self.norms + output.weight * self.side_norms) / stretch
+
+    def vector(self, output: FreeOutput) -> NDArray[np.float64]:
+        """v = u - M e."""
+        return output.u - output.left @ self.means
+
+    def largest_left(self, output: FreeOutput) -> float:
+        """The size of the terms that cancel in ``left``."""
+        theta = self.problem.risk.shares * np.abs(output.book[:, ALPHA])
+        sizes = theta @ np.abs(self.sides[:, : len(self.target)]) / self.problem.lam + np.abs(self.target)
+        return float(np.max(sizes, initial=0.0))
+
+    def advance(self, output: FreeOutput, shrinking: bool) -> tuple[int, bool]:
+        """Go on with the present pass for a bounded number of visits: how many, and whether the pass ended."""
+        descent, design = output.descent, self.problem.design
+        entries_per_row = max(1, design.stored_entries // design.shape[0]) + self.sides.shape[1]
+        begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, self.random, shrinking)
+        found = visit_beside(
+            self.rows,
+            self.loss,
+            output.book,
+            output.u,
+            self.sides,
+            output.left,
+            output.tilt,
+            output.weight,
+            descent.order,
+            begin,
+            end,
+            descent.kept,
+            descent.threshold if shrinking else np.inf,
+        )
+        return end - begin, descent.add(found, end, self.problem.lam)
+
+    def refresh(self, output: FreeOutput) -> None:
+        """Recompute what the loop keeps as running sums."""
+        theta = self.problem.risk.shares * output.book[:, ALPHA]
+        output.u[:] = self.problem.design.adjoint(theta) / self.problem.lam
+        output.left[:] = theta @ self.sides[:, : len(self.target)] / self.problem.lam - self.target
+        output.tilt[:] = output.multipliers - self.means @ self.vector(output)
+
+    def propose(self) -> tuple[Model, Witness]:
+        """(38), with the intercept left to the judge, and theta."""
+        problem = self.problem
+        regularizer, weights = problem.regularizer, []
+        assert isinstance(regularizer, FreeDirections)
+        for output in self.outputs:
+            sigma = self.mixing @ (output.tilt + output.weight * output.left)
+            free = regularizer.directions.T @ sigma[: len(regularizer.prices)]
+            weights.append(self.vector(output) + np.asarray(free))
+        theta = np.stack([problem.risk.shares * output.book[:, ALPHA] for output in self.outputs], axis=1)
+        intercept = None if problem.intercept else problem.no_intercept()
+        return Model(np.stack(weights).reshape(problem.weights_shape), intercept), Witness(
+            theta.reshape(problem.theta_shape)
+        )
+
+    def objective(self) -> float:
+        """About the dual at the present point."""
+        theta = self.propose()[1].theta
+        squares = sum(float(np.sum(self.vector(output) ** 2)) for output in self.outputs)
+        return -0.5 * self.problem.lam * squares - self.problem.risk.conjugate(theta, feasible=True)
+
+
+def _mixed(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """B, T and b in the mixed directions."""
+    regularizer, root = problem.regularizer, np.sqrt(problem.risk.shares)
+    assert isinstance(regularizer, FreeDirections)
+    sparse = sp.issparse(regularizer.directions)
+    sides = problem.design.scores(regularizer.directions.toarray() if sparse else regularizer.directions)
+    target = regularizer.prices
+    if problem.intercept:
+        sides, target = np.column_stack([sides, np.ones(len(sides))]), np.append(target, 0.0)
+    sizes = np.sqrt(problem.risk.shares @ sides**2)
+    sizes[sizes == 0.0] = 1.0
+    _, upper, order = qr(root[:, None] * (sides / sizes), mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(upper))
+    rank = int(np.count_nonzero(diagonal > _DEPENDENT * diagonal[0])) if diagonal[0] > 0.0 else 0
+    mixing = np.zeros((len(target), rank))
+    mixing[order[:rank]] = solve_triangular(upper[:rank, :rank], np.eye(rank))
+    mixing /= sizes[:, None]
+    return sides @ mixing, mixing, mixing.T @ target
+
+
+def _first(problem: Problem, warm: Warm | None) -> tuple[NDArray, list[tuple[NDArray, float] | None]]:
+    """The dual point and the models to start from, output by output."""
+    count = problem.risk.outputs or 1
+    theta, models = np.zeros((count, problem.design.shape[0])), [None] * count
+    if warm is None or not problem.fits(warm.model):
+        return theta, list(models)
+    if np.shape(warm.witness.theta) == problem.theta_shape and np.all(np.isfinite(warm.witness.theta)):
+        theta = np.atleast_2d(problem.risk.project(warm.witness.theta).T)
+    weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))
+    known = 0.0 if warm.model.intercept is None else warm.model.intercept
+    intercepts = np.broadcast_to(np.asarray(known, dtype=np.float64), (count,))
+    return theta, list(zip(weights, intercepts.tolist(), strict=True))

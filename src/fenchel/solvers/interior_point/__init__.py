@@ -1,0 +1,1 @@
+"""Primal-dual interior point method for joint multiclass hinges."""

@@ -1,0 +1,1 @@
+"""Proximal Newton on working sets of features, for the lasso penalty."""

@@ -1,0 +1,1 @@
+"""Semismooth Newton methods on the primal."""

@@ -1,0 +1,1 @@
+"""Methods of the papers that ``auto`` never takes."""

@@ -1,0 +1,71 @@
+r"""The excessive gap technique over labellings, with the entropy: Zhang, Saha and Vishwanathan (2010), Sec. 5.1.
+
+Solves :math:`\min_w J(w) = \tfrac\lambda2\|w\|^2 + \max_z\,[\Delta(z) - \theta(z)\cdot Xw]` for any measure of a
+contingency table.  Its dual is over distributions :math:`\alpha` on the :math:`2^n` labellings,
+:math:`D(\alpha) = E_\alpha\Delta - \|X^TE_\alpha\theta\|^2/(2\lambda)`, and the proximal function is the entropy
+relative to the uniform distribution, whose range is :math:`D_2 = n\log 2`.  The only distributions ever asked for are
+those of (21), by their means (``risks.labellings``):
+
+.. math:: \alpha_\mu(w):\quad p(z) \propto \exp\bigl([\Delta(z) - \theta(z)\cdot Xw]/\mu\bigr), \qquad
+          R_\mu = \mu\log\,\text{mean}_z \exp(\cdot)
+
+The paper's Bregman step starts from :math:`\hat\alpha = \alpha_{\mu_k}(w_k)` (from a mixture it would leave the form):
+:math:`\tilde\alpha \propto \hat\alpha\,e^{\kappa\nabla D(\beta)},\ \kappa = \tau/((1-\tau)\mu_k)`, which is
+:math:`\alpha_{\mu_{k+1}}(w_{k+1})`, so that the method is that of ``averaging``, with :math:`L \le
+\max_z\|X^T\theta(z)\|^2/\lambda`.  A step takes a pair of products and a pass of :math:`O(n^2)` for every trial of L:
+for some thousand examples.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.risks import ContingencyRisk
+from fenchel.risks.measures.labellings import moments
+from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers.reference import averaging
+from fenchel.solvers.reference.averaging import Maximizer, State
+
+
+@dataclass(frozen=True)
+class Bregman:
+    """The excessive gap method over labellings."""
+
+    name: ClassVar[str] = "bregman"
+
+    def supports(self, problem: Problem) -> str | None:
+        if not isinstance(problem.risk, ContingencyRisk):
+            return "bregman is for measures of a contingency table"
+        if not isinstance(problem.regularizer, L2):
+            return "bregman needs the square regularizer"
+        if problem.intercept:
+            return "bregman has no free intercept"
+        return None
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        design, risk = problem.design, problem.risk
+        largest = float(np.mean(np.sqrt(design.squared_row_norms))) ** 2 / problem.lam or 1.0
+        # labellings that are not allowed have no weight in the uniform distribution either
+        uniform = moments(risk, 0.0, np.zeros(risk.examples))
+
+        def maximize(mu: float, scores: NDArray[np.float64]) -> Maximizer:
+            found = moments(risk, 1.0 / mu, scores / mu)
+            return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta)
+
+        return averaging.start(problem, maximize, uniform.theta, largest, risk.examples * math.log(2.0))
+
+    def step(self, state: State, hint: Hint) -> float:
+        return averaging.step(state, hint)
+
+    def expected_gap(self, state: State) -> float:
+        return averaging.expected_gap(state)
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        return averaging.propose(state)

@@ -1,0 +1,246 @@
+r"""Dual ridge regression by preconditioned conjugate gradients: Zhang (2002), Sec. 4.
+
+For the squared loss and the square regularizer the dual is a linear system.  With :math:`\theta = C^{1/2}t`, where C
+is the diagonal of the shares, it reads
+
+.. math:: At = C^{1/2}y, \qquad A = I + \tfrac1\lambda C^{1/2}XX^TC^{1/2} = L + G + L^T
+
+with G the diagonal and L the strictly lower part.  "It is numerically preferable to use a preconditioned CG with a
+symmetrized version of Algorithm 1 as the preconditioner": one sweep of Algorithm 1 over the rows and one back is
+
+.. math:: M^{-1}r, \qquad M = (G + L)\,G^{-1}(G + L^T)
+
+which is symmetric and positive definite (Golub & Van Loan, 1996, Sec. 10.3).  Each half costs the non-zeros of X
+(``loops.symmetric_sweep``).  The sweep back leaves the weights of its result behind, so that the product with A takes
+the scores of these weights only: an iteration is two and a half data passes.
+
+The sweeps gain where rows differ in length and there are no more rows than features.  Where few directions outweigh all
+others (many rows of few features, a mean far from zero without an intercept), A is the identity plus a matrix of low
+rank: the plain method, ``preconditioned=False``, settles it in as many iterations, and sweeps in a fixed order are slow
+(benchmarks/README.md, ridge regression).
+
+With :math:`w = X^T\theta/\lambda` the residual :math:`r = C^{1/2}y - At` has the duality gap
+:math:`P(w) - D(\theta) = \tfrac12\|r\|^2`.  As :math:`A \succeq I`, rows of zeros, equal rows and rows without weight
+(:math:`t_i = 0`) need no care.
+
+Free intercept.  The rows and labels are centred on their means under the shares, the rows without touching them.  The
+solution then has :math:`\sum\theta = 0`; what is left of the sum on the way is taken off along C1, which changes no
+weight.  Kernels, eq. (15): as in ``dual_coordinate`` the scores :math:`K\theta/\lambda` are in the place of weights.
+
+Several outputs share A and are advanced in turn.
+
+==========================  ==================================================
+symbol                      here
+==========================  ==================================================
+:math:`C^{1/2}`, G          ``System.root``, ``System.diagonal``
+m                           ``System.mean``
+t, r                        ``OutputState.t``, ``OutputState.residual``
+search direction            ``OutputState.direction``
+weights of t, of the latter ``OutputState.weights``, ``OutputState.slope``
+==========================  ==================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.errors import FenchelError
+from fenchel.kernels import CachedGram, GramDesign, GramNorm
+from fenchel.losses import Squared
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.risks import MeanRisk
+from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.dual_coordinate.state import squared_length
+from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
+from fenchel.solvers.shrinking import squared_norms
+from fenchel.solvers.warm_start import first_dual
+from fenchel.validation import check_switches
+
+Vector = NDArray[np.float64]
+#: iterations after which the residual is recomputed, or sooner when it has fallen by this much
+_REFRESH, _FALL = 50, 1e-8
+
+
+class System:
+    """A and its preconditioner, by products with X alone."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem, self.lam, self.shares = problem, problem.lam, problem.risk.shares
+        design = problem.design
+        self.in_kernel_form = isinstance(design, GramDesign)
+        self.rows: Any = design.descending() if isinstance(design, GramDesign) else design.rows()
+        self.root = np.sqrt(self.shares)
+        norms = squared_norms(problem)
+        self.projection, self.spread = np.zeros(0), 0.0
+        if problem.intercept:
+            mean = problem.design.adjoint(self.shares)
+            self.projection, self.spread = problem.design.scores(mean), squared_length(problem, mean)
+            # any positive diagonal makes a preconditioner: cancellation here costs iterations at most
+            norms = np.maximum(norms + self.spread - 2.0 * self.projection, 0.0)
+            #: of the vectors that ``weights`` are: in kernel form these are scores
+            self.mean = self.projection if self.in_kernel_form else mean
+        self.diagonal = 1.0 + self.shares * norms / self.lam
+        if not np.all(np.isfinite(self.diagonal)):
+            raise FenchelError("X holds NaN or infinity, or its squared norms over lam overflow: repair or scale X")
+
+    def weights(self, t: Vector) -> Vector:
+        """Z^T C^1/2 t / lam for the centred rows Z; their scores before centring in kernel form."""
+        theta = self.root * t
+        if self.problem.intercept:
+            theta = theta - self.shares * np.sum(theta)
+        u = self.problem.design.adjoint(theta) / self.lam
+        return self.problem.design.scores(u) if self.in_kernel_form else u
+
+    def product(self, t: Vector, weights: Vector) -> Vector:
+        """A t, for t and its weights."""
+        scores = weights if self.in_kernel_form else self.problem.design.scores(weights)
+        if self.problem.intercept:
+            scores = scores - self.shares @ scores
+        return t + self.root * scores
+
+    def sweep(self, given: Vector) -> tuple[Vector, Vector]:
+        """M^-1 given, and its weights."""
+        t, _, _ = self._half(given, False)
+        t, u, total = self._half(self.diagonal * t, True)
+        return t, u - total * self.mean if self.problem.intercept else u
+
+    def _half(self, given: Vector, backward: bool) -> tuple[Vector, Vector, float]:
+        t, u, free = np.empty(len(given)), np.zeros(self.problem.design.shape[1]), np.zeros(2)
+        fixed = (self.rows, self.root, self.diagonal, self.lam, self.projection, self.spread)
+        half_sweep(*fixed, backward, given, t, u, free)
+        return t, u, free[SUM]
+
+
+@dataclass
+class OutputState:
+    """Where the iteration of one output stands."""
+
+    #: C^1/2 y
+    right: Vector
+    t: Vector
+    weights: Vector
+    residual: Vector
+    direction: Vector
+    slope: Vector
+    #: residual times preconditioned residual of the last iteration; zero begins anew
+    power: float = 0.0
+    since_refresh: int = 0
+    #: the length of the residual when it was last recomputed, and when the recurrence last proved inaccurate
+    refreshed: float = np.inf
+    lost: float = np.inf
+    stalled: bool = False
+
+
+@dataclass
+class State:
+    """The system and where each output stands."""
+
+    system: System
+    outputs: list[OutputState]
+    turn: int = 0
+
+
+@dataclass(frozen=True)
+class DualConjugateGradient:
+    """Options of the dual conjugate gradient method; without the preconditioner it is there to compare with."""
+
+    preconditioned: bool = True
+    name: ClassVar[str] = "dual_conjugate_gradient"
+
+    def __post_init__(self) -> None:
+        check_switches(self, "preconditioned")
+
+    def supports(self, problem: Problem) -> str | None:
+        if not isinstance(problem.risk, MeanRisk) or not isinstance(problem.risk.loss, Squared):
+            return "dual_conjugate_gradient solves a linear system, which only the mean of the squared loss has"
+        if not isinstance(problem.regularizer, (L2, GramNorm)):
+            return "dual_conjugate_gradient solves a linear system, which only the square regularizer has"
+        if isinstance(problem.design, CachedGram):
+            return "dual_conjugate_gradient needs the whole Gram matrix in memory: raise memory_limit"
+        return None
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        system = System(problem)
+        theta, _, _ = first_dual(problem, warm)
+        state = State(system, [])
+        columns = zip(np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T), strict=True)
+        for start, labels in columns:
+            centre = system.shares @ labels if problem.intercept else 0.0
+            right = system.root * (labels - centre)
+            t = np.divide(start, system.root, out=np.zeros(len(right)), where=system.root > 0)
+            weights = system.weights(t) if np.any(t) else np.zeros(problem.design.shape[1])
+            output = OutputState(right, t, weights, right, np.zeros_like(t), np.zeros_like(weights))
+            output.residual = right - system.product(t, weights)
+            output.refreshed = float(np.linalg.norm(output.residual))
+            state.outputs.append(output)
+        return state
+
+    def step(self, state: State, hint: Hint) -> float:
+        if all(output.stalled for output in state.outputs):
+            return STALLED
+        while state.outputs[state.turn].stalled:
+            state.turn = (state.turn + 1) % len(state.outputs)
+        passes = self._iterate(state.system, state.outputs[state.turn])
+        state.turn = (state.turn + 1) % len(state.outputs)
+        return passes / len(state.outputs)
+
+    def expected_gap(self, state: State) -> float:
+        return 0.5 * sum(float(output.residual @ output.residual) for output in state.outputs)
+
+    def expected_objective(self, state: State) -> float:
+        return 0.5 * sum(float(output.t @ (output.right + output.residual)) for output in state.outputs)
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        system, problem = state.system, state.system.problem
+        theta = system.root[:, None] * np.stack([output.t for output in state.outputs], axis=1)
+        if problem.intercept:
+            theta -= np.outer(system.shares, np.sum(theta, axis=0))
+        vectors = theta.T / problem.lam if system.in_kernel_form else np.stack([o.weights for o in state.outputs])
+        intercept = None if problem.intercept else problem.no_intercept()
+        model = Model(np.ascontiguousarray(vectors).reshape(problem.weights_shape), intercept)
+        return model, Witness(theta.reshape(problem.theta_shape))
+
+    def _iterate(self, system: System, output: OutputState) -> float:
+        """One iteration; the data passes that it took."""
+        residual = output.residual
+        if self.preconditioned:
+            conditioned, weights = system.sweep(residual)
+        else:
+            conditioned, weights = residual, system.weights(residual)
+        power = float(residual @ conditioned)
+        ratio = power / output.power if output.power > 0.0 else 0.0
+        direction, slope = conditioned + ratio * output.direction, weights + ratio * output.slope
+        image = system.product(direction, slope)
+        curvature = float(direction @ image)
+        if not (power > 0.0 and curvature > 0.0 and np.isfinite(power / curvature)):
+            output.stalled = True
+            return 2.0
+        length = power / curvature
+        output.direction, output.slope, output.power = direction, slope, power
+        output.t = output.t + length * direction
+        output.weights = output.weights + length * slope
+        output.residual = residual - length * image
+        output.since_refresh += 1
+        passes = (2.0 if self.preconditioned else 0.5) + (0.0 if system.in_kernel_form else 0.5)
+        size = float(np.linalg.norm(output.residual))
+        if output.since_refresh >= _REFRESH or size <= _FALL * output.refreshed:
+            self._refresh(system, output)
+            passes += 1.0
+        return passes
+
+    def _refresh(self, system: System, output: OutputState) -> None:
+        """Recompute weights and residual from t.  A recurrence that has come to nothing begins anew, or ends."""
+        output.weights = system.weights(output.t)
+        residual = output.right - system.product(output.t, output.weights)
+        size, error = float(np.linalg.norm(residual)), float(np.linalg.norm(residual - output.residual))
+        if 2.0 * error >= size:
+            output.power = 0.0
+            # beginning anew gained nothing the last time: this is as far as rounding lets it go
+            output.stalled = not 2.0 * size < output.lost
+            output.lost = min(size, output.lost)
+        output.residual, output.refreshed, output.since_refresh = residual, size, 0

@@ -1,0 +1,83 @@
+r"""Passes of Pegasos: stochastic subgradient steps on the hinge with the square.
+
+The t-th step with a batch A, one of ``batches`` in a pass, is
+
+.. math::
+    w_{t+1} = (1 - \tfrac1t)\,w_t + \frac{m}{\lambda t}\sum_{i\in A,\ y_i x_i\cdot w_t < 1} c_i y_i x_i
+
+followed by the projection on :math:`\|w\| \le \lambda^{-1/2}`.  It is kept as :math:`w = \frac{\kappa}{\lambda t} u`
+with :math:`u = X^T\beta`, so that a step costs the rows of its batch: :math:`\theta = \kappa\beta/t` are the averaged
+active counts.
+
+==============================  =========================  ====================================
+symbol                          argument                   meaning
+==============================  =========================  ====================================
+:math:`\beta_i`                 ``counts``                 times :math:`m c_i y_i`: steps in which i was active
+:math:`m c_i y_i`               ``gains``                  what an active example adds
+t, :math:`\kappa`, |u|^2        ``scalars``                changed in place
+==============================  =========================  ====================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fenchel.compile.dispatch import row_add, row_dot
+from fenchel.compile.loop import kernel
+
+#: t, kappa and |u|^2
+TIME, KAPPA, SQUARE = range(3)
+#: kappa is made one again when it has become this small
+_SMALL = 1e-100
+
+
+@kernel
+def pegasos_steps(
+    rows: Any,
+    labels: Any,
+    gains: Any,
+    counts: Any,
+    u: Any,
+    scalars: Any,
+    order: Any,
+    active: Any,
+    bounds: Any,
+    begin: int,
+    end: int,
+    lam: float,
+) -> None:
+    """The steps with batches ``begin`` to ``end``; batch b is ``order[bounds[b]:bounds[b + 1]]``."""
+    for b in range(begin, end):
+        first, last = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
+        time, kappa = scalars[TIME], scalars[KAPPA]
+        scale = kappa / (lam * time) if time > 0.0 else 0.0
+        for t in range(first, last):
+            i = order[t]
+            active[t] = labels[i] * scale * row_dot(rows, i, u) < 1.0
+        square = scalars[SQUARE]
+        for t in range(first, last):
+            if active[t]:
+                i = order[t]
+                gain = gains[i] / kappa
+                before = row_dot(rows, i, u)
+                row_add(rows, i, gain, u)
+                after = row_dot(rows, i, u)
+                # |u + g x|^2 = |u|^2 + g (x.u + x.(u + g x))
+                square += gain * (before + after)
+                counts[i] += 1.0 / kappa
+        time += 1.0
+        # |w| = kappa |u| / (lam t) at most 1 / sqrt(lam)
+        length = kappa * math.sqrt(max(square, 0.0)) / (math.sqrt(lam) * time)
+        if length > 1.0:
+            kappa /= length
+        if kappa < _SMALL:
+            for j in range(len(u)):
+                u[j] *= kappa
+            for j in range(len(counts)):
+                counts[j] *= kappa
+            square *= kappa * kappa
+            kappa = 1.0
+        scalars[TIME], scalars[KAPPA], scalars[SQUARE] = time, kappa, square

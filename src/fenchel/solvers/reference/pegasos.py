@@ -1,0 +1,130 @@
+r"""Pegasos: stochastic subgradient descent, here for comparison (paper 000, Sec. 5; Shalev-Shwartz et al., 2007).
+
+Solves :math:`\min_w \tfrac\lambda2\|w\|^2 + \sum_i c_i [1 - y_i x_i\cdot w]_+`.  Examples come in random order, every
+one once in a pass, in batches of one, of a given size, or all at once (``loops.pegasos``).  The weights are an average
+of the subgradients so far, so they come with a dual point: :math:`\theta_i = c_i y_i` times the share of passes in
+which i was active (shrunk where the projection shrank w).  It is feasible at the end of each pass, and after every step
+with ``batch="all"``; within a pass whoever judges it clips it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.compile.primitives.random_order import shuffle
+from fenchel.errors import FenchelError
+from fenchel.losses import Hinge
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.risks import MeanRisk
+from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers.reference.loop_pegasos import KAPPA, SQUARE, TIME, pegasos_steps
+from fenchel.solvers.shrinking import random_state
+from fenchel.validation import check_seed, is_whole
+
+#: entries of X that one step may visit, unless one batch has more
+_STEP_ENTRIES = 1 << 24
+
+
+@dataclass
+class State:
+    """Where the descent stands."""
+
+    problem: Problem
+    rows: Any
+    gains: NDArray[np.float64]
+    counts: NDArray[np.float64]
+    u: NDArray[np.float64]
+    scalars: NDArray[np.float64]
+    order: NDArray
+    active: NDArray[np.bool_]
+    #: where the batches of a pass begin and end
+    bounds: NDArray[np.int64]
+    random: NDArray[np.uint64]
+    #: the next batch
+    batch: int = 0
+
+
+@dataclass(frozen=True)
+class Pegasos:
+    """Options of Pegasos."""
+
+    #: how many examples make one step, or "all"
+    batch: int | str = 1
+    #: of the random order; None takes the seed that ``solve`` was given
+    seed: int | None = None
+    name: ClassVar[str] = "pegasos"
+
+    def __post_init__(self) -> None:
+        check_seed(self.seed)
+        if not is_whole(self.batch, 1) and self.batch != "all":
+            raise FenchelError(f"batch must be a positive integer or 'all', got {self.batch!r}")
+
+    def supports(self, problem: Problem) -> str | None:
+        risk = problem.risk
+        if not isinstance(risk, MeanRisk) or risk.loss != Hinge() or risk.outputs is not None:
+            return "pegasos is for the mean of the hinge with one output"
+        if not isinstance(problem.regularizer, L2):
+            return "pegasos needs the square regularizer"
+        if problem.intercept:
+            return "pegasos has no free intercept: its rate comes from the square, which an intercept is not part of"
+        return None
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        # step sizes are 1/(lam t), so a start from elsewhere is forgotten in the first step
+        shares = problem.risk.shares
+        order = np.flatnonzero(shares > 0).astype(np.uint64)
+        size = len(order) if self.batch == "all" else min(int(self.batch), len(order))
+        batches = -(-len(order) // size)
+        bounds = np.linspace(0, len(order), batches + 1).astype(np.int64)
+        return State(
+            problem=problem,
+            rows=problem.design.rows(),
+            gains=batches * shares * problem.risk.labels,
+            counts=np.zeros(len(shares)),
+            u=np.zeros(problem.design.shape[1]),
+            scalars=np.array([0.0, 1.0, 0.0]),
+            order=order,
+            active=np.zeros(len(order), dtype=np.bool_),
+            bounds=bounds,
+            random=random_state(self.seed or 0),
+        )
+
+    def step(self, state: State, hint: Hint) -> float:
+        batches, examples = len(state.bounds) - 1, len(state.order)
+        if state.batch == 0:
+            shuffle(state.order, examples, state.random)
+            # the running square is made free of its rounding once in a pass
+            state.scalars[SQUARE] = float(state.u @ state.u)
+        design = state.problem.design
+        entries = max(1, design.stored_entries * examples // (design.shape[0] * batches))
+        begin = state.batch
+        end = min(batches, begin + max(1, _STEP_ENTRIES // entries))
+        pegasos_steps(
+            state.rows,
+            state.problem.risk.labels,
+            state.gains,
+            state.counts,
+            state.u,
+            state.scalars,
+            state.order,
+            state.active,
+            state.bounds,
+            begin,
+            end,
+            state.problem.lam,
+        )
+        state.batch = end % batches
+        return float(state.bounds[end] - state.bounds[begin]) / examples
+
+    def expected_gap(self, state: State) -> float:
+        return math.nan
+
+    def propose(self, state: State) -> tuple[Model, Witness]:
+        scale = state.scalars[KAPPA] / max(state.scalars[TIME], 1.0)
+        return Model(scale / state.problem.lam * state.u, 0.0), Witness(scale * state.counts * state.gains)

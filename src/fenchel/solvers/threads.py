@@ -1,0 +1,143 @@
+"""Work over rows in parts that threads share.
+
+Whatever the number of threads is, the rows are cut into the same parts and the parts are added in the same order, so
+the result does not depend on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.compile.primitives.example_sums import half_gram
+from fenchel.designs import Design
+from fenchel.designs.rows import Rows
+from fenchel.kernels import KernelDesign
+from fenchel.problem import Problem
+
+#: a part has at least so many entries, or starting a thread costs more than it saves
+PART_ENTRIES = 1 << 18
+_MOST_PARTS = 8
+
+
+class Parts:
+    """Ranges of so many rows, and the pool that works on them, if there is one."""
+
+    def __init__(self, design: Design, pool: ThreadPoolExecutor | None = None, rows: int | None = None) -> None:
+        self.rows, self.pool = design.shape[0] if rows is None else rows, pool
+        features, entries = design.shape[1], design.stored_entries * self.rows / max(1, design.shape[0])
+        # each part has its own sum over the features, which must be small beside its rows
+        self.count = int(max(1, min(_MOST_PARTS, entries // PART_ENTRIES, entries // (4 * max(1, features)))))
+
+    def each(self, work: Callable[[int, int], Any], rows: int | None = None, count: int | None = None) -> list[Any]:
+        """The results of all parts in order, computed in threads if there is a pool."""
+        count = count or self.count
+        bounds = np.linspace(0, self.rows if rows is None else rows, count + 1).astype(int)
+        pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        if self.pool is None or count == 1:
+            return [work(begin, end) for begin, end in pairs]
+        return list(self.pool.map(lambda pair: work(*pair), pairs))
+
+
+class PartedDesign(Design):
+    """A design whose products are made part by part."""
+
+    def __init__(self, design: Design, parts: Parts) -> None:
+        self.whole, self.parts, self.shape = design, parts, design.shape
+        found = parts.each(lambda begin, end: (slice(begin, end), design.part(begin, end)))
+        #: the parts by where they begin
+        self._parts = {rows.start: (rows, part) for rows, part in found}
+
+    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+        result = np.empty((self.shape[0], *np.shape(weights)[:-1]))
+
+        def part(begin: int, end: int) -> None:
+            rows, design = self._parts[begin]
+            result[rows] = design.scores(weights)
+
+        self.parts.each(part)
+        return result
+
+    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+        def part(begin: int, end: int) -> NDArray[np.float64]:
+            rows, design = self._parts[begin]
+            return design.adjoint(theta[rows])
+
+        first, *others = self.parts.each(part)
+        for other in others:
+            first += other
+        return first
+
+    @property
+    def squared_row_norms(self) -> NDArray[np.float64]:
+        return self.whole.squared_row_norms
+
+    @property
+    def largest_row_norm(self) -> float:
+        return self.whole.largest_row_norm
+
+    @property
+    def mean_square(self) -> float:
+        return self.whole.mean_square
+
+    @property
+    def stored_entries(self) -> int:
+        return self.whole.stored_entries
+
+    def part(self, begin: int, end: int) -> Design:
+        return self.whole.part(begin, end)
+
+    def rows(self) -> Rows:
+        return self.whole.rows()
+
+    def narrowed(self, selected: NDArray) -> Design:
+        return self.whole.narrowed(selected)
+
+    def transposed(self) -> Design:
+        return self.whole.transposed()
+
+    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+        return self.whole.column_squares(shares)
+
+    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        return self.whole.gram(selected, weights)
+
+    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
+        return self.whole.blocks(selected, rows)
+
+
+def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
+    """The problem with products that threads share, if it is large enough for that, and its parts."""
+    parts = Parts(problem.design, pool_of(n_jobs))
+    if parts.count == 1 or isinstance(problem.design, KernelDesign):
+        return problem, parts
+    return replace(problem, design=PartedDesign(problem.design, parts)), parts
+
+
+def pool_of(n_jobs: int | None) -> ThreadPoolExecutor | None:
+    """Threads, if there are to be more than one."""
+    return ThreadPoolExecutor(n_jobs) if n_jobs is not None and n_jobs > 1 else None
+
+
+def weighted_gram(
+    design: Design, selected: NDArray, weights: NDArray, parts: Parts
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """X^T diag(weights) X and X^T weights over the selected rows: BLAS where the design has it."""
+    dense = design.gram(selected, weights)
+    if dense is not None:
+        return dense
+    features, rows = design.shape[1], design.rows()
+
+    def part(begin: int, end: int) -> tuple[NDArray, NDArray]:
+        half, border = np.zeros((features, features)), np.zeros(features)
+        half_gram(rows, selected, weights, half, border, begin, end)
+        return half, border
+
+    found = parts.each(part, len(selected), 1 if features > PART_ENTRIES**0.5 else None)
+    half = sum(half for half, _ in found)
+    return half + half.T, sum(border for _, border in found)

@@ -1,0 +1,26 @@
+"""A quadratic form as ridge regularization, by a change of variables."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from fenchel.designs import as_design
+from fenchel.kernels import KernelDesign
+from fenchel.problem import Model, Problem
+from fenchel.regularizers import L2, Square
+from fenchel.solvers.base import Start, Warm
+
+
+def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
+    """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
+    regularizer = problem.regularizer
+    if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, KernelDesign):
+        return problem, warm, None
+    root = regularizer.root(problem.design.shape[1])
+    plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)
+    if warm is not None and problem.fits(warm.model):
+        inner = solve_triangular(root, np.asarray(warm.model.weights).T, lower=True).T
+        warm = Start(Model(np.ascontiguousarray(inner), warm.model.intercept), warm.witness)
+    return plain, warm, root

@@ -1,0 +1,163 @@
+"""Certificates for anybody's weights: with a witness at once, without one after some dual ascent."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import minimize
+
+from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
+from fenchel.errors import FenchelError
+from fenchel.kernels import KernelDesign
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L1
+from fenchel.solvers import DualCoordinate
+from fenchel.solvers.base import Start
+from fenchel.solving.loop import solve
+from fenchel.solving.solution import Progress, Solution
+
+#: data passes of dual ascent that ``certify`` spends at most when no witness is given
+DEFAULT_EFFORT = 300.0
+#: the ascent ends when the true gap is known to be at least this share of the certified one
+_TIGHT = 0.9
+
+
+def certify(
+    problem: Problem,
+    model: Model | Solution | ArrayLike,
+    witness: Witness | ArrayLike | None = None,
+    *,
+    effort: float = DEFAULT_EFFORT,
+) -> Certificate:
+    """Prove how far a model is from the optimum of a problem.
+
+    Parameters
+    ----------
+    problem : the problem that the model is meant to solve
+    model : a ``Model``, or an array of weights (then the best intercept is used, if the problem has one), or a Solution
+        (then its witness is used, if none is given).  For a fitted estimator: ``Model(coef, intercept)``
+    witness : a ``Witness`` or an array theta, such as a Solution keeps.  Without one, as for weights of another
+        library, the search starts from the subgradient at the model, which alone proves very little, and improves it.
+    effort : data passes of that search at most: for a smooth loss half of them follow the gradient at the model
+        towards the optimum, whose negative is a dual point; the others are dual ascent.  The search ends sooner when
+        it is known that more of it could make the gap at most a tenth smaller: the gap is then that close to the
+        model's true distance from the optimum.  Ctrl-C ends it too: the best certificate so far is returned.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import MeanRisk, Problem, certify
+    >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
+    >>> print(certify(problem, np.array([1.0])))
+    The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.
+    """
+    if not isinstance(problem, Problem):
+        raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
+    if isinstance(model, Solution):
+        witness = model.witness if witness is None else witness
+        model = model.model
+    if not isinstance(model, Model):
+        model = Model(_numbers("model", model, "a Model, a Solution"), None)
+    if witness is not None:
+        given = witness if isinstance(witness, Witness) else Witness(_numbers("witness", witness, "a Witness"))
+        return judge(problem, model, given).certificate
+    if isinstance(effort, bool) or not isinstance(effort, Real) or not effort >= 0:
+        raise FenchelError(f"effort must be a number of data passes >= 0, got {effort!r}")
+    return _search(problem, model, float(effort)).certificate
+
+
+def _numbers(name: str, given: object, or_else: str) -> NDArray[np.float64]:
+    """An array of floats, or an error that names the argument."""
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        advice = "; of a fitted estimator take Model(coef_[0], intercept_[0])" if hasattr(given, "coef_") else ""
+        raise FenchelError(
+            f"{name} must be {or_else} or an array of numbers, got {type(given).__name__}{advice}"
+        ) from error
+
+
+def _search(problem: Problem, model: Model, effort: float) -> Verdict:
+    """The best certificate for this very model that so many data passes find."""
+    known = judge(problem, model, _gradient_witness(problem, model))
+    model, primal = known.model, known.certificate.primal
+    best_primal = primal
+
+    def tight() -> bool:
+        # any primal value bounds the optimum from above, so what the model is above it is truly lost
+        certificate = known.certificate
+        return certificate.at_floor or primal - best_primal >= _TIGHT * certificate.gap
+
+    def improved(found: Certificate, witness: Witness) -> None:
+        nonlocal known, best_primal
+        best_primal = min(best_primal, found.primal)
+        if found.dual > known.certificate.dual:
+            known = best_of(known, judge(problem, model, witness))
+
+    # where the conjugate is finite on a bounded set only, the objective has kinks that gradients do not see
+    smooth = problem.risk.smooth and problem.regularizer.finite and not isinstance(problem.regularizer, L1)
+    if effort > 0 and not tight() and smooth:
+        try:
+            near = _descend(problem, model, int(effort / 2))
+        except KeyboardInterrupt:
+            return known
+        verdict = judge(problem, near, _gradient_witness(problem, near))
+        improved(verdict.certificate, verdict.witness)
+        effort /= 2
+    if effort > 0 and not tight():
+        ascent = solve(
+            problem,
+            # every pass of it makes the lower bound better, so more effort is never worse
+            "dual_coordinate" if DualCoordinate().supports(problem) is None else "auto",
+            tol=0.0,
+            max_iter=effort,
+            warm_start=Start(model, known.witness),
+            callback=lambda progress: _is_tight(progress, known.certificate),
+        )
+        improved(ascent.certificate, ascent.witness)
+    return known
+
+
+def _is_tight(progress: Progress, known: Certificate) -> bool:
+    certified = known.primal - max(progress.certificate.dual, known.dual)
+    return known.primal - min(progress.certificate.primal, known.primal) >= _TIGHT * certified
+
+
+def _gradient_witness(problem: Problem, model: Model) -> Witness:
+    """The subgradient at the model, with its plane's bound on the conjugate where that has no closed form."""
+    scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
+    intercept = model.intercept
+    if intercept is None:
+        intercept = problem.risk.best_intercept(scores) if problem.intercept else 0.0
+    if hasattr(problem.risk, "conjugate") or not hasattr(problem.risk, "plane"):
+        return Witness(-problem.risk.subgradient(scores + intercept))
+    slope, offset, _ = problem.risk.plane(scores + intercept)
+    return Witness(-slope, -offset)
+
+
+def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
+    """Follow the gradient of a smooth objective from the model by SciPy's L-BFGS."""
+    size, free = int(np.prod(problem.weights_shape)), bool(problem.intercept)
+    intercepts = np.atleast_1d(np.asarray(model.intercept, dtype=np.float64))
+
+    def unpack(point: NDArray) -> Model:
+        intercept = point[size:] if problem.risk.outputs is not None else float(point[size])
+        return Model(point[:size].reshape(problem.weights_shape), intercept if free else problem.no_intercept())
+
+    def objective(point: NDArray) -> tuple[float, NDArray]:
+        at = unpack(point)
+        scores = problem.design.scores(at.weights) + np.asarray(at.intercept)
+        slopes = problem.risk.subgradient(scores)
+        value = problem.lam * problem.regularizer.value(at.weights) + problem.risk.value(scores)
+        gradient = problem.lam * problem.regularizer.gradient(at.weights) + problem.design.adjoint(slopes)
+        if isinstance(problem.design, KernelDesign):
+            # that was the gradient in the feature space, in coefficients; this is by the coefficients
+            gradient = problem.design.scores(gradient).T
+        by_intercept = np.atleast_1d(slopes.sum(axis=0)) * free
+        return value, np.concatenate([gradient.ravel(), by_intercept])
+
+    start = np.concatenate([np.ravel(model.weights), intercepts])
+    options = {"maxfun": max(1, evaluations), "maxiter": max(1, evaluations), "maxcor": 20, "ftol": 0.0, "gtol": 0.0}
+    return unpack(minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x)
