@@ -64,10 +64,10 @@ def solver_of(variant: str) -> Any:
 
 def measured(data: DataSet, risk: str, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
-    from fenchel import F1, BreakEven, MeanRisk, Problem, RocArea, solve
+    from fenchel import F1, BreakEven, MeanRisk, Problem, RocAUC, solve
 
     labels = data.labels
-    kinds = {"hinge": lambda: MeanRisk("hinge", labels), "roc_auc": lambda: RocArea(labels)}
+    kinds = {"hinge": lambda: MeanRisk("hinge", labels), "roc_auc": lambda: RocAUC(labels)}
     kinds |= {"prbep": lambda: BreakEven(labels), "f1": lambda: F1(labels)}
     problem = Problem(data.matrix, kinds[risk](), lam)
     load_before, begin = os.getloadavg()[0], time.process_time()

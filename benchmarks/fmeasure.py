@@ -40,7 +40,8 @@ from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
 from fenchel import F1, Bundle, Problem, solve
 from fenchel.projections import onto_box_and_sum
-from fenchel.solvers import bundle, segment
+from fenchel.solvers.bundle import line_search as segment
+from fenchel.solvers.bundle import solver as bundle
 
 SETS, LAMBDAS = ("reuters-moneyfx", "a9a", "w8a"), (1e-4, 1e-6)
 VARIANTS = ("level", "smoothed plane", "short search")

@@ -72,11 +72,11 @@ def planes(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any
 
 def gradients(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any]]:
     """A smoothed value with its gradient, as the solvers compute it."""
-    from fenchel import BreakEven, RocArea
+    from fenchel import BreakEven, RocAUC
     from fenchel.solvers.smoothing.measures import evaluator
 
     jobs: dict[str, Callable[[], Any]] = {}
-    for risk in (RocArea(labels), BreakEven(labels)):
+    for risk in (RocAUC(labels), BreakEven(labels)):
         evaluate = evaluator(risk)
         for mu in SMOOTHED_MUS:
             jobs[f"{risk.name}, mu = {mu:g}"] = lambda evaluate=evaluate, mu=mu: evaluate(scores, mu)

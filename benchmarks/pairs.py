@@ -81,10 +81,10 @@ def one_pair(problem: Any) -> float:
 
 def measured(data: DataSet, risk: str, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
-    from fenchel import BreakEven, Problem, RocArea, Smoothing, solve
+    from fenchel import BreakEven, Problem, RocAUC, Smoothing, solve
     from fenchel.solvers.smoothing.curvature import Curvature
 
-    kind = {"roc_auc": RocArea, "prbep": BreakEven}[risk]
+    kind = {"roc_auc": RocAUC, "prbep": BreakEven}[risk]
     problem = Problem(data.matrix, kind(data.labels), lam)
     solver = Smoothing(curvature=variant == VARIANTS[0])
     pairs = [one_pair(problem)]

@@ -11,7 +11,7 @@ import numpy as np
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS, FreeDirections
-from fenchel.risks import MEASURES, MULTICLASS, MeanRisk, MultilabelHinge, OrdinalHinge, OwnMeasure
+from fenchel.risks import MEASURES, MULTICLASS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -31,8 +31,9 @@ Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power
 `squared_hinge` and `squared_epsilon_insensitive` are, but that `smoothing` and `agm` need p >= 2. A loss of your own:
 [custom-loss.md](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) every loss of this table but
 `interpolation` is for `dual_coordinate`, and `squared` also for `dual_conjugate_gradient`. A square with an operator,
-`Square(K)`, has `dual_coordinate`, and for constraints `barrier`: [maximum-entropy.md](maximum-entropy.md). `QNorm(q)`
-with q > 2 also has `newton`, for up to 4000 features and the losses that have it with the square; `auto` takes that,
+`QuadraticForm(K)`, has `dual_coordinate`, and for constraints `barrier`: [maximum-entropy.md](maximum-entropy.md).
+`QNorm(q)` with q > 2 also has `newton`, for up to 4000 features and the losses that have it with the square; `auto`
+takes that,
 since descent on the dual hardly gets on there. `FreeDirections(C)` leaves directions of the weights free:
 [free-directions.md](free-directions.md).
 
@@ -87,7 +88,7 @@ def _joint_risks() -> Iterator[tuple[str, Any]]:
 
 def _measures() -> Iterator[tuple[str, Any]]:
     more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
-    for name, kind in {**MEASURES, "own": OwnMeasure}.items():
+    for name, kind in {**MEASURES, "own": CustomMeasure}.items():
         yield name, kind(np.array([1.0, -1.0, -1.0]), *more.get(name, ()))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fenchel import OwnMeasure
+from fenchel import CustomMeasure
 from fenchel.risks import MEASURES
 
 
@@ -29,7 +29,7 @@ def numbers_for(name, y):
 
 
 def risk_of(name, y, parameter):
-    kind = MEASURES.get(name, OwnMeasure)
+    kind = MEASURES.get(name, CustomMeasure)
     return kind(y) if parameter is None else kind(y, parameter)
 
 

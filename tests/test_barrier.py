@@ -20,7 +20,7 @@ from fenchel import (
     MeanRisk,
     Problem,
     QNorm,
-    Square,
+    QuadraticForm,
     Status,
     UnnormalizedEntropy,
     solve,
@@ -40,7 +40,7 @@ CONES = {
     "q=2.5": (QNorm(2.5, power=3.0), norm_cone(2.5, 3.0)),
 }
 K = np.diag(np.linspace(1, 2, D)) + 0.1
-OTHERS = {"diagonal": Square(MU), "square": Square(K), "l2": L2(), "elastic_net": ElasticNet(0.5)}
+OTHERS = {"diagonal": QuadraticForm(MU), "square": QuadraticForm(K), "l2": L2(), "elastic_net": ElasticNet(0.5)}
 REGULARIZERS = {name: one for name, (one, _) in CONES.items()} | OTHERS
 FACES = np.arange(1.0, 7.0)
 
@@ -67,9 +67,9 @@ def test_the_bend_is_the_derivative_of_the_transfer(name):
     rng, regularizer, h = np.random.default_rng(1), REGULARIZERS[name], 1e-6
     for _ in range(10):
         v, along = 2 * rng.standard_normal(D), rng.standard_normal(D)
-        bend = regularizer.bend(v)
+        bend = regularizer.hess_conjugate(v)
         found = bend.diagonal * along + bend.outer * bend.vector * (bend.vector @ along)
-        brute = (regularizer.transfer(v + h * along) - regularizer.transfer(v - h * along)) / (2 * h)
+        brute = (regularizer.grad_conjugate(v + h * along) - regularizer.grad_conjugate(v - h * along)) / (2 * h)
         np.testing.assert_allclose(found, brute, rtol=1e-5, atol=1e-7 * np.abs(brute).max())
 
 
@@ -175,7 +175,7 @@ def test_infeasible_whatever_the_square(loss, scales):
     """A matrix that makes the rows short does not change how much has to be proved."""
     X, y = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1.0, -1.0])
     for operator in (np.diag(scales), np.array(scales)):
-        solution = solve(Problem(X, MeanRisk(loss_of(loss, 1e-3), y), 1.0, Square(operator)), "barrier")
+        solution = solve(Problem(X, MeanRisk(loss_of(loss, 1e-3), y), 1.0, QuadraticForm(operator)), "barrier")
         assert solution.status is Status.INFEASIBLE, str(solution)
 
 
@@ -274,7 +274,7 @@ def test_estimators():
 def test_both_ways_to_solve_the_linear_system(name, intercept):
     rng, regularizer = np.random.default_rng(8), REGULARIZERS[name]
     X, v = rng.standard_normal((20, D)), rng.standard_normal(D)
-    own, bend = 10.0 ** rng.uniform(-8, 8, 20), regularizer.bend(v)
+    own, bend = 10.0 ** rng.uniform(-8, 8, 20), regularizer.hess_conjugate(v)
     brute = X @ (np.diag(bend.diagonal) + bend.outer * np.outer(bend.vector, bend.vector)) @ X.T / 0.1 + np.diag(own)
     for separate, rows in itertools.product((False, True), (X, sp.csr_array(X))):
         system = System(rows, bend, 0.1, own, intercept=intercept, separate=separate)

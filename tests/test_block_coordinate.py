@@ -28,8 +28,8 @@ from fenchel import (
 )
 from fenchel.certificate import judge
 from fenchel.solvers import STALLED, Hint
-from fenchel.solvers import block_coordinate as module
 from fenchel.solvers.base import Start
+from fenchel.solvers.block_coordinate import solver as module
 
 every_case = pytest.mark.parametrize("case", JOINT_CASES, ids=str)
 plain_cases = pytest.mark.parametrize("case", PLAIN_JOINT_CASES, ids=str)

@@ -10,7 +10,7 @@ from catalog import JointCase, joint_risk
 from fenchel import BlockCoordinate, Problem
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.solvers import STALLED, Hint
-from fenchel.solvers import block_coordinate as module
+from fenchel.solvers.block_coordinate import solver as module
 
 
 def visits(problem, solver, most):

@@ -6,7 +6,18 @@ import math
 import numpy as np
 import pytest
 
-from fenchel import F1, BreakEven, Bregman, FenchelError, MeanRisk, OwnMeasure, PrecisionAtK, Problem, RecallAtK, solve
+from fenchel import (
+    F1,
+    BreakEven,
+    Bregman,
+    CustomMeasure,
+    FenchelError,
+    MeanRisk,
+    PrecisionAtK,
+    Problem,
+    RecallAtK,
+    solve,
+)
 from fenchel.risks.measures.labellings import moments
 from fenchel.solvers.base import STALLED, Hint
 
@@ -14,7 +25,7 @@ HINT = Hint(None, 0.0, lambda: False)
 
 
 def error_rate(y):
-    return OwnMeasure(y, lambda fn, fp: (fn + fp) / len(y))
+    return CustomMeasure(y, lambda fn, fp: (fn + fp) / len(y))
 
 
 RISKS = {
@@ -23,7 +34,7 @@ RISKS = {
     "error rate": lambda y: error_rate(y),
     "precision_at_k": lambda y: PrecisionAtK(y, 1),
     "recall_at_k": lambda y: RecallAtK(y, int(np.sum(y > 0)) + 1),
-    "own": lambda y: OwnMeasure(y, lambda fn, fp: (fn + 2 * fp) / (len(y) + fp)),
+    "own": lambda y: CustomMeasure(y, lambda fn, fp: (fn + 2 * fp) / (len(y) + fp)),
 }
 every_risk = pytest.mark.parametrize("kind", RISKS.values(), ids=RISKS)
 

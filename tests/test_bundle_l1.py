@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fenchel import F1, L1, BreakEven, Bundle, FenchelError, MeanRisk, Problem, RocArea, solve
+from fenchel import F1, L1, BreakEven, Bundle, FenchelError, MeanRisk, Problem, RocAUC, solve
 from fenchel.solvers.bundle.linear_program import lowest_model
 from fenchel.solvers.bundle.planes import Planes
 from slow_measures import optimum
 
-MEASURES = {"hinge": lambda y: MeanRisk("hinge", y), "roc_auc": RocArea, "prbep": BreakEven, "f1": F1}
+MEASURES = {"hinge": lambda y: MeanRisk("hinge", y), "roc_auc": RocAUC, "prbep": BreakEven, "f1": F1}
 
 
 def planes_of(rng, count, features):
@@ -58,9 +58,9 @@ def test_measures_reach_the_conic_optimum(name, stabilisation):
         assert solution.certificate.recomputed == (name != "f1")
         known = "accuracy" if name == "hinge" else name
         assert solution.certificate.primal == pytest.approx(conic(known, X, y, lam, intercept), rel=1e-5, abs=1e-8)
-        span = solution.span.at(0.5 * lam)
-        assert np.isfinite(span.dual)
-        assert span.dual <= conic(known, X, y, 0.5 * lam, intercept) + 1e-7
+        path_certificate = solution.path_certificate.at(0.5 * lam)
+        assert np.isfinite(path_certificate.dual)
+        assert path_certificate.dual <= conic(known, X, y, 0.5 * lam, intercept) + 1e-7
 
 
 def conic(name, X, y, lam, intercept):

@@ -128,7 +128,7 @@ def test_a_solver_that_stalls_hands_over_its_best_point_and_says_so(monkeypatch,
     assert "newton went on" in sentence
     assert sentence in caplog.text
     (warm,) = starts
-    assert warm.span.fits(problem)
+    assert warm.path_certificate.fits(problem)
     assert np.any(warm.model.weights)
 
 

@@ -76,11 +76,11 @@ def test_values_and_conjugates(name):
 @given(st.sampled_from(list(LOSSES)), st.sampled_from([-1.0, 1.0]), st.floats(0, 20), st.floats(-30, 30), curvatures)
 def test_the_dual_step_minimizes(name, y, size, s, q):
     loss, alpha = LOSSES[name], y * size
-    found = float(loss.kernel().dual_step(y, alpha, s, q))
+    found = float(loss.compiled().dual_step(y, alpha, s, q))
     assert found == pytest.approx(float(loss.dual_step(*map(np.float64, (y, alpha, s, q)))), rel=1e-13, abs=1e-300)
     low, high = (-float(end) for end in reversed(slow.slopes_of(name, np.float64(y))))
     assert low <= found <= high
-    slack = loss.kernel().slack(y, alpha, s)
+    slack = loss.compiled().kkt_margin(y, alpha, s)
     assert slack <= 0 or found == alpha or (q == 0.0 and found == 0.0)
     if q < 1e-3:
         return

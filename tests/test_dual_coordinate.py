@@ -11,7 +11,9 @@ import slow_reference as slow
 from agreement import assert_same_optimum
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, Case, loss_id
 from fenchel import L2, DualCoordinate, MeanRisk, Problem, as_design, solve
-from fenchel.solvers.dual_coordinate.loop import ALPHA, shuffle, squared_norms, visit
+from fenchel.compile.primitives.random_order import shuffle
+from fenchel.compile.primitives.row_norms import squared_norms
+from fenchel.solvers.dual_coordinate.loop import ALPHA, visit
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)
@@ -44,7 +46,7 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
         slow_alpha, slow_w, slow_b, slow_gap = slow.coordinate_pass(
             centred, y, loss, c, case.lam, gain, expected, slow_alpha, slow_w, slow_b
         )
-        arguments = (design.rows(), loss.kernel(), L2().kernel(), book, u, free, projection, spread, order)
+        arguments = (design.rows(), loss.compiled(), L2().compiled(), book, u, free, projection, spread, order)
         kept, worst, changed, gap = visit(*arguments, 0, len(order), 0, np.inf)
         assert case.lam * gap == pytest.approx(slow_gap, rel=1e-9, abs=1e-13)
         np.testing.assert_allclose(alpha, slow_alpha, rtol=1e-11, atol=1e-13)
@@ -79,7 +81,7 @@ def test_examples_that_rest_are_set_aside_but_not_lost():
     order = np.arange(4, dtype=np.uint32)
     (loss,) = [loss for loss in LOSS_OBJECTS if loss.name == "hinge"]
     book = np.column_stack([y, np.zeros(4), np.ones(4), np.full(4, 1e-9)])
-    arguments = (as_design(X).rows(), loss.kernel(), L2().kernel(), book)
+    arguments = (as_design(X).rows(), loss.compiled(), L2().compiled(), book)
     # margins 3, 0.1, 4, 0.2: the first and third rest by more than 1
     kept, worst, changed, _ = visit(*arguments, np.array([1.0]), np.zeros(3), np.zeros(0), 0.0, order, 0, 4, 0, 1.0)
     assert kept == 2

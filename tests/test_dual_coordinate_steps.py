@@ -10,7 +10,7 @@ from catalog import CASES, PLAIN_CASES, Case
 from fenchel import DualCoordinate, MeanRisk, Problem, Status, solve
 from fenchel.losses import LOSSES
 from fenchel.solvers import STALLED, Hint
-from fenchel.solvers import dual_coordinate as module
+from fenchel.solvers.dual_coordinate import solver as module
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 CLASSIFICATION = [name for name, loss in LOSSES.items() if loss.task == "classification"]

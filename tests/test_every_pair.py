@@ -26,7 +26,7 @@ from fenchel import (
     Poisson,
     Problem,
     QNorm,
-    Square,
+    QuadraticForm,
     UnnormalizedEntropy,
     solve,
 )
@@ -60,8 +60,8 @@ PLAIN = {
     "l1": (L1(), 1.0),
     "l2": (L2(), 0.0),
     "elastic_net": (ElasticNet(0.5), 0.5),
-    "diagonal": (Square(MU), np.diag(MU)),
-    "operator": (Square(MATRIX), MATRIX),
+    "diagonal": (QuadraticForm(MU), np.diag(MU)),
+    "operator": (QuadraticForm(MATRIX), MATRIX),
     "gram": (None, np.eye(D)),
 }
 NAMES = [*CONES, *PLAIN]
@@ -75,7 +75,12 @@ NONE = [case for case in CASES if case[0] == "negative_log" and (case[1] == "l1"
 
 @pytest.fixture
 def plain_loops(monkeypatch):
-    from fenchel.solvers import descent, dual_coordinate, parts, prox_newton, sample, transfer, working_set
+    from fenchel.solvers import shrinking as descent
+    from fenchel.solvers import threads as parts
+    from fenchel.solvers.dual_coordinate import mirror as transfer
+    from fenchel.solvers.dual_coordinate import solver as dual_coordinate
+    from fenchel.solvers.l1 import prox_newton, working_set
+    from fenchel.solvers.newton import sample
 
     for module in (descent, dual_coordinate, parts, prox_newton, sample, transfer, working_set):
         for name, loop in list(vars(module).items()):

@@ -44,7 +44,7 @@ KINDS = {
     "priced": (np.eye(D)[[1, 3]], np.array([0.4, -0.3])),
 }
 LOSSES = ("hinge", "squared", "absolute", "logistic")
-COMPILED = room.visit_beside
+COMPILED = room.epoch_with_equalities
 every_kind = pytest.mark.parametrize("kind", KINDS)
 with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 
@@ -52,7 +52,7 @@ with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["pla
 @pytest.fixture(autouse=True)
 def _loops_in_python(monkeypatch):
     """The data are so small that compiling takes longer; one test runs the compiled loop."""
-    monkeypatch.setattr(room, "visit_beside", COMPILED.__wrapped__)
+    monkeypatch.setattr(room, "epoch_with_equalities", COMPILED.__wrapped__)
 
 
 def data(loss):
@@ -89,7 +89,7 @@ def test_value_and_conjugate_are_those_of_the_infimum(kind):
         # every v with Cv = b; others have an infinite conjugate
         v = x - np.linalg.pinv(C) @ (C @ x - b)
         assert one.conjugate(v) == pytest.approx(0.5 * v @ v)
-        assert one.extension(v) == pytest.approx(0.5 * v @ v)
+        assert one.relaxed_conjugate(v) == pytest.approx(0.5 * v @ v)
         assert one.conjugate(x) == np.inf
         assert one.value(w) + one.conjugate(v) >= v @ w - 1e-12
         # equality at the gradient, which is a subgradient
@@ -263,7 +263,7 @@ def test_warm_starts_other_lam_several_outputs_and_foreign_weights():
     warm, cold = solve(near, tol=1e-6, warm_start=first), solve(near, tol=1e-6)
     assert warm.passes <= cold.passes
     # what the first proves for another lam holds
-    assert first.span.at(0.9 * LAM).dual <= cold.certificate.primal
+    assert first.path_certificate.at(0.9 * LAM).dual <= cold.certificate.primal
     assert certify(problem, first.model).relative_gap <= 1e-5
     labels = np.stack([problem.risk.labels, -problem.risk.labels[::-1]], axis=1)
     both = solve(Problem(problem.design, MeanRisk("logistic", labels), LAM, problem.regularizer, True), tol=1e-6)
@@ -275,7 +275,7 @@ def test_warm_starts_other_lam_several_outputs_and_foreign_weights():
 def test_the_compiled_loop_is_the_loop(monkeypatch):
     problem = problem_of("hinge", "priced", True)
     plain = solve(problem, tol=1e-6)
-    monkeypatch.setattr(room, "visit_beside", COMPILED)
+    monkeypatch.setattr(room, "epoch_with_equalities", COMPILED)
     compiled = solve(problem, tol=1e-6)
     assert compiled.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-6)
     np.testing.assert_allclose(compiled.model.weights, plain.model.weights, rtol=1e-4)

@@ -135,7 +135,7 @@ def test_one_pass_is_that_over_the_whole_matrix(centred):
     gram = rbf_kernel(rng.standard_normal((n, 2)))
     book = np.column_stack([rng.choice([-1.0, 1.0], n), np.zeros(n), np.full(n, 0.4), np.full(n, 0.4)])
     projection = rng.uniform(size=n) if centred else np.zeros(0)
-    loss, order = Hinge().kernel(), rng.permutation(n).astype(np.uint32)
+    loss, order = Hinge().compiled(), rng.permutation(n).astype(np.uint32)
     design, source = cached(gram, 8)
     whole, parts = [
         {"book": book.copy(), "u": np.zeros(n), "free": np.zeros(3), "order": order.copy()} for _ in range(2)
@@ -144,7 +144,7 @@ def test_one_pass_is_that_over_the_whole_matrix(centred):
     for threshold in (np.inf, 0.1):
         run = (projection, 1.5)
         values = (whole["book"], whole["u"], whole["free"], *run, whole["order"])
-        expected = visit(rows, loss, L2().kernel(), *values, 0, n, 0, threshold)
+        expected = visit(rows, loss, L2().compiled(), *values, 0, n, 0, threshold)
         kept, position, worst, changed, gap = 0, 0, 0.0, 0, 0.0
         while position < n:
             values = (loss, parts["book"], parts["u"], parts["free"], *run, parts["order"])

@@ -62,7 +62,7 @@ def test_the_largest_scale_is_the_end_of_the_domain():
         end = omega.largest_scale(v)
         assert omega.conjugate(v, end) == 0.0
         assert omega.conjugate(v, end * (1 + 1e-14)) == math.inf
-        assert omega.largest_scale(omega.condensed(v)) == end
+        assert omega.largest_scale(omega.compress(v)) == end
     assert omega.largest_scale(np.zeros(3)) == math.inf
     assert omega.radius(2.5) == 2.5
 
@@ -208,8 +208,8 @@ def test_a_proof_holds_for_other_strengths(loss, intercept):
     for factor in (0.1, 0.5, 0.999, 1.0, 1.5, 10.0):
         moved = replace(case, lam=case.lam * factor)
         optimum = conic_answer(moved)[2]
-        for span in (solution.span, solution.span.condensed()):
-            certificate = span.at(moved.lam)
+        for path_certificate in (solution.path_certificate, solution.path_certificate.compress()):
+            certificate = path_certificate.at(moved.lam)
             assert certificate.dual <= optimum * (1 + 1e-9)
             assert certificate.primal >= optimum * (1 - 1e-9)
             assert np.isfinite(certificate.dual)

@@ -15,7 +15,7 @@ import pytest
 import fenchel
 from catalog import CASES
 from fenchel import solve
-from fenchel.compile.cache import _CacheFile, sources
+from fenchel.compile.cache import _CacheFile
 
 PACKAGE = Path(fenchel.__file__).resolve().parent
 
@@ -27,11 +27,11 @@ from fenchel.losses import Loss
 
 A = {factor}
 
-class ScaledKernel(NamedTuple):
+class CompiledScaled(NamedTuple):
     factor: float
     def dual_step(self, label, alpha, score, curvature):
         return alpha - (alpha / self.factor + score - label) / (1.0 / self.factor + curvature)
-    def slack(self, label, alpha, score):
+    def kkt_margin(self, label, alpha, score):
         return 0.0
 
 @dataclass(frozen=True)
@@ -47,14 +47,15 @@ class Scaled(Loss):
     def dual_step(self, y, alpha, s, q): return alpha - (alpha / A + s - y) / (1 / A + q)
     def sublevel(self, level, y): return y - np.sqrt(2 * level / A), y + np.sqrt(2 * level / A)
     def best_intercept(self, s, y, c): return float(c @ (y - s) / c.sum())
-    def kernel(self): return ScaledKernel(A)
+    def compiled(self): return CompiledScaled(A)
 """
 
 PRELUDE = """
 import json, sys
 import numpy as np
 from fenchel import MeanRisk, Problem, solve
-from fenchel.solvers.dual_coordinate.loop import visit, shuffle
+from fenchel.compile.primitives.random_order import shuffle
+from fenchel.solvers.dual_coordinate.loop import visit
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
 def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
@@ -108,7 +109,9 @@ def test_edited_package_uses_a_new_folder(tmp_path):
     source = package / "fenchel" / "losses" / "residual.py"
     # half the bend of the conjugate is twice the loss
     text = source.read_text()
-    text = text.replace("ResidualKernel(0.0, 1.0, math.inf, math.inf)", "ResidualKernel(0.0, 0.5, math.inf, math.inf)")
+    text = text.replace(
+        "CompiledResidual(0.0, 1.0, math.inf, math.inf)", "CompiledResidual(0.0, 0.5, math.inf, math.inf)"
+    )
     source.write_text(text)
     after, _ = run(code, cache, package=package)
     assert after > before * 1.05
@@ -120,7 +123,7 @@ def test_renamed_class_in_the_package_breaks_nothing(tmp_path):
     code = "print(json.dumps([fit('hinge'), fit('squared')]))"
     before, _ = run(code, cache, package=package)
     source = package / "fenchel" / "losses" / "residual.py"
-    source.write_text(source.read_text().replace("ResidualKernel", "RenamedKernel"))
+    source.write_text(source.read_text().replace("CompiledResidual", "RenamedKernel"))
     after, _ = run(code, cache, package=package, flags=("-W", "error"))
     assert after == before
 

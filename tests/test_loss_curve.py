@@ -27,12 +27,12 @@ def step_slopes(kernel, y, centre, s, mu, h=1e-6):
 @pytest.mark.parametrize(("loss", "mu"), STEPS, ids=[f"{loss.name}-{mu}" for loss, mu in STEPS])
 def test_curve_gives_the_slope_of_the_dual_step(loss, mu):
     """alpha minimizes f*(-a) + s (a - centre) + mu/2 (a - centre)^2, so d alpha/d s = -1/(curve(alpha) + mu)."""
-    kernel, compared, flat = loss.kernel(), 0, 0
+    kernel, compared, flat = loss.compiled(), 0, 0
     scores, rng = np.linspace(-6, 6, 97) + 0.0137, np.random.default_rng(14)
     for y, s in itertools.product(example_labels(loss).tolist(), scores.tolist()):
         centre = -slope_at(loss, y, rng.choice([0.0, rng.random(), 1.0]))
         left, right = step_slopes(kernel, y, centre, s, mu)
-        curve = kernel.curve(y, kernel.dual_step(y, centre, s, mu))
+        curve = kernel.hess_conjugate(y, kernel.dual_step(y, centre, s, mu))
         assert curve >= 0.0
         # at a kink of the step the two sides differ
         if abs(left - right) > 1e-4 * (1 + abs(left)):
@@ -49,7 +49,7 @@ def test_curve_gives_the_slope_of_the_dual_step(loss, mu):
 def test_curve_is_the_second_derivative_of_the_conjugate(loss, fraction):
     for y in example_labels(loss).tolist():
         u, (low, high) = slope_at(loss, y, fraction), loss.domain(np.float64(y))
-        curve, h, f = loss.kernel().curve(y, -u), np.longdouble(1e-5), slow.CONJUGATES[loss.name]
+        curve, h, f = loss.compiled().hess_conjugate(y, -u), np.longdouble(1e-5), slow.CONJUGATES[loss.name]
         tube = slow.RESIDUAL.get(loss.name, (0.0,))[0]
         if u in (low, high) or (u == 0.0 and tube > 0.0):
             assert curve == math.inf
@@ -64,6 +64,6 @@ def test_curve_of_strange_numbers(loss, data):
     low, high = (max(min(-float(end), 1e300), -1e300) for end in reversed(loss.domain(np.float64(y))))
     inside = st.sampled_from((low, high, 0.0, -0.0, 1e-320, -1e-320, 1e-300, 1 - EPS / 2, EPS / 2 - 1, 1e-17, -1e-17))
     alpha = min(max(data.draw(inside), low), high)
-    curve = loss.kernel().curve(y, alpha)
+    curve = loss.compiled().hess_conjugate(y, alpha)
     assert isinstance(curve, float)
     assert curve >= 0.0

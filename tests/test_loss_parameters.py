@@ -56,12 +56,12 @@ def test_value_derivative_conjugate_and_steps(loss, formula):
         best = minimize_convex(lambda t, u=u, label=label: float(formula(t, label)) - u * t, -50.0, 50.0)
         assert found == pytest.approx(u * best - float(formula(best, label)), abs=1e-9)
     alpha, q = -inside, rng.choice([0.1, 1.0, 30.0], 200)
-    steps, kernel = loss.dual_step(y, alpha, s, q), loss.kernel()
+    steps, kernel = loss.dual_step(y, alpha, s, q), loss.compiled()
     for i in range(200):
         numbers = (y[i], alpha[i], s[i], q[i])
         assert kernel.dual_step(*numbers) == pytest.approx(steps[i], abs=1e-12)
         excess = formula(s[i], y[i]) + loss.conjugate(-alpha[i], y[i]) + alpha[i] * s[i]
-        assert kernel.excess(y[i], alpha[i], s[i]) == pytest.approx(float(excess), abs=1e-12)
+        assert kernel.fenchel_young_gap(y[i], alpha[i], s[i]) == pytest.approx(float(excess), abs=1e-12)
 
 
 @every_case

@@ -100,7 +100,7 @@ def domain_of_alpha(loss, y):
 
 def both_steps(loss, y, alpha, s, q):
     vectorized = float(loss.dual_step(*(np.float64(x) for x in (y, alpha, s, q))))
-    return vectorized, float(loss.kernel().dual_step(float(y), float(alpha), float(s), float(q)))
+    return vectorized, float(loss.compiled().dual_step(float(y), float(alpha), float(s), float(q)))
 
 
 @given(step_points())
@@ -148,7 +148,7 @@ def test_scalar_step_equals_vectorized_step(point):
 @given(step_points())
 def test_slack_agrees_with_the_step(point):
     loss, y, alpha, s, q = point
-    slack = loss.kernel().slack(y, alpha, s)
+    slack = loss.compiled().kkt_margin(y, alpha, s)
     assert not math.isnan(slack)
     vectorized, scalar = both_steps(loss, y, alpha, s, q)
     if slack > 0:
@@ -239,7 +239,7 @@ def test_extreme_scores_give_no_warning_and_no_nan(loss, score):
         results = [loss.value(s, y), loss.derivative(s, y), loss.conjugate(loss.derivative(s, y), y)]
         for q in (0.0, 1.0, 1e12):
             results += both_steps(loss, y[0], 0.0, score, q)
-        results += [loss.smoothed(s, y, 0.5)[1], loss.kernel().slack(y[0], 0.0, score)]
+        results += [loss.smoothed(s, y, 0.5)[1], loss.compiled().kkt_margin(y[0], 0.0, score)]
         for result in results:
             assert not np.any(np.isnan(result))
 
@@ -263,4 +263,4 @@ def test_objects_are_values(loss):
     assert [other for other in LOSS_OBJECTS if other == loss] == [loss]
     with pytest.raises(FrozenInstanceError):
         loss.name = "other"
-    assert all(isinstance(field, float) for field in loss.kernel())
+    assert all(isinstance(field, float) for field in loss.compiled())

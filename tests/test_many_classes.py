@@ -7,10 +7,12 @@ import pytest
 
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, joint_risk
 from fenchel import BlockCoordinate, Model, Problem, WestonWatkins, Witness, solve
-from fenchel.certificate import judge, judging, rounding
-from fenchel.risks import balancing, joint
+from fenchel.certificate import gap as judging
+from fenchel.certificate import judge, rounding
+from fenchel.risks import balancing
+from fenchel.risks.multiclass import base as joint
 from fenchel.solvers import Hint
-from fenchel.solvers import block_coordinate as module
+from fenchel.solvers.block_coordinate import solver as module
 
 every_risk = pytest.mark.parametrize("name", JOINT_RISKS)
 plain_cases = pytest.mark.parametrize("case", PLAIN_JOINT_CASES, ids=str)

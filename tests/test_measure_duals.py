@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 import slow_measures as slow
-from fenchel import F1, BreakEven, ElasticNet, Model, Problem, RecallAtK, RocArea, Witness, certify, solve
+from fenchel import F1, BreakEven, ElasticNet, Model, Problem, RecallAtK, RocAUC, Witness, certify, solve
 from fenchel.certificate import judge
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
 
@@ -39,12 +39,12 @@ def cases(rng, rounds=40, n=7):
     for round in range(rounds):
         y = random_labels(rng, n)
         yield "prbep", None, y, None, BreakEven(y)
-        yield "roc_auc", None, y, None, RocArea(y)
+        yield "roc_auc", None, y, None, RocAUC(y)
         k = int(rng.choice(numbers_for("recall_at_k", y)))
         yield "recall_at_k", k, y, None, RecallAtK(y, k)
         if round % 2:
             weights = random_weights(rng, n)
-            yield "roc_auc", None, y, weights, RocArea(y, weights)
+            yield "roc_auc", None, y, weights, RocAUC(y, weights)
 
 
 def test_the_conjugate_is_the_linear_program():
@@ -116,11 +116,11 @@ def test_an_integer_weight_repeats_a_row_and_class_weights_cancel():
         y = random_labels(rng, 9)
         weights = random_weights(rng, 9).astype(int)
         scores = np.round(rng.normal(size=9) * 2)
-        repeated = RocArea(np.repeat(y, weights)).value(np.repeat(scores, weights))
-        assert RocArea(y, weights).value(scores) == pytest.approx(repeated, rel=1e-13)
-        assert RocArea(y, weights).value(scores) == pytest.approx(slow.value("roc_auc", scores, y, None, weights))
-        by_class = RocArea(y, np.where(y > 0, 5.0, 0.3)).value(scores)
-        assert by_class == pytest.approx(RocArea(y).value(scores), rel=1e-13)
+        repeated = RocAUC(np.repeat(y, weights)).value(np.repeat(scores, weights))
+        assert RocAUC(y, weights).value(scores) == pytest.approx(repeated, rel=1e-13)
+        assert RocAUC(y, weights).value(scores) == pytest.approx(slow.value("roc_auc", scores, y, None, weights))
+        by_class = RocAUC(y, np.where(y > 0, 5.0, 0.3)).value(scores)
+        assert by_class == pytest.approx(RocAUC(y).value(scores), rel=1e-13)
 
 
 def test_slopes_nearby_are_bounded():
@@ -147,7 +147,7 @@ def test_certificates_with_a_closed_form_never_claim_too_much(name):
         lam = float(rng.choice([0.01, 0.1, 1.0]))
         weights = random_weights(rng, 7) if name == "roc_auc" and round % 2 else None
         k = int(rng.integers(np.sum(y > 0), 8)) if name == "recall_at_k" else None
-        risk = RocArea(y, weights) if name == "roc_auc" else risk_of(name, y, k)
+        risk = RocAUC(y, weights) if name == "roc_auc" else risk_of(name, y, k)
         problem = Problem(X, risk, lam)
         w, _, best = slow.optimum(name, X, y, lam, False, k, weights)
         for theta in (mixture(risk, rng, 7)[0], rng.normal(size=7), y / 7, np.zeros(7), np.full(7, np.nan)):
@@ -158,7 +158,7 @@ def test_certificates_with_a_closed_form_never_claim_too_much(name):
                 assert certificate.recomputed
                 assert 0.0 <= certificate.dual <= best + 1e-8
                 assert certificate.gap >= truth - 1e-8
-                moved = verdict.span.at(2 * lam)
+                moved = verdict.path_certificate.at(2 * lam)
                 assert moved.dual <= slow.optimum(name, X, y, 2 * lam, False, k, weights)[2] + 1e-8
                 assert moved.recomputed
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import fenchel.solvers.smoothing.curvature as curvature_module
 import fenchel.solvers.threads as parts_module
-from fenchel import AGM, BreakEven, Bundle, Problem, RecallAtK, RocArea, Smoothing, solve
+from fenchel import AGM, BreakEven, Bundle, Problem, RecallAtK, RocAUC, Smoothing, solve
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.measures import evaluator
 from fenchel.solvers.threads import PartedDesign, Parts, in_parts
@@ -34,7 +34,7 @@ def test_roc_area_keeps_its_digits_with_many_examples():
         z = 1 - scores[y > 0][:, None] + scores[y < 0][None, :]
         for mu in (1e-6, 1e-3, 1.0, 100.0):
             beta = np.clip(z / mu, 0, 1)
-            found = evaluator(RocArea(y, weights))(scores, mu)
+            found = evaluator(RocAUC(y, weights))(scores, mu)
             np.testing.assert_allclose(found.theta[y > 0], a * (beta @ b), rtol=0, atol=1e-12 * a.max())
             np.testing.assert_allclose(found.theta[y < 0], -b * (a @ beta), rtol=0, atol=1e-12 * b.max())
             assert found.value == pytest.approx(a @ (beta * z - mu / 2 * beta**2) @ b, rel=1e-12)
@@ -95,12 +95,12 @@ def test_a_sample_of_the_rows_gives_about_the_same_curvature(name):
 def test_where_there_is_no_curvature():
     X, y = data(n=600, d=4)
     for problem in (
-        Problem(X[:15], RocArea(y[:15]), 0.1),
+        Problem(X[:15], RocAUC(y[:15]), 0.1),
         Problem(X, RecallAtK(y, 500), 0.1, intercept=True),
     ):
         assert curvature_for(problem, Parts(problem.design)) is None
     one_class = np.where(np.arange(600) < 1, 1.0, -1.0)
-    problem = Problem(X, RocArea(one_class), 0.1)
+    problem = Problem(X, RocAUC(one_class), 0.1)
     curvature = curvature_for(problem, Parts(problem.design))
     curvature.rows = 20
     gradient = curvature.inverse(np.zeros(600), np.zeros(600), 1e-3)(np.ones(4))
@@ -125,7 +125,7 @@ def test_results_do_not_depend_on_the_number_of_threads(build, monkeypatch):
     monkeypatch.setattr(curvature_module, "_FEWEST_ROWS", 100)
     X, y = data(n=150, d=4)
     X = build(np.round(X, 3))
-    for risk in (RocArea(y), BreakEven(y)):
+    for risk in (RocAUC(y), BreakEven(y)):
         problem = Problem(X, risk, 1e-3)
         shared, parts = in_parts(problem, 2)
         assert isinstance(shared.design, PartedDesign)

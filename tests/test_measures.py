@@ -10,17 +10,18 @@ import slow_measures as slow
 from fenchel import (
     F1,
     BreakEven,
+    CustomMeasure,
     ErrorRate,
     FBeta,
     FenchelError,
     MeanRisk,
-    OwnMeasure,
     PrecisionAtK,
     Problem,
     RecallAtK,
-    RocArea,
+    RocAUC,
 )
-from fenchel.risks import MEASURES, own_measure
+from fenchel.risks import MEASURES
+from fenchel.risks.measures import custom as own_measure
 from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from measure_cases import every_risk, jagged, labels_of
@@ -104,7 +105,7 @@ def test_the_error_rate_is_the_mean_hinge_loss_exactly():
             np.testing.assert_array_equal(risk.subgradient(scores), mean.subgradient(scores))
             assert risk.best_intercept(scores) == mean.best_intercept(scores)
     # the same from the general search
-    general = OwnMeasure(y, lambda fn, fp: (fn + fp) / n)
+    general = CustomMeasure(y, lambda fn, fp: (fn + fp) / n)
     assert general.linear
     assert general.value(scores) == pytest.approx(mean_hinge(scores, y), rel=1e-13)
 
@@ -116,7 +117,7 @@ def mean_hinge(scores, y):
 def test_ties_count_against_the_model():
     # all margins are exactly at the kink: every pair and every example is taken as wrong
     y = labels_of([1, 1, 0, 0])
-    assert RocArea(y).plane(y / 2)[1] == 1.0
+    assert RocAUC(y).plane(y / 2)[1] == 1.0
     assert ErrorRate(y).plane(y)[1] == 1.0
     # flipping one of each costs nothing and gains nothing: 1/2 - (2 + 0)/4 = 0
     slope, offset, value = BreakEven(y).plane(np.array([1.0, 1.0, -1.0, -1.0]))
@@ -137,7 +138,7 @@ def test_the_fast_search_finds_what_the_whole_table_holds(n):
         expected = slow.table_value(scores, y, table)
         room = {"rel": 1e-13, "abs": 1e-13 * np.max(np.abs(scores))}
         assert FBeta(y, beta).value(scores) == pytest.approx(expected, **room)
-        by_table, by_lines = OwnMeasure(y, table, linear=False), OwnMeasure(y, table)
+        by_table, by_lines = CustomMeasure(y, table, linear=False), CustomMeasure(y, table)
         assert (by_table.linear, by_lines.linear) == (False, True)
         for risk in (by_table, by_lines):
             assert risk.value(scores) == pytest.approx(expected, **room)
@@ -153,7 +154,7 @@ def test_roc_area_is_the_sum_over_all_pairs(weighted):
         weights = rng.integers(1, 5, n) * rng.choice([0.1, 1.0], n) if weighted else None
         for scores in (rng.normal(size=n), np.round(rng.normal(size=n) * 2) / 2, np.full(n, 3.0), 40.0 * y + 1e4):
             expected = slow.value("roc_auc", scores, y, None, weights)
-            risk = RocArea(y, weights)
+            risk = RocAUC(y, weights)
             room = 1e-15 * n * (1 + np.max(np.abs(scores)))
             assert risk.value(scores) == pytest.approx(expected, abs=room)
             slope, offset, _ = risk.plane(scores)
@@ -233,11 +234,11 @@ def test_own_measures():
         lambda fn, fp: jagged(fn, fp) if fn or fp else 0.0,
         lambda fn, fp: jagged(fn, fp) if isinstance(fn, int) else 0.0 * (fn + fp),
     ):
-        risk = OwnMeasure(y, delta)
+        risk = CustomMeasure(y, delta)
         assert not risk.linear
-        assert risk.value(scores) == OwnMeasure(y, table).value(scores)
+        assert risk.value(scores) == CustomMeasure(y, table).value(scores)
     n_pos = 2
-    vouched = OwnMeasure(y, lambda fn, fp: (fp + fn) / (2 * n_pos + fp - fn), linear=True)
+    vouched = CustomMeasure(y, lambda fn, fp: (fp + fn) / (2 * n_pos + fp - fn), linear=True)
     assert vouched.linear
     assert vouched.value(scores) == pytest.approx(F1(y).value(scores), rel=1e-14)
     assert isinstance(F1(y), DiagonalRisk)
@@ -272,7 +273,7 @@ def test_bad_input(monkeypatch):
     with pytest.raises(FenchelError, match="weights have no meaning"):
         F1(y, weights=np.ones(5))
     with pytest.raises(FenchelError, match="weight zero"):
-        RocArea(y, weights=[0, 0, 1, 1, 1])
+        RocAUC(y, weights=[0, 0, 1, 1, 1])
     zeros = np.zeros((3, 4))
     spoilt = {"NaN": np.nan, "below infinity": np.inf}
     for words, value in spoilt.items():
@@ -280,19 +281,19 @@ def test_bad_input(monkeypatch):
         table[1, 2] = value
         for delta in (table, lambda fn, fp, table=table: table[fn, fp]):
             with pytest.raises(FenchelError, match=words):
-                OwnMeasure(y, delta)
+                CustomMeasure(y, delta)
     with pytest.raises(FenchelError, match="NaN"):
-        OwnMeasure(y, lambda fn, fp: fn * np.nan if fn else 0.0, linear=True)
+        CustomMeasure(y, lambda fn, fp: fn * np.nan if fn else 0.0, linear=True)
     with pytest.raises(FenchelError, match=r"delta\(0, 0\) must be 0"):
-        OwnMeasure(y, zeros + 0.5)
+        CustomMeasure(y, zeros + 0.5)
     with pytest.raises(FenchelError, match="shape"):
-        OwnMeasure(y, zeros.T)
+        CustomMeasure(y, zeros.T)
     for delta in (jagged, [[jagged(b, c) for c in range(4)] for b in range(3)]):
         with pytest.raises(FenchelError, match="not linear"):
-            OwnMeasure(y, delta, linear=True)
+            CustomMeasure(y, delta, linear=True)
     monkeypatch.setattr(own_measure, "LARGEST_TABLE", 5)
     with pytest.raises(FenchelError, match="linear=True"):
-        OwnMeasure(y, jagged)
-    for risk in (RocArea(y), BreakEven(y)):
+        CustomMeasure(y, jagged)
+    for risk in (RocAUC(y), BreakEven(y)):
         with pytest.raises(FenchelError, match="does not see an intercept"):
             Problem(np.eye(5), risk, 1.0, intercept=True)

@@ -367,12 +367,12 @@ def test_the_same_pair_at_another_strength(case):
     X, y, _, costs = case.data()
     problem = case.problem()
     solution = solve(problem, tol=1e-6, max_iter=20_000)
-    span = judge(problem, solution.model, solution.witness).span
+    path_certificate = judge(problem, solution.model, solution.witness).path_certificate
     for factor in (0.5, 0.9, 1.1, 3.0):
         lam = case.lam * factor
         *_, best = slow.optimum(case.risk, X, y, case.k, problem.risk.shares, lam, case.intercept, costs)
-        assert span.at(lam).dual <= best + 1e-9
-        assert span.at(lam).primal >= best - 1e-9
+        assert path_certificate.at(lam).dual <= best + 1e-9
+        assert path_certificate.at(lam).primal >= best - 1e-9
 
 
 # errors

@@ -29,23 +29,29 @@ def test_a_span_is_sound_and_what_it_moved_can_be_judged(case):
     solution = solve(problem, tol=1e-3, max_iter=5000)
     for factor in (0.05, 0.5, 0.9, 1.2, 4.0, 100.0):
         lam = factor * problem.lam
-        found, known = solution.span.at(lam), solve(replace(problem, lam=lam), tol=1e-8, max_iter=20_000).certificate
+        found, known = (
+            solution.path_certificate.at(lam),
+            solve(replace(problem, lam=lam), tol=1e-8, max_iter=20_000).certificate,
+        )
         assert found.dual <= known.primal * (1 + 1e-9)
         assert found.primal >= known.dual * (1 - 1e-9)
         again = judge(replace(problem, lam=lam), solution.model, solution.witness).certificate
         assert found.primal == pytest.approx(again.primal, rel=1e-12)
         assert found.dual >= again.dual - 1e-12 * abs(again.dual) - 1e-15
-        assert solution.span.condensed().at(lam).dual == pytest.approx(found.dual, rel=1e-12, abs=1e-15)
+        assert solution.path_certificate.compress().at(lam).dual == pytest.approx(found.dual, rel=1e-12, abs=1e-15)
 
 
 @every_case
 def test_an_unbalanced_theta_is_charged_at_every_lam(case):
-    """A span with something left of the sums says less, by that times the bound on the intercepts there."""
+    """A path_certificate with something left of the sums says less, by that times the bound on the intercepts there."""
     problem = case.problem()
-    span = solve(problem, tol=1e-3, max_iter=5000).span
+    path_certificate = solve(problem, tol=1e-3, max_iter=5000).path_certificate
     left = np.array([1e-6, 0.0, 2e-6, 0.0])
     for lam in (0.5 * problem.lam, 2.0 * problem.lam):
-        plain, charged = replace(span, unbalanced=np.zeros(4)).at(lam), replace(span, unbalanced=left).at(lam)
+        plain, charged = (
+            replace(path_certificate, unbalanced=np.zeros(4)).at(lam),
+            replace(path_certificate, unbalanced=left).at(lam),
+        )
         reach = np.sqrt(2 * plain.primal / lam) * np.sqrt(problem.design.squared_row_norms)
         bound = problem.risk.intercept_bound(plain.primal, reach)
         assert plain.dual - charged.dual <= left @ bound * (1 + 1e-9)
@@ -64,7 +70,9 @@ def test_follow_and_cover(case):
     assert (lam_of(solutions[0]), lam_of(solutions[-1])) == (high, low)
     random = np.random.default_rng(0)
     for lam in np.exp(random.uniform(np.log(low), np.log(high), 100)):
-        best = min((solution.span.at(lam) for solution in solutions), key=lambda certificate: certificate.gap)
+        best = min(
+            (solution.path_certificate.at(lam) for solution in solutions), key=lambda certificate: certificate.gap
+        )
         assert best.gap <= accuracy * best.primal * (1 + 1e-9)
 
 

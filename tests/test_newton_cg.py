@@ -13,7 +13,9 @@ from agreement import assert_same_optimum, distance_bound
 from catalog import JointCase
 from fenchel import ElasticNet, FenchelError, MeanRisk, Multinomial, NewtonCG, Problem, Status, certify, solve
 from fenchel.risks.multiclass.multinomial import softmax
-from fenchel.solvers import STALLED, Hint, softmax_direction, softmax_sample
+from fenchel.solvers import STALLED, Hint
+from fenchel.solvers.newton import multinomial_direction as softmax_direction
+from fenchel.solvers.newton import multinomial_sample as softmax_sample
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
 
 with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

@@ -141,7 +141,7 @@ class PlainKernel(NamedTuple):
     def dual_step(self, label, alpha, score, curvature):
         return alpha - (alpha + score - label) / (1.0 + curvature)
 
-    def slack(self, label, alpha, score):
+    def kkt_margin(self, label, alpha, score):
         return 0.0
 
 
@@ -174,7 +174,7 @@ class Plain(Loss):
     def best_intercept(self, s, y, c):
         return float(c @ (y - s) / c.sum())
 
-    def kernel(self):
+    def compiled(self):
         return PlainKernel(1.0)
 
 
@@ -182,8 +182,8 @@ def test_a_users_loss_without_curve_goes_to_dual_coordinate_descent():
     X, y, _ = Case("squared").data()
     problem = Problem(X, MeanRisk(Plain(), y), 0.1, intercept=True)
     assert "'plain'" in Newton().supports(problem)
-    assert "curve" in Newton().supports(problem)
-    with pytest.raises(FenchelError, match=r"solver='newton' does not support.*'plain'.*curve"):
+    assert "hess_conjugate" in Newton().supports(problem)
+    with pytest.raises(FenchelError, match=r"solver='newton' does not support.*'plain'.*hess_conjugate"):
         solve(problem, "newton")
     solution = solve(problem, tol=1e-9)
     assert solution.solver == "dual_coordinate"

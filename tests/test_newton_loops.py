@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fenchel.loops import newton as loops
 
 import fenchel.designs.dense as dense_module
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, labels_from
 from fenchel import as_design
+from fenchel.compile.primitives import example_sums as loops
 from newton_parts import close, every_loss, smoothed_value
 
 STORAGES = ("C", "F", "float32", "int8", "csr", "csr32", "unsorted", "duplicates")
@@ -126,11 +126,13 @@ every_smoothing = pytest.mark.parametrize(("loss", "mu"), SMOOTHED, ids=[f"{loss
 def test_slopes(loss, mu, begin, end):
     labels, shares, centre, scores, _ = smoothed_data(loss)
     theta, bend = np.full(40, 7.0), np.full(40, 7.0)
-    kernel, inside = loss.kernel(), np.s_[begin:end]
+    kernel, inside = loss.compiled(), np.s_[begin:end]
     gap, total = loops.slopes(kernel, labels, shares, centre, scores, mu, theta, bend, begin, end)
     value, a = smoothed_value(loss, labels, centre, scores, mu)
     close(theta[inside], (shares * a)[inside])
-    curves = np.array([kernel.curve(float(y), float(alpha)) for y, alpha in zip(labels, theta / shares, strict=True)])
+    curves = np.array(
+        [kernel.hess_conjugate(float(y), float(alpha)) for y, alpha in zip(labels, theta / shares, strict=True)]
+    )
     # theta / shares may leave a bound by a rounding: compare where the compiled loop saw a bound, too
     expected = shares / (curves + mu)
     sure = np.isclose(bend, expected, rtol=1e-12) | (np.abs(loss_bound_distance(loss, labels, a)) < 1e-12)
@@ -156,7 +158,7 @@ def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
     found, h = {}, 1e-6
     for move in (-h, 0.0, h):
         theta, bend = np.empty(40), np.empty(40)
-        loops.slopes(loss.kernel(), labels, shares, centre, scores + move, mu, theta, bend, 0, 40)
+        loops.slopes(loss.compiled(), labels, shares, centre, scores + move, mu, theta, bend, 0, 40)
         found[move] = theta, bend
     left, right = (found[0.0][0] - found[-h][0]) / h, (found[h][0] - found[0.0][0]) / h
     plain = np.abs(left - right) <= 1e-4 * (shares + np.abs(left))
@@ -169,7 +171,7 @@ def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
 def test_mean_bend_is_the_mean_of_bend(loss, radius):
     labels, shares, centre, scores, _ = smoothed_data(loss)
     mu, mean = 0.4, np.full(40, 7.0)
-    loops.mean_bend(loss.kernel(), labels, shares, centre, scores, mu, radius, mean, 3, 33)
+    loops.mean_bend(loss.compiled(), labels, shares, centre, scores, mu, radius, mean, 3, 33)
     a, b = (smoothed_value(loss, labels, centre, scores + move, mu)[1] for move in (-radius, radius))
     expected = shares * (a - b) / (2 * radius)
     np.testing.assert_allclose(mean[3:33], expected[3:33], rtol=1e-9, atol=1e-11)
@@ -179,7 +181,7 @@ def test_mean_bend_is_the_mean_of_bend(loss, radius):
     grid, total = np.linspace(-radius, radius, 4001), np.zeros(40)
     for move in 0.5 * (grid[1:] + grid[:-1]):
         bend = np.empty(40)
-        loops.slopes(loss.kernel(), labels, shares, centre, scores + move, mu, np.empty(40), bend, 0, 40)
+        loops.slopes(loss.compiled(), labels, shares, centre, scores + move, mu, np.empty(40), bend, 0, 40)
         total += bend
     np.testing.assert_allclose(mean[3:33], (total / 4000)[3:33], atol=2e-3 * np.max(shares) / mu)
 
@@ -192,15 +194,15 @@ def test_slope_along_is_the_derivative_of_the_smoothed_risk(loss, mu, step):
     def risk(step):
         return float(shares @ smoothed_value(loss, labels, centre, scores + step * change, mu)[0])
 
-    first, second = loops.slope_along(loss.kernel(), labels, shares, centre, scores, change, step, mu, 0, 40)
+    first, second = loops.slope_along(loss.compiled(), labels, shares, centre, scores, change, step, mu, 0, 40)
     h = 1e-5
     assert first == pytest.approx((risk(step + h) - risk(step - h)) / (2 * h), rel=1e-5, abs=1e-5)
     theta, bend = np.empty(40), np.empty(40)
-    loops.slopes(loss.kernel(), labels, shares, centre, scores + step * change, mu, theta, bend, 0, 40)
+    loops.slopes(loss.compiled(), labels, shares, centre, scores + step * change, mu, theta, bend, 0, 40)
     assert first == pytest.approx(-theta @ change, rel=1e-10, abs=1e-13)
     assert second == pytest.approx(bend @ change**2, rel=1e-10)
     parts = [
-        loops.slope_along(loss.kernel(), labels, shares, centre, scores, change, step, mu, begin, end)
+        loops.slope_along(loss.compiled(), labels, shares, centre, scores, change, step, mu, begin, end)
         for begin, end in ((0, 11), (11, 11), (11, 40))
     ]
     close(np.sum(parts, axis=0), (first, second))

@@ -24,7 +24,7 @@ from fenchel import (
     certify,
     plot_convergence,
 )
-from fenchel.estimators import pairs
+from fenchel.estimators import one_vs_one as pairs
 from fenchel.solvers import Hint
 
 TIGHT = {"tol": 1e-10, "max_iter": 1e5, "random_state": 0}

@@ -13,7 +13,7 @@ from fenchel import (
     MultilabelHinge,
     OrdinalHinge,
     Problem,
-    RocArea,
+    RocAUC,
     certify,
     solve,
 )
@@ -132,7 +132,7 @@ def test_two_labels_are_the_roc_area():
     rng = np.random.default_rng(3)
     y, scores = np.where(rng.random(300) < 0.2, 1, -1), rng.normal(size=300)
     for weights in (None, rng.random(300), np.where(y > 0, 1e-18, 1.0)):
-        ordinal, area = OrdinalHinge(y, weights), RocArea(y, weights)
+        ordinal, area = OrdinalHinge(y, weights), RocAUC(y, weights)
         assert ordinal.value(scores) == pytest.approx(area.value(scores), rel=1e-13)
         np.testing.assert_allclose(ordinal.subgradient(scores), area.subgradient(scores), rtol=1e-12, atol=1e-18)
         one, other = (risk.smoothed(scores, 0.3) for risk in (ordinal, area))

@@ -51,7 +51,7 @@ def test_a_span_is_sound_for_every_lam(case):
     solution = solve(problem, tol=1e-4)
     for factor in (1e-3, 0.2, 0.7, 1.0, 1.5, 10.0, 1e4):
         lam = factor * problem.lam
-        certificate, known = solution.span.at(lam), optimum(case, lam)
+        certificate, known = solution.path_certificate.at(lam), optimum(case, lam)
         slack = 1e-9 * abs(known.primal)
         assert certificate.dual <= known.primal + slack
         assert certificate.primal >= known.dual - slack
@@ -68,32 +68,35 @@ def test_what_was_moved_can_be_judged_again(case):
     solution = solve(problem, tol=1e-4)
     for factor in (0.1, 0.8, 3.0):
         other = replace(problem, lam=factor * problem.lam)
-        moved = judge_moved(other, solution.model, solution.witness, solution.span)
+        moved = judge_moved(other, solution.model, solution.witness, solution.path_certificate)
         again = judge(other, moved.model, moved.witness).certificate
         assert again.dual >= moved.certificate.dual - 1e-12 * abs(moved.certificate.dual) - 1e-15
-        assert moved.span.at(other.lam).dual == pytest.approx(moved.certificate.dual, rel=1e-9)
+        assert moved.path_certificate.at(other.lam).dual == pytest.approx(moved.certificate.dual, rel=1e-9)
 
 
 @every_case
 def test_the_gap_is_convex_in_lam_and_reach_is_its_edge(case):
     problem = case.problem()
-    span = solve(problem, tol=1e-5).span
+    path_certificate = solve(problem, tol=1e-5).path_certificate
     lams = problem.lam * np.geomspace(0.05, 20, 41)
-    gaps = np.array([span.at(lam).gap - 0.02 * span.at(lam).primal for lam in lams])
+    gaps = np.array([path_certificate.at(lam).gap - 0.02 * path_certificate.at(lam).primal for lam in lams])
     slopes = np.diff(gaps) / np.diff(lams)
     assert np.all(np.diff(slopes) >= -1e-7 * np.max(np.abs(slopes)))
     for factor in (0.9, 1.1):
-        edge = span.reach(problem.lam, 0.02, factor)
-        inside, outside = span.at(edge), span.at(edge * (1 + 1e-3) if factor > 1 else edge / (1 + 1e-3))
+        edge = path_certificate.reach(problem.lam, 0.02, factor)
+        inside, outside = (
+            path_certificate.at(edge),
+            path_certificate.at(edge * (1 + 1e-3) if factor > 1 else edge / (1 + 1e-3)),
+        )
         assert inside.gap <= 0.02 * inside.primal * (1 + 1e-12)
         assert outside.gap > 0.02 * outside.primal or edge / problem.lam > 1e10 or edge / problem.lam < 1e-10
 
 
 @every_case
 def test_condensed_spans_say_the_same(case):
-    span = solve(case.problem(), tol=1e-4).span
+    path_certificate = solve(case.problem(), tol=1e-4).path_certificate
     for lam in (0.001, 0.05, 2.0):
-        full, short = span.at(lam), span.condensed().at(lam)
+        full, short = path_certificate.at(lam), path_certificate.compress().at(lam)
         assert short.primal == full.primal
         assert short.dual == pytest.approx(full.dual, rel=1e-12, abs=1e-15)
 
@@ -118,11 +121,11 @@ def test_cover_proves_every_lam_between(case):
     assert lams == sorted(lams, reverse=True)
     random = np.random.default_rng(0)
     for lam in np.exp(random.uniform(np.log(low), np.log(high), 200)):
-        best = min(solutions, key=lambda solution: solution.span.at(lam).gap).span.at(lam)
+        best = min(solutions, key=lambda solution: solution.path_certificate.at(lam).gap).path_certificate.at(lam)
         assert best.gap <= accuracy * best.primal * (1 + 1e-9)
     for lam in np.exp(random.uniform(np.log(low), np.log(high), 5)):
         known = optimum(case, lam)
-        best = min(solutions, key=lambda solution: solution.span.at(lam).gap).span.at(lam)
+        best = min(solutions, key=lambda solution: solution.path_certificate.at(lam).gap).path_certificate.at(lam)
         assert best.dual <= known.primal * (1 + 1e-9)
         assert best.primal >= known.dual * (1 - 1e-9)
 
@@ -133,7 +136,7 @@ def test_a_covered_point_agrees_with_a_conic_solver():
     problem = case.problem()
     solutions = cover(problem, 0.01, 1.0, 0.02)
     for lam in (0.013, 0.2, 0.77):
-        best = max(solution.span.at(lam).dual for solution in solutions)
+        best = max(solution.path_certificate.at(lam).dual for solution in solutions)
         exact = conic_optimum(case.loss, X, y, problem.risk.shares, lam, case.intercept)[2]
         assert best <= exact + 1e-9
         assert exact - best <= 0.02 * exact + 1e-9

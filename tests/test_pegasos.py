@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from catalog import Case
 from fenchel import ElasticNet, FenchelError, MeanRisk, Pegasos, Problem, Status, solve
 from fenchel.certificate import judge
-from fenchel.solvers import pegasos as module
+from fenchel.solvers.reference import pegasos as module
 
 every_batch = pytest.mark.parametrize("batch", [1, 7, "all"])
 

@@ -91,7 +91,7 @@ def test_fenchel_young_and_excess(point):
     numbers = [float(number) for number in (loss.value(s, y), loss.conjugate(np.float64(u), y))]
     gap, noise = sum(numbers) - u * s, 64 * EPS * (1 + sum(map(abs, numbers)) + abs(u * s) + abs(u * y) + y * y)
     assert gap >= -noise or math.isinf(noise)
-    excess = loss.kernel().excess(y, -u, s)
+    excess = loss.compiled().fenchel_young_gap(y, -u, s)
     assert excess >= 0.0
     assert excess == pytest.approx(gap, abs=noise, rel=1e-9) or math.isinf(gap)
     # the slope at s makes it tight
@@ -107,7 +107,7 @@ def test_the_dual_step_is_no_worse_than_brute_force(point, q):
     loss, alpha = LOSSES[key], -u
     low, high = (-float(end) for end in reversed(slow.slopes_of(key, np.float64(y))))
     vectorized = float(loss.dual_step(*(np.float64(number) for number in (y, alpha, s, q))))
-    scalar = float(loss.kernel().dual_step(y, alpha, s, q))
+    scalar = float(loss.compiled().dual_step(y, alpha, s, q))
     assert scalar == pytest.approx(vectorized, rel=1e-12, abs=1e-14 * (1 + abs(y)))
     assert low <= scalar <= high
     if not math.isfinite(scalar) or abs(scalar) > 1e12:
@@ -123,8 +123,8 @@ def test_the_dual_step_is_no_worse_than_brute_force(point, q):
 @given(points(), curvatures)
 def test_at_rest_and_violated(point, q):
     key, y, s, u = point
-    kernel = LOSSES[key].kernel()
-    slack = kernel.slack(y, -u, s)
+    kernel = LOSSES[key].compiled()
+    slack = kernel.kkt_margin(y, -u, s)
     if slack > 0.0:
         assert kernel.dual_step(y, -u, s, q) == -u
     elif slack < -1e-6 and q <= 1e6:
@@ -141,7 +141,7 @@ def test_curve_is_the_second_derivative_of_the_conjugate(key, fraction):
             continue
         f, at = slow.CONJUGATES[key], np.longdouble(u)
         numeric = (f(at + h, y) - 2 * f(at, y) + f(at - h, y)) / h**2
-        assert LOSSES[key].kernel().curve(y, -u) == pytest.approx(float(numeric), rel=1e-4, abs=1e-6)
+        assert LOSSES[key].compiled().hess_conjugate(y, -u) == pytest.approx(float(numeric), rel=1e-4, abs=1e-6)
 
 
 @every_loss
@@ -177,11 +177,11 @@ def test_best_intercept(key, seed, ties):
 @every_loss
 @pytest.mark.parametrize("score", [1e3, -1e3, 1e300, -1e300])
 def test_extreme_scores_give_no_warning_and_no_nan(key, score):
-    loss, kernel = LOSSES[key], LOSSES[key].kernel()
+    loss, kernel = LOSSES[key], LOSSES[key].compiled()
     for y in labels_of(key):
         s, label = np.array([score]), np.array([y])
         slope = loss.derivative(s, label)
-        found = [loss.value(s, label), slope, loss.conjugate(slope, label), kernel.slack(y, 0.0, score)]
+        found = [loss.value(s, label), slope, loss.conjugate(slope, label), kernel.kkt_margin(y, 0.0, score)]
         for q in (0.0, 1.0, 1e12):
             found += [kernel.dual_step(y, 0.0, score, q), loss.dual_step(label, 0 * label, s, np.array([q]))]
         assert not any(np.any(np.isnan(result)) for result in found)
@@ -190,7 +190,7 @@ def test_extreme_scores_give_no_warning_and_no_nan(key, score):
 @pytest.mark.parametrize("p", [1 + 1e-9, 1.0001, 1.01, 1.999, 2.001, 50.0, 1000.0])
 def test_steps_with_strange_powers(p):
     """beta^(q-1) + c beta = t, checked in logarithms and extended precision."""
-    kernel, rng = Hinge(power=p).kernel(), np.random.default_rng(5)
+    kernel, rng = Hinge(power=p).compiled(), np.random.default_rng(5)
     for _ in range(200):
         alpha, score, q = float(rng.exponential()), float(3 * rng.standard_normal()), float(10 ** rng.uniform(-9, 9))
         beta = np.longdouble(kernel.dual_step(1.0, alpha, score, q))
@@ -214,7 +214,7 @@ def test_the_powers_one_and_two_are_the_named_losses():
     for power, named, factor in ((1, EpsilonInsensitive(0.3), 1.0), (2, SquaredEpsilonInsensitive(0.3), 0.5)):
         found = EpsilonInsensitive(0.3, power=power)
         np.testing.assert_allclose(found.value(s, y), factor * named.value(s, y), rtol=1e-15)
-    assert Hinge(1).kernel() == Hinge().kernel()
+    assert Hinge(1).compiled() == Hinge().compiled()
     assert Hinge() != Hinge(power=1.5)
     # near the limits too
     np.testing.assert_allclose(Hinge(1 + 1e-9).value(s, y), Hinge().value(s, y), rtol=1e-7)

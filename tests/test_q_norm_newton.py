@@ -8,14 +8,14 @@ import scipy.sparse as sp
 
 import slow_reference as slow
 from fenchel import FenchelError, MeanRisk, Problem, QNorm, solve
-from fenchel.regularizers.q_norm import Bend
+from fenchel.regularizers.q_norm import DiagonalPlusRankOne
 from slow_conic import conic_with, norm_cone
 
 NORMS = [QNorm(q, power) for q, power in ((2.5, 3.0), (3.0, 2.0), (4.0, 1.3), (10.0, 2.0), (3.0, 5.0))]
 every_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.q:g}-{norm.power:g}")
 
 
-def matrix_of(bend: Bend):
+def matrix_of(bend: DiagonalPlusRankOne):
     return np.diag(bend.diagonal) + bend.outer * np.outer(bend.vector, bend.vector)
 
 

@@ -35,7 +35,7 @@ def test_fenchel_young_with_equality_at_the_transfer(regularizer, shape):
         w, v = rng.normal(size=shape) * 3, rng.normal(size=shape) * 3
         conjugate = regularizer.conjugate(v)
         assert regularizer.value(w) + conjugate - np.sum(w * v) >= -1e-12 * (1 + conjugate)
-        best = regularizer.transfer(v)
+        best = regularizer.grad_conjugate(v)
         assert best.shape == shape
         assert best.dtype == np.float64
         assert regularizer.value(best) + conjugate == pytest.approx(np.sum(best * v), rel=1e-12, abs=1e-12)
@@ -62,7 +62,7 @@ def test_transfer_is_the_gradient_of_the_conjugate(regularizer, shape):
         # the second derivative jumps at the threshold: stay away by more than h
         v += np.where(np.abs(np.abs(v) - getattr(regularizer, "l1_ratio", 0.0)) < 1e-3, 0.01, 0.0)
         slope = (regularizer.conjugate(v + h * direction) - regularizer.conjugate(v - h * direction)) / (2 * h)
-        assert np.sum(regularizer.transfer(v) * direction) == pytest.approx(slope, rel=1e-8, abs=1e-7)
+        assert np.sum(regularizer.grad_conjugate(v) * direction) == pytest.approx(slope, rel=1e-8, abs=1e-7)
 
 
 @every_regularizer
@@ -75,14 +75,14 @@ def test_gradient_is_a_subgradient(regularizer, shape):
         below = regularizer.value(w) + np.sum(regularizer.gradient(w) * (other - w))
         assert regularizer.value(other) >= below - 1e-12
         # and the transfer undoes it where the regularizer has a derivative
-        np.testing.assert_allclose(regularizer.transfer(regularizer.gradient(w)), w, rtol=1e-12, atol=1e-13)
+        np.testing.assert_allclose(regularizer.grad_conjugate(regularizer.gradient(w)), w, rtol=1e-12, atol=1e-13)
 
 
 @every_regularizer
 def test_transfer_leaves_its_argument_alone(regularizer):
     v = np.linspace(-2.0, 3.0, 12)
     before = v.copy()
-    regularizer.transfer(v)
+    regularizer.grad_conjugate(v)
     np.testing.assert_array_equal(v, before)
 
 
@@ -128,10 +128,10 @@ def test_objects_are_values(regularizer):
 @example(v=0.5, reach=0.0)
 @example(v=-0.3, reach=0.2)
 def test_scalar_kernel_equals_the_vectorized_functions(regularizer, v, reach):
-    kernel, ratio = regularizer.kernel(), getattr(regularizer, "l1_ratio", 0.0)
+    kernel, ratio = regularizer.compiled(), getattr(regularizer, "l1_ratio", 0.0)
     assert kernel.linear() == isinstance(regularizer, L2)
     weight = kernel.weight(v)
-    assert weight == pytest.approx(float(regularizer.transfer(np.array([v]))[0]), rel=2 * EPS, abs=0)
+    assert weight == pytest.approx(float(regularizer.grad_conjugate(np.array([v]))[0]), rel=2 * EPS, abs=0)
     steepness = kernel.steepness(v, reach)
     # the largest slope: no chord within reach is steeper, and one that keeps beyond the threshold is as steep
     ends = np.linspace(v - reach, v + reach, 41)
@@ -146,7 +146,7 @@ def test_scalar_kernel_equals_the_vectorized_functions(regularizer, v, reach):
 
 @with_kernel
 def test_kernels_hold_python_floats_only(regularizer):
-    assert all(type(number) is float for number in regularizer.kernel())
+    assert all(type(number) is float for number in regularizer.compiled())
 
 
 @every_ratio
@@ -165,9 +165,9 @@ def test_weights_below_the_threshold_are_exactly_zero(l1_ratio):
     edges = (0.0, 0.5 * l1_ratio, math.nextafter(l1_ratio, 0.0), l1_ratio)
     inside = np.array([sign * edge for edge in edges for sign in (1.0, -1.0)])
     beyond = np.array([sign * math.nextafter(l1_ratio, 2.0) for sign in (1.0, -1.0)])
-    assert np.all(regularizer.transfer(inside) == 0.0)
-    assert all(regularizer.kernel().weight(float(v)) == 0.0 for v in inside)
-    np.testing.assert_array_equal(np.sign(regularizer.transfer(beyond)), [1.0, -1.0])
+    assert np.all(regularizer.grad_conjugate(inside) == 0.0)
+    assert all(regularizer.compiled().weight(float(v)) == 0.0 for v in inside)
+    np.testing.assert_array_equal(np.sign(regularizer.grad_conjugate(beyond)), [1.0, -1.0])
     assert regularizer.conjugate(inside) == 0.0
 
 
@@ -177,7 +177,7 @@ def test_no_absolute_values_is_the_square_regularizer():
     assert net.value(v) == pytest.approx(square.value(v), rel=1e-15)
     assert net.conjugate(v) == pytest.approx(square.conjugate(v), rel=1e-15)
     assert net.radius(0.7) == pytest.approx(square.radius(0.7), rel=1e-15)
-    np.testing.assert_array_equal(net.transfer(v), v)
+    np.testing.assert_array_equal(net.grad_conjugate(v), v)
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 1.0, 99.0])
@@ -190,7 +190,7 @@ def test_the_paper_s_epsilon(epsilon):
     assert ours * regularizer.value(w) == pytest.approx(paper, rel=1e-13)
     weights = np.sign(total) * np.maximum(0, np.abs(total / lam) - epsilon)
     assert np.count_nonzero(weights) > 0
-    np.testing.assert_allclose(regularizer.transfer(total / ours), weights, rtol=1e-11)
+    np.testing.assert_allclose(regularizer.grad_conjugate(total / ours), weights, rtol=1e-11)
     assert ours * regularizer.conjugate(total / ours) == pytest.approx(lam / 2 * np.sum(weights**2), rel=1e-11)
 
 
@@ -211,7 +211,7 @@ def test_every_kind_of_number_computes_in_double_precision(l1_ratio):
     assert float(regularizer.value(w)) == plain.value(w)
     assert float(regularizer.conjugate(w)) == plain.conjugate(w)
     assert float(regularizer.radius(1 / 3)) == plain.radius(1 / 3)
-    np.testing.assert_array_equal(regularizer.transfer(w), plain.transfer(w))
+    np.testing.assert_array_equal(regularizer.grad_conjugate(w), plain.grad_conjugate(w))
 
 
 def test_the_name_gives_the_default():

@@ -5,7 +5,7 @@ import pytest
 
 import slow_measures
 import slow_smoothing as slow
-from fenchel import BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocArea
+from fenchel import BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocAUC
 from fenchel.losses import LOSSES
 from measure_cases import labels_of
 
@@ -19,13 +19,13 @@ def measures(y, rng=None):
     """(name, parameter, weights, risk) of everything that can be smoothed."""
     n_pos, n = int(np.sum(y > 0)), len(y)
     yield "prbep", None, None, BreakEven(y)
-    yield "roc_auc", None, None, RocArea(y)
+    yield "roc_auc", None, None, RocAUC(y)
     for k in sorted({n_pos, (n_pos + n) // 2, n}):
         yield "recall_at_k", k, None, RecallAtK(y, k)
     if rng is not None:
         weights = rng.integers(0, 3, n).astype(float)
         weights[np.argmax(y)], weights[np.argmin(y)] = 1.0, 2.0
-        yield "roc_auc", None, weights, RocArea(y, weights)
+        yield "roc_auc", None, weights, RocAUC(y, weights)
 
 
 def score_cases(rng, y):
@@ -113,7 +113,7 @@ def test_the_papers_algorithms_give_the_same():
         np.testing.assert_allclose(BreakEven(y).smoothed(scores, mu).theta * n, y * beta, atol=1e-12)
         gamma, s, t = slow.roc_counts(scores, y, mu).T
         n_pos, n_neg = np.sum(y > 0), np.sum(y < 0)
-        theta = RocArea(y).smoothed(scores, mu).theta
+        theta = RocAUC(y).smoothed(scores, mu).theta
         np.testing.assert_allclose(theta[y > 0][np.argsort(scores[y > 0])], gamma / (n_pos * n_neg), atol=1e-12)
         # s and t give the sum of beta^2, and with it the value
         a = (np.sort(scores[y > 0]) - 0.5) / mu
@@ -121,7 +121,7 @@ def test_the_papers_algorithms_give_the_same():
         wrong = gamma + np.array(inside) * a - s
         squares = np.sum(wrong + np.array(inside) * a**2 - 2 * a * s + t) / (n_pos * n_neg)
         value = theta[y > 0].sum() - theta @ scores - 0.5 * mu * squares
-        assert RocArea(y).smoothed(scores, mu).value == pytest.approx(value, abs=1e-12)
+        assert RocAUC(y).smoothed(scores, mu).value == pytest.approx(value, abs=1e-12)
 
 
 def test_roc_area_keeps_its_digits_with_many_examples_and_a_small_mu():
@@ -129,7 +129,7 @@ def test_roc_area_keeps_its_digits_with_many_examples_and_a_small_mu():
     n = 3000
     y, scores = np.where(rng.random(n) < 0.3, 1.0, -1.0), 40 * rng.normal(size=n)
     weights = rng.random(n)
-    for risk, w in ((RocArea(y), np.ones(n)), (RocArea(y, weights), weights)):
+    for risk, w in ((RocAUC(y), np.ones(n)), (RocAUC(y, weights), weights)):
         a, b = w[y > 0] / w[y > 0].sum(), w[y < 0] / w[y < 0].sum()
         z = 1 - scores[y > 0][:, None] + scores[y < 0][None, :]
         for mu in (1e-7, 1e-3, 1.0, 100.0):

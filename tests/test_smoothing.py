@@ -20,14 +20,14 @@ from fenchel import (
     PrecisionAtK,
     Problem,
     RecallAtK,
-    RocArea,
+    RocAUC,
     Smoothing,
     Status,
     certify,
     solve,
 )
 from fenchel.solvers.base import Hint
-from fenchel.solvers.smoothing.spaces import Span, space_for
+from fenchel.solvers.smoothing.spaces import RowSpan, space_for
 
 SOLVERS = ("smoothing", "agm")
 both = pytest.mark.parametrize("solver", SOLVERS)
@@ -41,7 +41,7 @@ def data(n=40, d=4, seed=0, share=0.4):
 
 
 def risks(y):
-    return {"roc_auc": RocArea(y), "prbep": BreakEven(y), "recall_at_k": RecallAtK(y, int(np.sum(y > 0)) + 1)}
+    return {"roc_auc": RocAUC(y), "prbep": BreakEven(y), "recall_at_k": RecallAtK(y, int(np.sum(y > 0)) + 1)}
 
 
 MEASURES = tuple(risks(np.array([1.0, -1.0])))
@@ -176,8 +176,8 @@ def test_many_more_columns_than_rows(build, solver):
     left, sizes, _ = np.linalg.svd(X, full_matrices=False)
     for risk in (*risks(y).values(), MeanRisk("hinge", y)) if solver == "smoothing" else (BreakEven(y),):
         wide, square = Problem(build(X), risk, 0.05), Problem(left * sizes, risk, 0.05)
-        assert isinstance(space_for(wide), Span)
-        assert not isinstance(space_for(square), Span)
+        assert isinstance(space_for(wide), RowSpan)
+        assert not isinstance(space_for(square), RowSpan)
         tol = 1e-5 if solver == "smoothing" else 1e-3
         one, other = (solve(problem, solver, tol=tol, max_iter=20_000) for problem in (wide, square))
         assert one.converged
@@ -194,7 +194,7 @@ def test_weights_of_roc_area_repeat_rows(solver):
     rows = np.repeat(np.arange(30), weights)
     one, other = (
         solve(problem, solver, tol=1e-6, max_iter=50_000)
-        for problem in (Problem(X, RocArea(y, weights), 0.05), Problem(X[rows], RocArea(y[rows]), 0.05))
+        for problem in (Problem(X, RocAUC(y, weights), 0.05), Problem(X[rows], RocAUC(y[rows]), 0.05))
     )
     assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=2e-6)
     assert np.all(one.witness.theta[weights == 0] == 0.0)
@@ -203,7 +203,7 @@ def test_weights_of_roc_area_repeat_rows(solver):
 @both
 def test_warm_starts_and_certify(solver):
     X, y = data()
-    problem = Problem(X, RocArea(y), 0.02)
+    problem = Problem(X, RocAUC(y), 0.02)
     cold = solve(problem, solver, tol=1e-5, max_iter=20_000)
     assert solve(problem, solver, tol=1e-5, warm_start=cold).passes == 0
     near = replace(problem, lam=0.021)
@@ -241,13 +241,13 @@ def test_degenerate_data(solver):
 def test_what_is_refused_and_why():
     X, y = data()
     for solver in (Smoothing(), AGM()):
-        assert "square regularizer" in solver.supports(Problem(X, RocArea(y), 0.1, ElasticNet(0.5)))
+        assert "square regularizer" in solver.supports(Problem(X, RocAUC(y), 0.1, ElasticNet(0.5)))
         for risk in (F1(y), PrecisionAtK(y, 2)):
             assert "no smoothing" in solver.supports(Problem(X, risk, 0.1))
-        assert solver.supports(Problem(X, RocArea(y), 0.1)) is None
+        assert solver.supports(Problem(X, RocAUC(y), 0.1)) is None
     assert "free intercept" in AGM().supports(Problem(X, MeanRisk("hinge", y), 0.1, intercept=True))
     for options in ({"epsilon": 0.0}, {"c_mu": -1.0}, {"memory": 0}):
         with pytest.raises(FenchelError, match=next(iter(options))):
             Smoothing(**options)
     with pytest.raises(FenchelError, match="NaN or infinity"):
-        solve(Problem(np.full((40, 4), np.inf), RocArea(y), 0.1), "smoothing")
+        solve(Problem(np.full((40, 4), np.inf), RocAUC(y), 0.1), "smoothing")

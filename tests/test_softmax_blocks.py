@@ -12,8 +12,8 @@ from fenchel import BlockCoordinate, Model, Multinomial, Problem, Status, Witnes
 from fenchel.certificate import judge
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.solvers import Hint
-from fenchel.solvers import block_coordinate as module
 from fenchel.solvers.base import Start
+from fenchel.solvers.block_coordinate import solver as module
 from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, _first, solve_softmax_block
 
 CASES = [
@@ -132,7 +132,7 @@ def test_a_warm_start_goes_on_where_it_was(intercept):
     # for another strength too, and from a point where some examples have no dual variables yet
     theta = solution.witness.theta.copy()
     theta[::3] = 0.0
-    partly = Start(Model(solution.model.weights, solution.model.intercept), Witness(theta), solution.span)
+    partly = Start(Model(solution.model.weights, solution.model.intercept), Witness(theta), solution.path_certificate)
     for lam in (0.005, 0.5):
         moved = solve(case.problem(lam=lam), "block_coordinate", tol=1e-8, warm_start=partly, max_iter=3000)
         known = solve(case.problem(lam=lam), "newton_cg", tol=1e-10)

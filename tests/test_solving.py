@@ -11,7 +11,7 @@ from fenchel import L2, DualCoordinate, FenchelError, MeanRisk, Model, Problem, 
 from fenchel.certificate import judge
 from fenchel.regularizers import Regularizer
 from fenchel.solvers import STALLED
-from fenchel.solvers import dual_coordinate as module
+from fenchel.solvers.dual_coordinate import solver as module
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 

@@ -9,7 +9,7 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 import slow_measures as slow
 from fenchel import ErrorRate, FenchelError, MeasureClassifier
 from fenchel.estimators.thresholds import best_threshold
-from fenchel.risks import F1, MEASURES, RocArea
+from fenchel.risks import F1, MEASURES, RocAUC
 from measure_cases import every_risk, labels_of
 from slow_thresholds import slow_cut, slow_loss
 
@@ -62,7 +62,7 @@ def test_a_threshold_sees_weights_and_leaves_out_zeros():
     assert best_threshold(scores, ErrorRate(y, [1, 5, 1, 1])) == 3.5
     assert best_threshold(scores, ErrorRate(y, [1, 1, 5, 1])) == 1.5
     assert best_threshold(scores, ErrorRate(y, [1, 0, 5, 1])) == 1.5
-    assert best_threshold(scores, RocArea(y, [1, 0, 5, 1])) == 1.5
+    assert best_threshold(scores, RocAUC(y, [1, 0, 5, 1])) == 1.5
 
 
 PARAMETERS = {"fbeta": {"beta": 2.0}, "precision_at_k": {"k": 6}, "recall_at_k": {"k": 70}}

@@ -19,7 +19,7 @@ from fenchel import (
     MeanRisk,
     Problem,
     QNorm,
-    Square,
+    QuadraticForm,
     UnnormalizedEntropy,
     certify,
     solve,
@@ -50,7 +50,7 @@ CASES = [
 @pytest.fixture
 def plain_loops(monkeypatch):
     """Loops in plain Python, where compiling would take longer than running."""
-    from fenchel.solvers import transfer
+    from fenchel.solvers.dual_coordinate import mirror as transfer
 
     for name in ("visit_transferred", "rebuild", "largest_entries", "compiled_norms"):
         monkeypatch.setattr(transfer, name, getattr(transfer, name).__wrapped__)
@@ -132,7 +132,7 @@ def test_a_square_with_an_operator_is_the_plain_square_of_a_whitened_design(loss
 
     given = {"diagonal": np.diag(matrix), "dense": 0.5 * (matrix + matrix.T), "solve": Solver()}[operator]
     for storage in STORAGES:
-        problem = problem_of(loss, Square(given), storage, intercept)
+        problem = problem_of(loss, QuadraticForm(given), storage, intercept)
         plain = Problem(problem.design.scores(root.T), problem.risk, problem.lam, L2(), intercept)
         one, other = (solve(each, "dual_coordinate", tol=1e-9, max_iter=3000) for each in (problem, plain))
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-8)
@@ -144,12 +144,12 @@ def test_a_square_with_an_operator_is_the_plain_square_of_a_whitened_design(loss
 @pytest.mark.parametrize(
     "regularizer",
     [REGULARIZERS[name][0] for name in ("unnormalized", "normalized-balanced", "q=1.2", "q=2.5")]
-    + [ElasticNet(0.3), Square(MU)],
+    + [ElasticNet(0.3), QuadraticForm(MU)],
     ids=lambda one: one.name,
 )
 @pytest.mark.parametrize("lam", [0.1, 1e-3])
 def test_every_step_raises_the_dual(regularizer, rule, lam, monkeypatch, plain_loops):
-    from fenchel.solvers import dual_coordinate as module
+    from fenchel.solvers.dual_coordinate import solver as module
 
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
     problem, solver = problem_of("hinge", regularizer, lam=lam), DualCoordinate(rule=rule)
@@ -165,7 +165,7 @@ def test_every_step_raises_the_dual(regularizer, rule, lam, monkeypatch, plain_l
 
 @pytest.mark.parametrize("name", ["unnormalized-balanced", "normalized", "q=1.5"])
 def test_an_exact_step_is_the_best_of_its_variable(name, monkeypatch, plain_loops):
-    from fenchel.solvers import dual_coordinate as module
+    from fenchel.solvers.dual_coordinate import solver as module
 
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
     problem, solver = problem_of("squared_hinge", REGULARIZERS[name][0]), DualCoordinate(rule="exact")
@@ -224,9 +224,9 @@ def test_the_gradient_rule_of_the_hinge_is_eq_23(plain_loops):
 def test_certificates_hold_for_other_lam_and_foreign_weights(name):
     problem = problem_of("logistic", REGULARIZERS[name][0], intercept=True)
     solution = solve(problem, tol=1e-6, max_iter=3000)
-    span = judge(problem, solution.model, solution.witness).span
+    path_certificate = judge(problem, solution.model, solution.witness).path_certificate
     for lam in (1e-3, 0.03, 0.3, 10.0):
-        moved, other = span.at(lam), Problem(problem.design, problem.risk, lam, problem.regularizer, True)
+        moved, other = path_certificate.at(lam), Problem(problem.design, problem.risk, lam, problem.regularizer, True)
         optimum = solve(other, tol=1e-7, max_iter=5000).certificate
         assert moved.dual <= optimum.primal + moved.rounding_floor
         assert moved.primal >= optimum.dual - moved.rounding_floor

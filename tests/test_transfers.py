@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from fenchel import Entropy, FenchelError, MeanRisk, Problem, QNorm, Square, UnnormalizedEntropy
+from fenchel import Entropy, FenchelError, MeanRisk, Problem, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.certificate import judge
 from fenchel.problem import Model, Witness
 from fenchel.regularizers import REGULARIZERS
@@ -41,9 +41,9 @@ OBJECTS = [
     QNorm(1.5, power=1.3),
     QNorm(2.5, power=4.0),
     QNorm(2.0),
-    Square(MU),
-    Square(DENSE),
-    Square(Factored()),
+    QuadraticForm(MU),
+    QuadraticForm(DENSE),
+    QuadraticForm(Factored()),
 ]
 every = pytest.mark.parametrize("regularizer", OBJECTS, ids=lambda one: f"{one.name}-{OBJECTS.index(one)}")
 every_shape = pytest.mark.parametrize("shape", [(4,), (3, 4)], ids=str)
@@ -68,7 +68,7 @@ def test_fenchel_young_with_equality_at_the_transfer(regularizer, shape):
         conjugate = regularizer.conjugate(v)
         scale = 1 + abs(conjugate) + abs(np.sum(w * v))
         assert regularizer.value(w) + conjugate - np.sum(w * v) >= -1e-12 * scale
-        best = regularizer.transfer(v)
+        best = regularizer.grad_conjugate(v)
         assert best.shape == shape
         assert best.dtype == np.float64
         assert regularizer.value(best) + conjugate == pytest.approx(np.sum(best * v), rel=1e-10, abs=1e-10)
@@ -82,7 +82,7 @@ def textbook(regularizer, parts):
     """Omega of the weights (or of both parts of balanced ones) from the formulas of the paper."""
     if isinstance(regularizer, QNorm):
         return np.sum(np.abs(parts) ** regularizer.q) ** (regularizer.power / regularizer.q) / regularizer.power
-    if isinstance(regularizer, Square):
+    if isinstance(regularizer, QuadraticForm):
         matrix = np.diag(MU) if regularizer.diagonal else DENSE
         return 0.5 * parts @ matrix @ parts
     prior = np.tile(regularizer.priors(4), len(parts) // 4)
@@ -97,7 +97,7 @@ def test_conjugate_against_a_search_in_the_primal(regularizer):
     for _ in range(4):
         v = rng.normal(size=4)
         signs = np.concatenate([v, -v]) if balanced else v
-        if isinstance(regularizer, (QNorm, Square)):
+        if isinstance(regularizer, (QNorm, QuadraticForm)):
             options = {"gtol": 1e-11}
             found = minimize(lambda w, v=v: textbook(regularizer, w) - w @ v, np.full(4, 0.1), options=options)
         elif isinstance(regularizer, UnnormalizedEntropy):
@@ -121,12 +121,12 @@ def test_transfer_is_the_gradient_of_the_conjugate(regularizer, shape):
     for size in (1.0, 5.0):
         v, direction = rng.normal(size=shape) * size, rng.normal(size=shape)
         slope = (regularizer.conjugate(v + h * direction) - regularizer.conjugate(v - h * direction)) / (2 * h)
-        assert np.sum(regularizer.transfer(v) * direction) == pytest.approx(slope, rel=1e-6, abs=1e-7)
+        assert np.sum(regularizer.grad_conjugate(v) * direction) == pytest.approx(slope, rel=1e-6, abs=1e-7)
         for scale in (0.0, 0.3, 2.0):
             assert regularizer.conjugate(v, scale) == pytest.approx(regularizer.conjugate(scale * v), rel=1e-12)
-            by_hand = np.sum(regularizer.transfer(scale * v) * v)
+            by_hand = np.sum(regularizer.grad_conjugate(scale * v) * v)
             assert regularizer.conjugate_slope(v, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
-            short = regularizer.condensed(v)
+            short = regularizer.compress(v)
             assert regularizer.conjugate(short, scale) == pytest.approx(regularizer.conjugate(v, scale), rel=1e-12)
             assert regularizer.conjugate_slope(short, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
 
@@ -139,7 +139,7 @@ def test_gradient_is_a_subgradient_that_the_transfer_undoes(regularizer, shape):
         w, other = inside(regularizer, rng, shape), inside(regularizer, rng, shape)
         below = regularizer.value(w) + np.sum(regularizer.gradient(w) * (other - w))
         assert regularizer.value(other) >= below - 1e-10 * (1 + abs(below))
-        np.testing.assert_allclose(regularizer.transfer(regularizer.gradient(w)), w, rtol=1e-8, atol=1e-9)
+        np.testing.assert_allclose(regularizer.grad_conjugate(regularizer.gradient(w)), w, rtol=1e-8, atol=1e-9)
 
 
 @every
@@ -147,7 +147,7 @@ def test_the_centre_is_the_smallest_and_zero(regularizer):
     assert regularizer.conjugate(np.zeros(4)) == 0.0
     for shape in ((4,), (2, 4)):
         centre = regularizer.centre(shape)
-        np.testing.assert_allclose(regularizer.transfer(np.zeros(shape)), centre, rtol=1e-14)
+        np.testing.assert_allclose(regularizer.grad_conjugate(np.zeros(shape)), centre, rtol=1e-14)
         assert regularizer.value(centre) == pytest.approx(0.0, abs=1e-14)
 
 
@@ -158,7 +158,7 @@ def test_values_near_the_centre_have_their_digits(regularizer, size):
     rng = np.random.default_rng(9)
     for _ in range(20):
         v = rng.normal(size=4) * size
-        w = regularizer.transfer(v)
+        w = regularizer.grad_conjugate(v)
         # Omega(w) = w.v - Omega*(v) cancels; half of (w - centre).v is right to first order in the size
         half = 0.5 * np.sum((w - regularizer.centre((4,))) * v)
         if isinstance(regularizer, (Entropy, UnnormalizedEntropy)):
@@ -177,7 +177,7 @@ def test_radius_bounds_the_level_set(regularizer, level):
             assert regularizer.value(w) > level or np.linalg.norm(w) <= radius * (1 + 1e-12)
     if regularizer.finite and not (isinstance(regularizer, QNorm) and regularizer.q > 2) and level > 0:
         # along the longest axis it is reached
-        axes = ROTATION.T if isinstance(regularizer, Square) and not regularizer.diagonal else np.eye(4)
+        axes = ROTATION.T if isinstance(regularizer, QuadraticForm) and not regularizer.diagonal else np.eye(4)
         assert min(regularizer.value(axis * radius * (1 - 1e-6)) for axis in axes) <= level
 
 
@@ -194,7 +194,7 @@ def test_strong_convexity(regularizer):
 def test_objects_are_values(regularizer):
     assert [other for other in OBJECTS if other == regularizer] == [regularizer]
     assert regularizer != "something else"
-    if isinstance(regularizer, Square) and not isinstance(regularizer.operator, np.ndarray):
+    if isinstance(regularizer, QuadraticForm) and not isinstance(regularizer.operator, np.ndarray):
         return
     again = pickle.loads(pickle.dumps(regularizer))
     assert again == regularizer
@@ -204,40 +204,42 @@ def test_objects_are_values(regularizer):
 @every
 @pytest.mark.parametrize("size", [0.0, 1e-6, 1.0, 40.0, 700.0])
 def test_the_kernel_makes_the_weights(regularizer, size):
-    kernel = regularizer.transfer_kernel(4)
+    kernel = regularizer.compiled_mirror_map(4)
     if kernel is None:
-        assert isinstance(regularizer, Square)
+        assert isinstance(regularizer, QuadraticForm)
         return
     assert all(type(number) is float for number in kernel)
     v = np.random.default_rng(6).uniform(-1, 1, 4) * size
     if isinstance(regularizer, UnnormalizedEntropy):
         v = np.minimum(v, 600.0)
-    frame, floor = kernel.framed(float(v.max()), float(v.min()))
+    frame, floor = kernel.rescale(float(v.max()), float(v.min()))
     pairs = zip(v.tolist(), regularizer.priors(4).tolist(), strict=True)
-    nodes = np.array([kernel.node(x, mu, frame, floor) for x, mu in pairs])
+    nodes = np.array([kernel.grad_and_value(x, mu, frame, floor) for x, mu in pairs])
     assert np.all(np.isfinite(nodes))
-    weights = kernel.gain(math.fsum(nodes[:, 1]), frame) * nodes[:, 0]
-    expected = regularizer.transfer(v)
+    weights = kernel.outer_grad(math.fsum(nodes[:, 1]), frame) * nodes[:, 0]
+    expected = regularizer.grad_conjugate(v)
     np.testing.assert_allclose(weights, expected, rtol=1e-10, atol=1e-12 * max(1e-300, np.abs(expected).max()))
 
 
 @every
 def test_the_kernel_moves_its_nodes(regularizer):
-    kernel, rng = regularizer.transfer_kernel(4), np.random.default_rng(7)
+    kernel, rng = regularizer.compiled_mirror_map(4), np.random.default_rng(7)
     if kernel is None:
         return
-    frame, floor = kernel.framed(2.0, -3.0)
+    frame, floor = kernel.rescale(2.0, -3.0)
     used = 0
     for _ in range(300):
         v, mu = float(rng.uniform(-3, 2)), float(rng.uniform(0.1, 2))
         shift = float(rng.normal() * 10.0 ** rng.uniform(-9, 1))
         v, shift = rng.choice([0.0, 1.0], p=[0.1, 0.9]) * v, rng.choice([0.0, 1.0], p=[0.1, 0.9]) * shift
-        if kernel.near(v, shift):
-            found = kernel.moved(*kernel.node(v, mu, frame, floor), v, shift, frame)
-            tilt, term = kernel.node(v + shift, mu, frame, floor)
-            np.testing.assert_allclose(found, (tilt, term), rtol=2e-14 * max(1.0, abs(v)), atol=1e-15 * abs(term))
+        if kernel.can_update(v, shift):
+            found = kernel.update(*kernel.grad_and_value(v, mu, frame, floor), v, shift, frame)
+            grad, value = kernel.grad_and_value(v + shift, mu, frame, floor)
+            np.testing.assert_allclose(found, (grad, value), rtol=2e-14 * max(1.0, abs(v)), atol=1e-15 * abs(value))
             used += 1
-    cheap = isinstance(regularizer, Square) or (isinstance(regularizer, QNorm) and regularizer.q in (1.5, 2.0, 3.0))
+    cheap = isinstance(regularizer, QuadraticForm) or (
+        isinstance(regularizer, QNorm) and regularizer.q in (1.5, 2.0, 3.0)
+    )
     assert (used == 0) == cheap
 
 
@@ -245,8 +247,8 @@ def test_the_kernel_moves_its_nodes(regularizer):
 def test_a_long_dual_vector_does_not_overflow(balanced):
     v, entropy = np.array([1e6, -2e6, 3e6, 0.0]), Entropy(2.0, balanced=balanced)
     assert entropy.conjugate(v) == pytest.approx(2.0 * (3e6 + math.log(1 / (8 if balanced else 4))), rel=1e-15)
-    np.testing.assert_array_equal(entropy.transfer(v), [0.0, 0.0, 2.0, 0.0])
-    assert entropy.value(entropy.transfer(v)) == pytest.approx(2.0 * math.log(8 if balanced else 4), rel=1e-12)
+    np.testing.assert_array_equal(entropy.grad_conjugate(v), [0.0, 0.0, 2.0, 0.0])
+    assert entropy.value(entropy.grad_conjugate(v)) == pytest.approx(2.0 * math.log(8 if balanced else 4), rel=1e-12)
 
 
 def test_weights_outside_the_domain_are_refused():
@@ -279,10 +281,10 @@ def test_names(name):
         (lambda: QNorm(1.0), "q must"),
         (lambda: QNorm(math.inf), "q must"),
         (lambda: QNorm(2.0, power=1.0), "power must"),
-        (lambda: Square([1.0, -1.0]), "positive"),
-        (lambda: Square([[1.0, 2.0], [2.0, 1.0]]), "positive definite"),
-        (lambda: Square([[1.0, 2.0], [0.0, 1.0]]), "symmetric"),
-        (lambda: Square("K"), "operator"),
+        (lambda: QuadraticForm([1.0, -1.0]), "positive"),
+        (lambda: QuadraticForm([[1.0, 2.0], [2.0, 1.0]]), "positive definite"),
+        (lambda: QuadraticForm([[1.0, 2.0], [0.0, 1.0]]), "symmetric"),
+        (lambda: QuadraticForm("K"), "operator"),
     ],
 )
 def test_bad_parameters_are_named(make, message):

@@ -1,6 +1,6 @@
 """The runs behind Table 2 and the figures: solvers on one problem, one after the other, timed step by step.
 
-(1) with (3) is ``BreakEven`` at lambda/4, because (3) counts scores twice as much; (1) with (5) is ``RocArea`` at the
+(1) with (3) is ``BreakEven`` at lambda/4, because (3) counts scores twice as much; (1) with (5) is ``RocAUC`` at the
 same lambda.  The constant feature that the paper adds is left out: neither measure sees it, so its weight is zero.
 
 Seconds are processor seconds of a solver's start and steps alone, one thread: certificates, test measures and reading
@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.binary import BinarySplit, load_binary
 from benchmarks.bundle import solver_of as bundle_of
 from benchmarks.ledger import Cell, Ledger
-from fenchel import AGM, BreakEven, Model, Problem, RocArea, Smoothing, Solution, solve
+from fenchel import AGM, BreakEven, Model, Problem, RocAUC, Smoothing, Solution, solve
 from reproductions.zhang2012 import paper
 
 RESULTS = Path(__file__).with_name("results")
@@ -125,7 +125,7 @@ def problem_of(split: BinarySplit, measure: str, lam: float) -> Problem:
     """(1) with (3) and (4), or with (5)."""
     if measure == "prbep":
         return Problem(split.matrix, BreakEven(split.labels), 0.25 * lam)
-    return Problem(split.matrix, RocArea(split.labels), lam)
+    return Problem(split.matrix, RocAUC(split.labels), lam)
 
 
 def break_even(labels: np.ndarray, scores: np.ndarray) -> float:

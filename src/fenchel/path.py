@@ -2,7 +2,7 @@ r"""A problem for many strengths of the regularization, each answer certified.
 
 With strong regularization a problem is easy, so a path begins at the largest :math:`\lambda` and goes down.  Each point
 starts from the last one.  Its model and its dual point are judged for the new :math:`\lambda` first, which costs no
-product with the data (``certificate.Span``): where they are good enough already, nothing else is done.
+product with the data (``certificate.PathCertificate``): where they are good enough already, nothing else is done.
 
 Extrapolating the last two points (:math:`\theta/\lambda` is piecewise linear in :math:`1/\lambda` for the hinge) was
 tried and dropped: it took more passes on 20news.binary and a9a than starting at the last point.
@@ -62,7 +62,7 @@ def walk(
     for lam in lams:
         left = None if deadline is None else max(0.0, deadline - time.perf_counter())
         solution = solve(replace(problem, lam=lam), solver, warm_start=warm_start, time_limit=left, **options)
-        yield condensed(solution)
+        yield compress(solution)
         if solution.status in _ENDS or (deadline is not None and time.perf_counter() >= deadline):
             return
         warm_start = solution
@@ -73,10 +73,10 @@ def cover(
 ) -> list[Solution]:
     """Solutions for falling values of lam from ``high`` to ``low`` that certify every lam between to ``accuracy``.
 
-    Each is solved to a tenth of that.  A point proves the accuracy as far as its ``Span`` reaches; the next one is put
-    beyond that, so far that it should reach back, and where it does not, another point is put between the two.
+    Each is solved to a tenth of that.  A point proves the accuracy as far as its ``PathCertificate`` reaches; the next
+    one is put beyond that, so far that it should reach back, and where it does not, another is put between the two.
     """
-    if not problem.regularizer.holds_zero:
+    if not problem.regularizer.zero_is_dual_feasible:
         raise FenchelError(
             f"{problem.regularizer.name!r} with prices has no path over an interval: what is proved for one lam or C "
             "proves nothing for another; give a list of values"
@@ -111,21 +111,21 @@ def cover(
         stride = min((reached.down(last) / lam_of(last)) ** _STRIDE, _SHORTEST)
         following = at(max(low, lam_of(last) * stride), last)
         found += [*between(last, following), following]
-        found[-3:-1] = [condensed(solution) for solution in found[-3:-1]]
+        found[-3:-1] = [compress(solution) for solution in found[-3:-1]]
         last = following
-    return [condensed(solution) for solution in found]
+    return [compress(solution) for solution in found]
 
 
 def lam_of(solution: Solution) -> float:
     """The strength of the regularization that a solution is for."""
-    assert solution.span is not None
-    return solution.span.problem.lam
+    assert solution.path_certificate is not None
+    return solution.path_certificate.problem.lam
 
 
-def condensed(solution: Solution) -> Solution:
+def compress(solution: Solution) -> Solution:
     """A solution without what only its neighbour on the path needs."""
-    assert solution.span is not None
-    return replace(solution, span=solution.span.condensed())
+    assert solution.path_certificate is not None
+    return replace(solution, path_certificate=solution.path_certificate.compress())
 
 
 class _Reached:
@@ -135,9 +135,9 @@ class _Reached:
         self.accuracy = accuracy
 
     def down(self, solution: Solution) -> float:
-        assert solution.span is not None
-        return solution.span.reach(lam_of(solution), self.accuracy, 0.9)
+        assert solution.path_certificate is not None
+        return solution.path_certificate.reach(lam_of(solution), self.accuracy, 0.9)
 
     def up(self, solution: Solution) -> float:
-        assert solution.span is not None
-        return solution.span.reach(lam_of(solution), self.accuracy, 1.1)
+        assert solution.path_certificate is not None
+        return solution.path_certificate.reach(lam_of(solution), self.accuracy, 1.1)

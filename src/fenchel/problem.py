@@ -121,14 +121,14 @@ class Problem:
         return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
 
     @property
-    def farthest(self) -> float:
+    def level_bound(self) -> float:
         """An objective beyond which a model of a constraint counts as none: scores would have to be 1e7 times labels.
 
         Where all weights that the regularizer allows have a smaller one, as for a fixed mass, it excludes no model.
         """
         score = _FARTHEST_SCORE * max(1.0, getattr(self.risk, "largest_label", 1.0))
         reach = score / (self.design.largest_row_norm or 1.0)
-        return self.lam * self.regularizer.farthest(reach, self.design.shape[1])
+        return self.lam * self.regularizer.level_bound(reach, self.design.shape[1])
 
     def zero_model(self) -> Model:
         """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""

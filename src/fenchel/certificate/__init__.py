@@ -2,6 +2,6 @@
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved, scores_of
-from fenchel.certificate.other_lambdas import Span
+from fenchel.certificate.other_lambdas import PathCertificate
 
-__all__ = ["Certificate", "Span", "Verdict", "best_of", "judge", "judge_moved", "scores_of"]
+__all__ = ["Certificate", "PathCertificate", "Verdict", "best_of", "judge", "judge_moved", "scores_of"]

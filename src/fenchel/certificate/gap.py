@@ -26,17 +26,17 @@ from numpy.typing import NDArray
 
 from fenchel.certificate.certificate import RESOLVED, Certificate
 from fenchel.certificate.equalities import free_rounding, restored
-from fenchel.certificate.other_lambdas import Span, charge
+from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.rescaling import best_multiple
 from fenchel.certificate.rounding import (
     EPS,
     MANY,
     ROUNDINGS,
     absolute_sum,
+    dual_sensitivity,
     is_trivial,
     norm_of,
     product_noise,
-    pull_of,
 )
 from fenchel.certificate.trust import refute
 from fenchel.errors import FenchelError
@@ -52,13 +52,13 @@ _HUGE = 1e150
 class Verdict(NamedTuple):
     """A certificate with the model (its intercept filled in) and the witness (made feasible) that it speaks of.
 
-    ``span`` judges the same two for any other strength of the regularization.
+    ``path_certificate`` judges the same two for any other strength of the regularization.
     """
 
     certificate: Certificate
     model: Model
     witness: Witness
-    span: Span
+    path_certificate: PathCertificate
 
 
 class _Primal(NamedTuple):
@@ -96,13 +96,15 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
         if math.isinf(primal):
             # the bound stands alone: its rounding is taken off, and for a constraint it is of models up to there only
-            pull = pull_of(problem, bound.dual, found.penalty)
+            pull = dual_sensitivity(problem, bound.dual, found.penalty)
             noise = absolute_sum(bound.theta) * (problem.design.largest_row_norm * pull + problem.risk.largest_label)
             value = bound.value - ROUNDINGS * EPS * (bound.magnitude + noise)
             bound = bound._replace(value=-math.inf if math.isnan(value) else min(value, _level(problem, primal)))
             at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
-            span = Span(problem, found.penalty, found.risk, bound.dual, bound.conjugate, at_zero, bound.unbalanced, 0.0)
-            return Verdict(Certificate(primal, bound.value, 0.0, not bound.trusted), model, witness, span)
+            path_certificate = PathCertificate(
+                problem, found.penalty, found.risk, bound.dual, bound.conjugate, at_zero, bound.unbalanced, 0.0
+            )
+            return Verdict(Certificate(primal, bound.value, 0.0, not bound.trusted), model, witness, path_certificate)
         # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
         at_rest = problem.risk.value_at_zero
         magnitude = abs(primal) + bound.magnitude + (EPS * at_rest if math.isfinite(at_rest) else 0.0)
@@ -110,7 +112,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         size, intercept = problem.design.largest_row_norm, np.asarray(model.intercept)
         reach, pull = (
             size * norm_of(model.weights) + float(np.max(np.abs(intercept))),
-            pull_of(problem, bound.dual, found.penalty),
+            dual_sensitivity(problem, bound.dual, found.penalty),
         )
         rough = slopes * reach + theta * (size * pull + problem.risk.largest_label)
         floor = ROUNDINGS * EPS * (magnitude + rough)
@@ -131,24 +133,26 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         Certificate(primal, bound.value, floor, not bound.trusted, bool(resolved)),
         model,
         witness,
-        Span(problem, found.penalty, found.risk, *parts),
+        PathCertificate(problem, found.penalty, found.risk, *parts),
     )
 
 
-def judge_moved(problem: Problem, model: Model, witness: Witness, span: Span) -> Verdict:
+def judge_moved(problem: Problem, model: Model, witness: Witness, path_certificate: PathCertificate) -> Verdict:
     """What ``judge`` would say, from a verdict for another strength of the regularization, without touching the data.
 
     The witness is scaled to what proves most here.
     """
-    certificate, scale = span.moved(problem.lam)
+    certificate, scale = path_certificate.moved(problem.lam)
     bound = (
-        span.conjugate
-        if span.at_zero is None or scale == 1.0
-        else (scale * span.conjugate + (1.0 - scale) * span.at_zero)
+        path_certificate.conjugate
+        if path_certificate.at_zero is None or scale == 1.0
+        else (scale * path_certificate.conjugate + (1.0 - scale) * path_certificate.at_zero)
     )
-    dual = (scale * span.problem.lam / problem.lam) * span.dual
-    moved = replace(span, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * span.unbalanced)
-    told = witness.conjugate_bound if span.conjugate_at_zero is not None else bound
+    dual = (scale * path_certificate.problem.lam / problem.lam) * path_certificate.dual
+    moved = replace(
+        path_certificate, problem=problem, dual=dual, conjugate=bound, unbalanced=scale * path_certificate.unbalanced
+    )
+    told = witness.conjugate_bound if path_certificate.conjugate_at_zero is not None else bound
     return Verdict(certificate, model, Witness(scale * witness.theta, told), moved)
 
 
@@ -167,11 +171,11 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
     certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
     if certificate.at_floor or certificate.contradictory:
         # the sum of both floors may be more or less than this pair deserves: what it proves is judged anew
-        return judge(by_dual.span.problem, by_primal.model, by_dual.witness)
-    floor = by_primal.span.relative_floor + by_dual.span.relative_floor
-    parts = by_primal.span
-    span = replace(by_dual.span, penalty=parts.penalty, risk=parts.risk, relative_floor=floor)
-    return Verdict(certificate, by_primal.model, by_dual.witness, span)
+        return judge(by_dual.path_certificate.problem, by_primal.model, by_dual.witness)
+    floor = by_primal.path_certificate.relative_floor + by_dual.path_certificate.relative_floor
+    parts = by_primal.path_certificate
+    path_certificate = replace(by_dual.path_certificate, penalty=parts.penalty, risk=parts.risk, relative_floor=floor)
+    return Verdict(certificate, by_primal.model, by_dual.witness, path_certificate)
 
 
 def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
@@ -221,7 +225,7 @@ def _level(problem: Problem, primal: float) -> float:
     for known in (primal, problem.risk.value_at_zero):
         if math.isfinite(known):
             return known
-    return problem.farthest
+    return problem.level_bound
 
 
 def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:
@@ -234,7 +238,7 @@ def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) 
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
     # sup over s of -R(s) is minus the smallest value of the risk, which even those without a closed form may know
-    at_zero = getattr(problem.risk, "conjugate_at_zero", None) if problem.regularizer.holds_zero else None
+    at_zero = getattr(problem.risk, "conjugate_at_zero", None) if problem.regularizer.zero_is_dual_feasible else None
     if at_zero is not None and not (bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)):
         return _no_bound(problem)._replace(value=-at_zero, magnitude=abs(at_zero), conjugate=at_zero)
     return bound
@@ -269,7 +273,7 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
         else:
             at_zero = getattr(problem.risk, "conjugate_at_zero", math.inf)
             conjugate, unbalanced = scale * conjugate + (1.0 - scale) * at_zero, scale * unbalanced
-    penalty = problem.lam * problem.regularizer.extension(dual)
+    penalty = problem.lam * problem.regularizer.relaxed_conjugate(dual)
     charged = charge(problem, unbalanced, primal, -penalty - conjugate)
     value = -penalty - conjugate - charged
     if not math.isfinite(value):

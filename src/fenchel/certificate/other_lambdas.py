@@ -34,7 +34,7 @@ _FARTHEST = 1e12
 
 
 @dataclass(frozen=True, eq=False)
-class Span:
+class PathCertificate:
     """The numbers from which a model and its witness are judged for any lam: ``judge`` makes them."""
 
     problem: Problem
@@ -56,14 +56,14 @@ class Span:
         same = own.design is problem.design and own.risk is problem.risk
         return same and own.regularizer == problem.regularizer and own.intercept == problem.intercept
 
-    def condensed(self) -> Span:
+    def compress(self) -> PathCertificate:
         """The same with as few numbers as its use for certificates needs; no warm start can be made of it."""
-        return replace(self, dual=self.problem.regularizer.condensed(self.dual))
+        return replace(self, dual=self.problem.regularizer.compress(self.dual))
 
     @property
     def at_zero(self) -> float | None:
         """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero proves nothing."""
-        if not self.problem.regularizer.holds_zero:
+        if not self.problem.regularizer.zero_is_dual_feasible:
             return None
         known = self.conjugate_at_zero
         return getattr(self.problem.risk, "conjugate_at_zero", None) if known is None else known
@@ -87,7 +87,7 @@ class Span:
         if self.at_zero is not None and scale < 1.0:
             # it may be infinite
             rest = (1.0 - scale) * self.at_zero
-        penalty = lam * self.problem.regularizer.extension(self.dual, scale * self.problem.lam / lam)
+        penalty = lam * self.problem.regularizer.relaxed_conjugate(self.dual, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 
     def _best_scale(self, lam: float) -> float:

@@ -16,7 +16,7 @@ ROUNDINGS = 2.0
 MANY = 1 << 23
 
 
-def pull_of(problem: Problem, dual: NDArray, penalty: float) -> float:
+def dual_sensitivity(problem: Problem, dual: NDArray, penalty: float) -> float:
     """How much D may change with X^T theta: the length of the weights that belong to it.
 
     Where v is on the border of a bounded set it does not tell them, and scaling it back moves D by the largest error
@@ -24,7 +24,7 @@ def pull_of(problem: Problem, dual: NDArray, penalty: float) -> float:
     """
     if math.isfinite(problem.regularizer.largest_scale(dual)):
         return problem.regularizer.radius(penalty)
-    return norm_of(problem.regularizer.transfer(dual))
+    return norm_of(problem.regularizer.grad_conjugate(dual))
 
 
 def product_noise(problem: Problem, model: Model, scores: NDArray | None, witness: Witness, pull: float) -> float:

@@ -65,7 +65,11 @@ def step_by_slope(loss: Any, label: float, alpha: float, score: float, curvature
 
 #: what to compile for a tuple without the method: a loss that can't tell its excess is certified on schedule only, one
 #: without a slack is never set aside, and one without a step has it made of its slope
-_DEFAULTS: dict[str, Callable[..., Any]] = {"excess": _unknown, "slack": _never, "dual_step": step_by_slope}
+_DEFAULTS: dict[str, Callable[..., Any]] = {
+    "fenchel_young_gap": _unknown,
+    "kkt_margin": _never,
+    "dual_step": step_by_slope,
+}
 
 
 def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,21 +102,21 @@ def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: fl
 
 
 @dispatch
-def slack(loss: Any, label: float, alpha: float, score: float) -> float:
-    """How firmly a dual variable rests on a bound, see ``LossKernel.slack``."""
-    return loss.slack(label, alpha, score) if hasattr(loss, "slack") else 0.0
+def kkt_margin(loss: Any, label: float, alpha: float, score: float) -> float:
+    """How firmly a dual variable rests on a bound, see ``CompiledLoss.kkt_margin``."""
+    return loss.kkt_margin(label, alpha, score) if hasattr(loss, "kkt_margin") else 0.0
 
 
 @dispatch
-def excess(loss: Any, label: float, alpha: float, score: float) -> float:
-    """What an example adds to the duality gap, see ``LossKernel.excess``."""
-    return loss.excess(label, alpha, score) if hasattr(loss, "excess") else math.nan
+def fenchel_young_gap(loss: Any, label: float, alpha: float, score: float) -> float:
+    """What an example adds to the duality gap, see ``CompiledLoss.fenchel_young_gap``."""
+    return loss.fenchel_young_gap(label, alpha, score) if hasattr(loss, "fenchel_young_gap") else math.nan
 
 
 @dispatch
-def curve(loss: Any, label: float, alpha: float) -> float:
-    """The second derivative of the conjugate, see ``LossKernel.curve``."""
-    return loss.curve(label, alpha)
+def hess_conjugate(loss: Any, label: float, alpha: float) -> float:
+    """The second derivative of the conjugate, see ``CompiledLoss.hess_conjugate``."""
+    return loss.hess_conjugate(label, alpha)
 
 
 @dispatch
@@ -140,33 +144,33 @@ def coupled(regularizer: Any) -> bool:
 
 
 @dispatch
-def framed(regularizer: Any, top: float, bottom: float) -> Any:
-    """Frame and floor of a regularizer for components within these bounds, see ``TransferKernel``."""
-    return regularizer.framed(top, bottom)
+def rescale(regularizer: Any, top: float, bottom: float) -> Any:
+    """Frame and floor of a regularizer for components within these bounds, see ``CompiledMirrorMap``."""
+    return regularizer.rescale(top, bottom)
 
 
 @dispatch
-def node(regularizer: Any, v: float, prior: float, frame: float, floor: float) -> Any:
-    """h'(v) and h(v), see ``TransferKernel``."""
-    return regularizer.node(v, prior, frame, floor)
+def grad_and_value(regularizer: Any, v: float, prior: float, frame: float, floor: float) -> Any:
+    """h'(v) and h(v), see ``CompiledMirrorMap``."""
+    return regularizer.grad_and_value(v, prior, frame, floor)
 
 
 @dispatch
-def near(regularizer: Any, v: float, shift: float) -> bool:
-    """Whether ``moved`` is accurate, see ``TransferKernel``."""
-    return regularizer.near(v, shift)
+def can_update(regularizer: Any, v: float, shift: float) -> bool:
+    """Whether ``update`` is accurate, see ``CompiledMirrorMap``."""
+    return regularizer.can_update(v, shift)
 
 
 @dispatch
-def moved(regularizer: Any, tilt: float, term: float, v: float, shift: float, frame: float) -> Any:
-    """The node at v + shift from the one at v, see ``TransferKernel``."""
-    return regularizer.moved(tilt, term, v, shift, frame)
+def update(regularizer: Any, grad: float, value: float, v: float, shift: float, frame: float) -> Any:
+    """The grad_and_value at v + shift from the one at v, see ``CompiledMirrorMap``."""
+    return regularizer.update(grad, value, v, shift, frame)
 
 
 @dispatch
-def gain(regularizer: Any, total: float, frame: float) -> float:
-    """G'(z), see ``TransferKernel``."""
-    return regularizer.gain(total, frame)
+def outer_grad(regularizer: Any, total: float, frame: float) -> float:
+    """G'(z), see ``CompiledMirrorMap``."""
+    return regularizer.outer_grad(total, frame)
 
 
 @dispatch

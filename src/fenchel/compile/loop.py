@@ -21,7 +21,7 @@ from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 
 
-class Kernel:
+class Loop:
     """A compiled loop: cached on disk for what the package defines, compiled per process for what users define."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -91,9 +91,9 @@ def _is_ours(argument: Any) -> bool:
     return not isinstance(argument, tuple) or type(argument).__module__.partition(".")[0] == "fenchel"
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def loop(function: Callable[..., Any]) -> Loop:
     """Compile a module-level function over arrays on its first call."""
-    return Kernel(function)
+    return Loop(function)
 
 
 #: for a function that kernels call: compiled as a part of them, plain Python otherwise

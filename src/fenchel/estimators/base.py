@@ -213,8 +213,8 @@ class LinearEstimator(BaseEstimator):
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
-            # the span holds on to the problem: labels and weights of every column
-            return replace(solution, span=None)
+            # the path_certificate holds on to the problem: labels and weights of every column
+            return replace(solution, path_certificate=None)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             if workers == 1:
@@ -282,7 +282,7 @@ class LinearEstimator(BaseEstimator):
         left = [solution for solution in solutions if not solution.converged]
         for solution in left:
             if solution.certificate.contradictory:
-                warnings.warn(f"{type(self).__name__}: {solution}", GapWarning, stacklevel=level_of_the_user())
+                warnings.warn(f"{type(self).__name__}: {solution}", GapWarning, stacklevel=user_stacklevel())
                 return
         worst = max(left, key=lambda s: s.certificate.relative_gap)
         warnings.warn(
@@ -291,7 +291,7 @@ class LinearEstimator(BaseEstimator):
             f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
             "time_limit, lower C, or accept this bound with a larger tol.",
             GapWarning,
-            stacklevel=level_of_the_user(),
+            stacklevel=user_stacklevel(),
         )
 
     def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
@@ -307,7 +307,7 @@ class LinearEstimator(BaseEstimator):
         return weights
 
 
-def level_of_the_user() -> int:
+def user_stacklevel() -> int:
     """The stacklevel of the first caller outside this package, for whoever calls this: subclasses add frames."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":

@@ -27,7 +27,7 @@ from fenchel.risks import MulticlassRisk
 from fenchel.solvers import Solver
 
 
-def counted_classes(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
+def classes_with_weight(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
     """The classes that have weight, and the number of each example's class (-1 if it has none)."""
     classes, encoded = np.unique(y, return_inverse=True)
     if weights is None:
@@ -265,7 +265,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         return joint(labels, len(self.classes_), weights)
 
     def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        return counted_classes(y, weights)
+        return classes_with_weight(y, weights)
 
     def _check_classes(self, classes: NDArray) -> None:
         if len(classes) < 2:

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import Given, LinearEstimator, level_of_the_user
+from fenchel.estimators.base import Given, LinearEstimator, user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import Loss
@@ -125,7 +125,7 @@ class SelectionOfC(LinearEstimator):
                 f"worst, fold {fold} with C={self.Cs_[k]:.3g}, proved a relative gap of {self.gaps_[fold, k]:.2g} "
                 "(gaps_ holds all). Raise max_iter or tol, or try smaller Cs.",
                 GapWarning,
-                stacklevel=level_of_the_user(),
+                stacklevel=user_stacklevel(),
             )
 
     def _probe(self, solutions: Sequence[Solution]) -> LinearEstimator:

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import Given, level_of_the_user
+from fenchel.estimators.base import Given, user_stacklevel
 
 
 def held_out_scores(model: Any, X: Any, given: Given) -> NDArray[np.float64]:
@@ -39,7 +39,7 @@ def held_out_scores(model: Any, X: Any, given: Given) -> NDArray[np.float64]:
             f"{missed} of {folds} fits to the folds of threshold='cv' did not prove tol={model.tol:g}; raise "
             "max_iter or time_limit, lower C, or use a larger tol",
             GapWarning,
-            stacklevel=level_of_the_user(),
+            stacklevel=user_stacklevel(),
         )
     return scores
 

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.classifier import class_weights, counted_classes
+from fenchel.estimators.classifier import class_weights, classes_with_weight
 from fenchel.estimators.kernel_base import KernelEstimator, summed
 from fenchel.estimators.probabilities import Probabilities
 from fenchel.estimators.transaction import all_or_nothing
@@ -145,10 +145,10 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         check_classification_targets(y)
         X = summed(X)
         weights = self._checked_weights(sample_weight, X)
-        classes, encoded = counted_classes(y, weights)
+        classes, encoded = classes_with_weight(y, weights)
         if self.class_weight is not None and len(classes) > 1:
             weights = class_weights(self.class_weight, y, classes, encoded, weights)
-            classes, encoded = counted_classes(y, weights)
+            classes, encoded = classes_with_weight(y, weights)
         if len(classes) < 2:
             raise FenchelError(
                 f"y must hold at least two classes with positive weight, got one class only: {classes!r}"

@@ -18,7 +18,7 @@ from fenchel.estimators.classifier import LinearClassifier, one_against_rest
 from fenchel.estimators.held_out import held_out_scores
 from fenchel.estimators.thresholds import best_threshold, seen_from_below
 from fenchel.losses import Loss, as_loss
-from fenchel.risks import MEASURES, OwnMeasure, micro
+from fenchel.risks import MEASURES, CustomMeasure, micro
 from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution
 
@@ -237,7 +237,7 @@ default="f1"
             each = None if weights is None else np.repeat(weights, labels.shape[1])
             return micro(self._risk(labels.ravel(), each), labels.shape[1])
         if not isinstance(self.measure, str):
-            return OwnMeasure(labels, self.measure, self.linear)
+            return CustomMeasure(labels, self.measure, self.linear)
         more = {"fbeta": (self.beta,), "precision_at_k": (self.k,), "recall_at_k": (self.k,)}
         return MEASURES[self.measure](labels, *more.get(self.measure, ()), weights=weights if self._weighs() else None)
 

@@ -26,7 +26,7 @@ from fenchel.estimators.transaction import all_or_nothing
 from fenchel.estimators.winnow import check_switches, entropy_of
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
-from fenchel.regularizers import QNorm, Regularizer, Square
+from fenchel.regularizers import QNorm, QuadraticForm, Regularizer
 from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
 from fenchel.verifying import certify
@@ -196,7 +196,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.update not in UPDATES:
             raise FenchelError(f"update must be one of {', '.join(map(repr, UPDATES))}, got {self.update!r}")
         if self.update == "perceptron":
-            return Square(np.ones(self._features()))
+            return QuadraticForm(np.ones(self._features()))
         if self.update == "p_norm":
             if isinstance(self.p, bool) or not isinstance(self.p, Real) or not 1 < self.p < math.inf:
                 raise FenchelError(f"p must be a finite number above 1, got {self.p!r}")
@@ -233,7 +233,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self.n_features_in_ + bool(self.fit_intercept)
 
     def _kernel(self) -> Any:
-        return self._regularizer().transfer_kernel(self._features())
+        return self._regularizer().compiled_mirror_map(self._features())
 
     def _priors(self) -> NDArray[np.float64]:
         """Of the features and the constant one; without an intercept that has no share."""
@@ -271,7 +271,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             mistakes += online_pass(rows, kernel, labels, *state, rate, constant, order.astype(np.uint32))
             size = self._features()
             with np.errstate(over="ignore", invalid="ignore"):
-                weights.append(self._regularizer().transfer(learner.v[:size]))
+                weights.append(self._regularizer().grad_conjugate(learner.v[:size]))
             if not (np.all(np.isfinite(weights[-1])) and np.all(np.isfinite(learner.nodes[:size]))):
                 raise FenchelError(
                     f"the weights of update={self.update!r} overflowed: scale X so that its entries are about 1, or "

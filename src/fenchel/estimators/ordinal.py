@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import Given
-from fenchel.estimators.classifier import LinearClassifier, counted_classes
+from fenchel.estimators.classifier import LinearClassifier, classes_with_weight
 from fenchel.estimators.measures import trusted_bounds
 from fenchel.estimators.thresholds import ordered_thresholds, seen_from_below
 from fenchel.estimators.transaction import all_or_nothing
@@ -142,7 +142,7 @@ class OrdinalClassifier(LinearClassifier):
             missing = [label for label in np.unique(y).tolist() if label not in known]
             if missing:
                 raise FenchelError(f"order lacks labels of y: {missing!r}; it has {order!r}{_numbered(order, missing)}")
-        return counted_classes(y, weights)
+        return classes_with_weight(y, weights)
 
     def _told(self) -> list[Any] | None:
         """The labels in the order that was told, if it was."""

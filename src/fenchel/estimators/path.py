@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, check_X_y
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from fenchel.certificate import Certificate, Span
+from fenchel.certificate import Certificate, PathCertificate
 from fenchel.designs import Design, as_design, row_lengths
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.base import input_of, mixed, named
@@ -53,7 +53,7 @@ class RegularizationPath:
     n_iters: NDArray[np.float64]
     classes: NDArray | None
     accuracy: float | None
-    _spans: list[Span]
+    _spans: list[PathCertificate]
     _total: float
 
     def __len__(self) -> int:
@@ -163,7 +163,7 @@ def regularization_path(
 def _gathered(
     values: NDArray, solutions: Sequence[Solution], classes: NDArray | None, accuracy: float | None, total: float
 ) -> RegularizationPath:
-    spans = [solution.span for solution in solutions if solution.span is not None]
+    spans = [solution.path_certificate for solution in solutions if solution.path_certificate is not None]
     # of the rows, spans need the lengths alone: X is not kept
     lengths = row_lengths(spans[0].problem.design)
     return RegularizationPath(
@@ -174,7 +174,10 @@ def _gathered(
         n_iters=np.array([solution.passes for solution in solutions]),
         classes=classes,
         accuracy=accuracy,
-        _spans=[replace(span, problem=replace(span.problem, design=lengths)) for span in spans],
+        _spans=[
+            replace(path_certificate, problem=replace(path_certificate.problem, design=lengths))
+            for path_certificate in spans
+        ],
         _total=total,
     )
 

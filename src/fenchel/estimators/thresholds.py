@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks import ContingencyRisk, RocArea
+from fenchel.risks import ContingencyRisk, RocAUC
 
 #: losses that differ by no more are the same up to rounding
 _ROUNDING = 1e-12
@@ -83,7 +83,7 @@ def _losses(risk: Any, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDA
     if isinstance(risk, ContingencyRisk):
         losses = risk.delta(fn, fp)
         return np.where(np.isfinite(losses), losses, np.inf)
-    if isinstance(risk, RocArea):
+    if isinstance(risk, RocAUC):
         return fn / np.sum(amounts[positive]) + fp / np.sum(amounts[~positive])
     return fn + fp
 

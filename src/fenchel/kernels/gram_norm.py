@@ -38,10 +38,10 @@ class GramNorm(Regularizer):
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         return 2.0 * scale * self.value(dual)
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         return np.asarray(dual, dtype=np.float64)
 
-    def farthest(self, reach: float, features: int) -> float:
+    def level_bound(self, reach: float, features: int) -> float:
         """In the feature space."""
         return 0.5 * reach**2
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
 from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
-from fenchel.losses.custom import OwnLoss
+from fenchel.losses.custom import CustomLoss
 from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
@@ -58,6 +58,7 @@ __all__ = [
     "NAMED",
     "STEEP",
     "Absolute",
+    "CustomLoss",
     "EpsilonInsensitive",
     "Exponential",
     "HardMargin",
@@ -68,7 +69,6 @@ __all__ = [
     "Logistic",
     "Loss",
     "NegativeLog",
-    "OwnLoss",
     "Poisson",
     "Quantile",
     "Squared",

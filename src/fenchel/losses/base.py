@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 
-class LossKernel(Protocol):
+class CompiledLoss(Protocol):
     """What a compiled loop asks of a loss: scalar methods of a NamedTuple of floats.
 
     The methods are compiled by numba, so they may use floats and ``math`` only and call no other Python function.
@@ -47,15 +47,15 @@ class LossKernel(Protocol):
         """The exact minimizer of eq. (13), see ``Loss.dual_step``."""
         ...
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest on a bound, by this much; negative: the optimality condition is violated by this much."""
         ...
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """f(s) + f*(-alpha) + alpha s >= 0: what the example adds to the duality gap of (w(alpha), alpha)."""
         ...
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of f* at -alpha; infinite on a bound or at a kink, where alpha does not move with s."""
         ...
 
@@ -109,7 +109,7 @@ class Loss(abc.ABC):
         """The b that minimizes sum_i share_i f(s_i + b, y_i); the midpoint where that is an interval."""
 
     @abc.abstractmethod
-    def kernel(self) -> LossKernel:
+    def compiled(self) -> CompiledLoss:
         """The loss as a NamedTuple of floats for compiled loops."""
 
     def refusal(self, labels: Array) -> str | None:

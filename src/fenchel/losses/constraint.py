@@ -41,7 +41,7 @@ _CLEARANCE = 1e-12
 _FARTHEST = 1e30
 
 
-class ConstraintKernel(NamedTuple):
+class CompiledConstraint(NamedTuple):
     """The two indicators for compiled loops: whether it is that of the margin (1) or of the residual (0), tolerance."""
 
     margin: float
@@ -59,7 +59,7 @@ class ConstraintKernel(NamedTuple):
         push = alpha + (label - score) / curvature
         return math.copysign(max(0.0, abs(push) - self.tube / curvature), push)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
         if self.margin > 0.0:
             gradient = label * score - 1.0
@@ -67,7 +67,7 @@ class ConstraintKernel(NamedTuple):
         push = label - score
         return self.tube - abs(push) if alpha == 0.0 else -abs(push - math.copysign(self.tube, alpha))
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """|alpha| times the distance from the bound: the price of meeting it, where it is not met."""
         if self.margin > 0.0:
             return abs(alpha * (label * score - 1.0))
@@ -120,8 +120,8 @@ class HardMargin(_Infinite):
         clearance = _CLEARANCE * (1.0 + float(np.max(np.abs(score))))
         return low + clearance if math.isfinite(low) else high - clearance
 
-    def kernel(self) -> Any:
-        return ConstraintKernel(1.0, 0.0)
+    def compiled(self) -> Any:
+        return CompiledConstraint(1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,11 @@ class Interpolation(_Infinite):
         left = (label - score)[share > 0]
         return 0.5 * float(np.max(left) + np.min(left))
 
-    def kernel(self) -> Any:
-        return ConstraintKernel(0.0, float(self.tolerance))
+    def compiled(self) -> Any:
+        return CompiledConstraint(0.0, float(self.tolerance))
 
 
-class NegativeLogKernel(NamedTuple):
+class CompiledNegativeLog(NamedTuple):
     """The logarithm for compiled loops.  One field, since a compiled tuple can't be empty."""
 
     scale: float
@@ -183,11 +183,11 @@ class NegativeLogKernel(NamedTuple):
             return label * 2.0 / (middle + root)
         return label * ((root - middle) / (2.0 * curvature) if curvature > 0.0 else 1e30)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """The dual variable is never at rest on a bound, so no example is ever set aside."""
         return 0.0
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """beta m - 1 - ln(beta m)."""
         product = alpha * score
         return product - 1.0 - math.log(product) if product > 0.0 and label * alpha > 0.0 else math.inf
@@ -250,5 +250,5 @@ class NegativeLog(_Infinite):
             return 0.5 * (low + high)
         return float(brentq(slope, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
-    def kernel(self) -> Any:
-        return NegativeLogKernel(1.0)
+    def compiled(self) -> Any:
+        return CompiledNegativeLog(1.0)

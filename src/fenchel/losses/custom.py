@@ -26,7 +26,7 @@ _HALVINGS, _DOUBLINGS = 200, 60
 
 
 @dataclass(frozen=True)
-class OwnLoss(Loss):
+class CustomLoss(Loss):
     """A base class for losses of users; docs/custom-loss.md has an example."""
 
     def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
@@ -51,7 +51,7 @@ class OwnLoss(Loss):
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         return newton_root(lambda b: (float(share @ self.derivative(score + b, label)), 0.0))
 
-    def kernel(self) -> Any:
+    def compiled(self) -> Any:
         raise FenchelError(
             f"{type(self).__name__} needs a method kernel() that returns a NamedTuple of floats with the method slope"
         )

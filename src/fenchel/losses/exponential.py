@@ -33,7 +33,7 @@ from fenchel.losses.base import Array, Loss
 _FARTHEST = 745.0
 
 
-class ExponentialKernel(NamedTuple):
+class CompiledExponential(NamedTuple):
     """Both losses for compiled loops: whether it is that of classes (1) or that of counts (0)."""
 
     margin: float
@@ -64,11 +64,11 @@ class ExponentialKernel(NamedTuple):
             v = x / curvature
         return label * v if self.margin > 0.0 else label - v
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """The dual variable is never at rest on a bound, so no example is ever set aside."""
         return 0.0
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """f + f* + alpha s = v (e^d - 1 - d) with d = t - ln v."""
         v = label * alpha if self.margin > 0.0 else label - alpha
         t = -label * score if self.margin > 0.0 else score
@@ -77,7 +77,7 @@ class ExponentialKernel(NamedTuple):
         d = t - math.log(v)
         return v * (math.expm1(d) - d) if d < 709.0 else math.inf
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate, 1/v."""
         v = label * alpha if self.margin > 0.0 else label - alpha
         return 1.0 / v if v > 1e-308 else math.inf
@@ -150,8 +150,8 @@ class Exponential(_Steep):
             return _FARTHEST + sums[0] if math.isinf(sums[1]) else -_FARTHEST - sums[1]
         return 0.5 * (sums[0] - sums[1])
 
-    def kernel(self) -> ExponentialKernel:
-        return ExponentialKernel(1.0)
+    def compiled(self) -> CompiledExponential:
+        return CompiledExponential(1.0)
 
 
 @dataclass(frozen=True)
@@ -207,8 +207,8 @@ class Poisson(_Steep):
         total, counts = _log_sum(score, share), float(share @ label)
         return math.log(counts) - total if counts > 0.0 else -_FARTHEST - total
 
-    def kernel(self) -> ExponentialKernel:
-        return ExponentialKernel(0.0)
+    def compiled(self) -> CompiledExponential:
+        return CompiledExponential(0.0)
 
 
 def _log_sum(exponents: Array, shares: Array) -> float:

@@ -24,7 +24,7 @@ from fenchel.losses.base import Array, Loss, from_margin
 from fenchel.losses.intercept import newton_root
 
 
-class LogisticKernel(NamedTuple):
+class CompiledLogistic(NamedTuple):
     """The logistic loss for compiled loops.  One field, since a compiled tuple can't be empty."""
 
     scale: float
@@ -69,11 +69,11 @@ class LogisticKernel(NamedTuple):
         sigma -= slope * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * slope)
         return label * min(max(sigma, 0.0), 1.0)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """The dual variable is never at rest on a bound, so no example is ever set aside."""
         return 0.0
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """The relative entropy of beta and its optimum: f + f* + beta y s."""
         beta, margin = label * alpha, self.scale * label * score
         value = math.log1p(math.exp(-abs(margin))) + max(-margin, 0.0) + beta * margin
@@ -83,7 +83,7 @@ class LogisticKernel(NamedTuple):
             value += (1.0 - beta) * math.log1p(-beta)
         return value
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate, 1 / (beta (1 - beta))."""
         slope = label * alpha * (1.0 - label * alpha)
         return 1.0 / slope if slope > 0.0 else math.inf
@@ -149,5 +149,5 @@ class Logistic(Loss):
     def largest_curvature(self) -> float:
         return 0.25
 
-    def kernel(self) -> LogisticKernel:
-        return LogisticKernel(1.0)
+    def compiled(self) -> CompiledLogistic:
+        return CompiledLogistic(1.0)

@@ -27,12 +27,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, Loss, LossKernel, from_margin
+from fenchel.losses.base import Array, CompiledLoss, Loss, from_margin
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
 
 
-class MarginKernel(NamedTuple):
+class CompiledMargin(NamedTuple):
     """The family for compiled loops: kappa and h."""
 
     bend: float
@@ -49,7 +49,7 @@ class MarginKernel(NamedTuple):
             beta = 0.0 if gradient > 0.0 else self.high
         return label * min(max(beta, 0.0), self.high)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest on a bound, by this much; negative: the optimality condition is violated."""
         beta = label * alpha
         gradient = label * score - 1.0 + self.bend * beta
@@ -59,7 +59,7 @@ class MarginKernel(NamedTuple):
             return -gradient
         return -abs(gradient)
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """f + f* + beta m, from the best beta for this margin."""
         beta, z = label * alpha, 1.0 - label * score
         if z <= 0.0:
@@ -67,12 +67,12 @@ class MarginKernel(NamedTuple):
         best = min(z / self.bend, self.high) if self.bend > 0.0 else self.high
         return (best - beta) * (z - 0.5 * self.bend * (best + beta))
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate: kappa between the bounds."""
         return self.bend if 0.0 < label * alpha < self.high else math.inf
 
 
-class HingeKernel(NamedTuple):
+class CompiledHinge(NamedTuple):
     """The hinge alone, without the quadratic part: visits of short rows were measurably faster than in the family.
 
     One field, since a compiled tuple can't be empty.
@@ -90,7 +90,7 @@ class HingeKernel(NamedTuple):
             beta = 0.0 if gradient > 0.0 else 1.0
         return label * min(max(beta, 0.0), 1.0)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest on a bound, by this much; negative: the optimality condition is violated."""
         gradient = label * score - self.margin
         beta = label * alpha
@@ -100,13 +100,13 @@ class HingeKernel(NamedTuple):
             return -gradient
         return -abs(gradient)
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """(1 - beta) [1 - y s]_+ + beta [y s - 1]_+"""
         gradient = label * score - self.margin
         beta = label * alpha
         return beta * gradient if gradient > 0.0 else (beta - 1.0) * gradient
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate: zero between the bounds."""
         return 0.0 if 0.0 < label * alpha < 1.0 else math.inf
 
@@ -119,7 +119,7 @@ class MarginLoss(Loss):
 
     @property
     @abc.abstractmethod
-    def shape(self) -> MarginKernel:
+    def shape(self) -> CompiledMargin:
         """kappa and h."""
 
     def value(self, score: Array, label: Array) -> Array:
@@ -183,8 +183,8 @@ class MarginLoss(Loss):
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
 
-    def kernel(self) -> LossKernel:
-        return MarginKernel(*(float(number) for number in self.shape))
+    def compiled(self) -> CompiledLoss:
+        return CompiledMargin(*(float(number) for number in self.shape))
 
     def _beta(self, z: Array) -> Array:
         """Minus the slope in the margin, for z = [1 - m]_+."""
@@ -201,11 +201,11 @@ class _Linear(MarginLoss):
     smooth: ClassVar[bool] = False
 
     @property
-    def shape(self) -> MarginKernel:
-        return MarginKernel(0.0, 1.0)
+    def shape(self) -> CompiledMargin:
+        return CompiledMargin(0.0, 1.0)
 
-    def kernel(self) -> HingeKernel:
-        return HingeKernel(1.0)
+    def compiled(self) -> CompiledHinge:
+        return CompiledHinge(1.0)
 
 
 @dataclass(frozen=True)
@@ -216,8 +216,8 @@ class _Quadratic(MarginLoss):
     smooth: ClassVar[bool] = True
 
     @property
-    def shape(self) -> MarginKernel:
-        return MarginKernel(1.0, math.inf)
+    def shape(self) -> CompiledMargin:
+        return CompiledMargin(1.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -249,8 +249,8 @@ class SquaredHinge(MarginLoss):
     smooth: ClassVar[bool] = True
 
     @property
-    def shape(self) -> MarginKernel:
-        return MarginKernel(0.5, math.inf)
+    def shape(self) -> CompiledMargin:
+        return CompiledMargin(0.5, math.inf)
 
 
 @dataclass(frozen=True)
@@ -266,5 +266,5 @@ class HuberHinge(MarginLoss):
             raise FenchelError(f"width must be positive and finite, got {self.width!r}")
 
     @property
-    def shape(self) -> MarginKernel:
-        return MarginKernel(self.width, 1.0)
+    def shape(self) -> CompiledMargin:
+        return CompiledMargin(self.width, 1.0)

@@ -35,7 +35,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, Loss, LossKernel
+from fenchel.losses.base import Array, CompiledLoss, Loss
 from fenchel.losses.intercept import flat_or_root
 
 #: the logarithm of the largest float, nearly
@@ -44,7 +44,7 @@ _LARGEST = 709.0
 _STEPS = 100
 
 
-class PowerKernel(NamedTuple):
+class CompiledPower(NamedTuple):
     """Both losses for compiled loops: whether it is one of the margin (1) or of the residual (0), epsilon and p."""
 
     margin: float
@@ -76,7 +76,7 @@ class PowerKernel(NamedTuple):
             x = math.exp(logarithm) if logarithm < 709.0 else math.inf
         return sign * math.copysign(x, push)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
         sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
         push, beta = target - sign * score, sign * alpha
@@ -86,7 +86,7 @@ class PowerKernel(NamedTuple):
         z = math.exp(logarithm) if logarithm < 709.0 else math.inf
         return -abs(push - math.copysign(z + self.tube, beta))
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """f + f* + alpha s = z^p/p + beta^q/q - beta z, with z below zero where f is zero."""
         sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
         push, beta = target - sign * score, sign * alpha
@@ -103,7 +103,7 @@ class PowerKernel(NamedTuple):
             value += math.exp(logarithm) / q if logarithm < 709.0 else math.inf
         return max(value, 0.0)
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate, (q - 1) beta^(q - 2); at zero alpha does not move with s."""
         if alpha == 0.0:
             return math.inf
@@ -196,8 +196,8 @@ class PowerLoss(Loss):
         # the curvature has poles, which would end Newton's steps too soon; the minimizer is between the kinks
         return float(brentq(lambda b: slope(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
-    def kernel(self) -> PowerKernel:
-        return PowerKernel(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
+    def compiled(self) -> CompiledPower:
+        return CompiledPower(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
 
     def _size(self, score: Array, label: Array) -> Array:
         """z"""
@@ -245,8 +245,8 @@ class OfPower(Loss):
         form: Any = self.form
         return form.shape
 
-    def kernel(self) -> LossKernel:
-        return self.form.kernel()
+    def compiled(self) -> CompiledLoss:
+        return self.form.compiled()
 
 
 def checked_power(power: float) -> None:

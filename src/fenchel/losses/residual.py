@@ -36,7 +36,7 @@ from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
 
 
-class ResidualKernel(NamedTuple):
+class CompiledResidual(NamedTuple):
     """The family for compiled loops: epsilon, kappa and the bounds l, h of the slope."""
 
     tube: float
@@ -58,7 +58,7 @@ class ResidualKernel(NamedTuple):
         step = size / total if total > 0.0 else math.inf
         return min(step, self.low) if push > 0.0 else -min(step, self.high)
 
-    def slack(self, label: float, alpha: float, score: float) -> float:
+    def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest at zero inside the tube or on a bound, by this much; negative: violated."""
         push = label - score - self.bend * alpha
         if alpha == 0.0:
@@ -70,7 +70,7 @@ class ResidualKernel(NamedTuple):
             return -push
         return -abs(push)
 
-    def excess(self, label: float, alpha: float, score: float) -> float:
+    def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
         """f + f* + alpha s, from the best slope for this residual."""
         push = label - score
         rest = self.tube * abs(alpha) + 0.5 * self.bend * alpha * alpha - alpha * push
@@ -81,7 +81,7 @@ class ResidualKernel(NamedTuple):
         best = min(size / self.bend, bound) if self.bend > 0.0 else bound
         return best * (size - 0.5 * self.bend * best) + rest
 
-    def curve(self, label: float, alpha: float) -> float:
+    def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate: kappa between the bounds, but for the kink that a tube makes at 0."""
         if not -self.high < alpha < self.low or (alpha == 0.0 and self.tube > 0.0):
             return math.inf
@@ -96,7 +96,7 @@ class ResidualLoss(Loss):
 
     @property
     @abc.abstractmethod
-    def shape(self) -> ResidualKernel:
+    def shape(self) -> CompiledResidual:
         """epsilon, kappa, l and h."""
 
     def value(self, score: Array, label: Array) -> Array:
@@ -157,8 +157,8 @@ class ResidualLoss(Loss):
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
 
-    def kernel(self) -> ResidualKernel:
-        return ResidualKernel(*(float(number) for number in self.shape))
+    def compiled(self) -> CompiledResidual:
+        return CompiledResidual(*(float(number) for number in self.shape))
 
     def _slope(self, score: Array | float, label: Array) -> tuple[Array, Array]:
         """The derivative and how far the residual is beyond the tube."""
@@ -184,8 +184,8 @@ class Squared(ResidualLoss):
     smooth: ClassVar[bool] = True
 
     @property
-    def shape(self) -> ResidualKernel:
-        return ResidualKernel(0.0, 1.0, math.inf, math.inf)
+    def shape(self) -> CompiledResidual:
+        return CompiledResidual(0.0, 1.0, math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -196,8 +196,8 @@ class Absolute(ResidualLoss):
     smooth: ClassVar[bool] = False
 
     @property
-    def shape(self) -> ResidualKernel:
-        return ResidualKernel(0.0, 0.0, 1.0, 1.0)
+    def shape(self) -> CompiledResidual:
+        return CompiledResidual(0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -213,9 +213,9 @@ class _Tube(ResidualLoss):
         return self.squared
 
     @property
-    def shape(self) -> ResidualKernel:
+    def shape(self) -> CompiledResidual:
         bend, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
-        return ResidualKernel(self.epsilon, bend, bound, bound)
+        return CompiledResidual(self.epsilon, bend, bound, bound)
 
 
 @dataclass(frozen=True)
@@ -250,8 +250,8 @@ class SquaredEpsilonInsensitive(ResidualLoss):
         _positive("epsilon", self.epsilon, zero=True)
 
     @property
-    def shape(self) -> ResidualKernel:
-        return ResidualKernel(self.epsilon, 0.5, math.inf, math.inf)
+    def shape(self) -> CompiledResidual:
+        return CompiledResidual(self.epsilon, 0.5, math.inf, math.inf)
 
 
 @dataclass(frozen=True)
@@ -266,8 +266,8 @@ class Huber(ResidualLoss):
         _positive("width", self.width)
 
     @property
-    def shape(self) -> ResidualKernel:
-        return ResidualKernel(0.0, 1.0, self.width, self.width)
+    def shape(self) -> CompiledResidual:
+        return CompiledResidual(0.0, 1.0, self.width, self.width)
 
 
 @dataclass(frozen=True)
@@ -283,5 +283,5 @@ class Quantile(ResidualLoss):
             raise FenchelError(f"quantile must lie strictly between 0 and 1, got {self.quantile!r}")
 
     @property
-    def shape(self) -> ResidualKernel:
-        return ResidualKernel(0.0, 0.0, self.quantile, 1.0 - self.quantile)
+    def shape(self) -> CompiledResidual:
+        return CompiledResidual(0.0, 0.0, self.quantile, 1.0 - self.quantile)

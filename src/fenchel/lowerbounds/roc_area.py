@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
-from fenchel.risks import RocArea
+from fenchel.risks import RocAUC
 from fenchel.risks.measures.contingency import Plane
 
 
-class OnePair(RocArea):
+class OnePair(RocAUC):
     """ROC area with one positive; of the pairs at their kinks the first one counts as wrong, the others as right."""
 
     def plane(self, scores: NDArray) -> Plane:

@@ -9,7 +9,7 @@ from fenchel.regularizers.free_directions import FreeDirections
 from fenchel.regularizers.l1 import L1
 from fenchel.regularizers.l2 import L2
 from fenchel.regularizers.q_norm import QNorm
-from fenchel.regularizers.quadratic_form import Square
+from fenchel.regularizers.quadratic_form import QuadraticForm
 from fenchel.regularizers.unnormalized_entropy import UnnormalizedEntropy
 
 #: the regularizers that users can name
@@ -25,7 +25,7 @@ __all__ = [
     "Entropy",
     "FreeDirections",
     "QNorm",
+    "QuadraticForm",
     "Regularizer",
-    "Square",
     "UnnormalizedEntropy",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class RegularizerKernel(Protocol):
+class CompiledRegularizer(Protocol):
     """What a compiled loop asks of a regularizer that acts on each weight alone: a NamedTuple of floats."""
 
     def linear(self) -> bool:
@@ -27,7 +27,7 @@ class RegularizerKernel(Protocol):
         ...
 
 
-class TransferKernel(Protocol):
+class CompiledMirrorMap(Protocol):
     r"""What a compiled loop asks of a conjugate of the form :math:`\Omega^*(v) = G(\sum_j h_j(v_j))`.
 
     A NamedTuple of floats.  The weights are :math:`w_j = G'(z)\,h_j'(v_j)` with :math:`z = \sum_j h_j(v_j)`, so that
@@ -39,28 +39,28 @@ class TransferKernel(Protocol):
         """Whether z matters at all."""
         ...
 
-    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
         """Frame and floor for components of v between bottom and top."""
         ...
 
-    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
         """h'(v) and h(v) in this frame, for a feature of this prior."""
         ...
 
-    def near(self, v: float, shift: float) -> bool:
-        """Whether ``moved`` is as accurate as ``node`` is."""
+    def can_update(self, v: float, shift: float) -> bool:
+        """Whether ``update`` is as accurate as ``grad_and_value`` is."""
         ...
 
-    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
-        """The node at v + shift from the one at v, cheaper than ``node``."""
+    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+        """The grad_and_value at v + shift from the one at v, cheaper than ``grad_and_value``."""
         ...
 
-    def gain(self, total: float, frame: float) -> float:
+    def outer_grad(self, total: float, frame: float) -> float:
         """G'(z) for a z in this frame; zero where there are no weights."""
         ...
 
 
-class Bend(NamedTuple):
+class DiagonalPlusRankOne(NamedTuple):
     """A second derivative, diag(diagonal) + outer vector vector^T."""
 
     diagonal: NDArray[np.float64]
@@ -98,12 +98,12 @@ class Regularizer(abc.ABC):
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """Omega*(scale v)."""
 
-    def extension(self, dual: NDArray, scale: float = 1.0) -> float:
+    def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: what they lack is charged apart."""
         return self.conjugate(dual, scale)
 
     @property
-    def holds_zero(self) -> bool:
+    def zero_is_dual_feasible(self) -> bool:
         """Whether Omega*(0) is finite, so that theta = 0 proves something."""
         return True
 
@@ -115,19 +115,19 @@ class Regularizer(abc.ABC):
         """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""
         return math.inf
 
-    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+    def compress(self, dual: NDArray) -> NDArray[np.float64]:
         """A shorter vector, if there is one, with the same ``conjugate`` and ``conjugate_slope`` at every scale."""
         return dual
 
     @abc.abstractmethod
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         """The gradient of Omega* at v: the weights that belong to a dual point, eq. (9) of Zhang (2002)."""
 
-    def bend(self, dual: NDArray) -> Bend | None:
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne | None:
         """The second derivative of Omega* at v, for one output; None where it is no diagonal with a product added."""
         return None
 
-    def farthest(self, reach: float, features: int) -> float:
+    def level_bound(self, reach: float, features: int) -> float:
         """A level of Omega that no reasonable model exceeds: that of weights of this length, spread evenly."""
         return self.value(np.full(features, reach / math.sqrt(features)))
 
@@ -143,19 +143,19 @@ class Regularizer(abc.ABC):
         """A bound on |x_i . w| of each example wherever Omega(w) <= level."""
         return self.radius_among(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
-    def kernel(self) -> RegularizerKernel | None:
+    def compiled(self) -> CompiledRegularizer | None:
         """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""
         return None
 
-    def transfer_kernel(self, features: int) -> TransferKernel | None:
-        """For compiled loops, where the conjugate has the form that ``TransferKernel`` says."""
+    def compiled_mirror_map(self, features: int) -> CompiledMirrorMap | None:
+        """For compiled loops, where the conjugate has the form that ``CompiledMirrorMap`` says."""
         return None
 
     def priors(self, features: int) -> NDArray[np.float64]:
-        """What ``TransferKernel.node`` is told of each feature."""
+        """What ``CompiledMirrorMap.node`` is told of each feature."""
         return np.ones(features)
 
-    def typical_bend(self, features: int) -> float:
+    def typical_hess_conjugate(self, features: int) -> float:
         """About what the second derivative of the conjugate is in one component: where a search for steps starts."""
         return 1.0
 
@@ -164,7 +164,7 @@ class Regularizer(abc.ABC):
 
         One over it is the learning rate that Zhang (2002), Sec. 6.2 advises.
         """
-        return squared_norms * self.typical_bend(features)
+        return squared_norms * self.typical_hess_conjugate(features)
 
     @property
     @abc.abstractmethod

@@ -21,10 +21,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
-class ElasticNetKernel(NamedTuple):
+class CompiledElasticNet(NamedTuple):
     """The elastic net for compiled loops: rho and 1/(1 - rho)."""
 
     threshold: float
@@ -44,8 +44,8 @@ class ElasticNetKernel(NamedTuple):
         return self.gain if abs(v) + reach > self.threshold else 0.0
 
 
-class ThresholdKernel(NamedTuple):
-    """The elastic net as a ``TransferKernel``, for inner rules other than the default: rho and 1/(1 - rho)."""
+class CompiledThreshold(NamedTuple):
+    """The elastic net as a ``CompiledMirrorMap``, for inner rules other than the default: rho and 1/(1 - rho)."""
 
     threshold: float
     slope: float
@@ -54,24 +54,24 @@ class ThresholdKernel(NamedTuple):
         """Every feature by itself."""
         return False
 
-    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
         """Nothing to scale."""
         return 0.0, 0.0
 
-    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
         """The thresholded component; nothing ties features together."""
         size = abs(v) - self.threshold
         return (math.copysign(size * self.slope, v) if size > 0.0 else 0.0), 0.0
 
-    def near(self, v: float, shift: float) -> bool:
-        """Nothing is cheaper than ``node``."""
+    def can_update(self, v: float, shift: float) -> bool:
+        """Nothing is cheaper than ``grad_and_value``."""
         return False
 
-    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
         """Never asked for."""
-        return tilt, term
+        return grad, value
 
-    def gain(self, total: float, frame: float) -> float:
+    def outer_grad(self, total: float, frame: float) -> float:
         """One."""
         return 1.0
 
@@ -103,14 +103,14 @@ class ElasticNet(Regularizer):
         return 0.5 * float(beyond @ beyond) / (1.0 - self.l1_ratio)
 
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.transfer(scale * np.asarray(dual)), dual))
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         beyond = np.abs(dual) - self.l1_ratio
         return np.where(beyond > 0.0, np.copysign(beyond / (1.0 - self.l1_ratio), dual), 0.0)
 
-    def bend(self, dual: NDArray) -> Bend:
-        return Bend((np.abs(dual) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, dual)
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
+        return DiagonalPlusRankOne((np.abs(dual) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, dual)
 
     def radius(self, level: float) -> float:
         # the 1-norm is at least the 2-norm r: (1 - rho)/2 r^2 + rho r <= level
@@ -122,11 +122,11 @@ class ElasticNet(Regularizer):
     def strong_convexity(self) -> float:
         return 1.0 - self.l1_ratio
 
-    def kernel(self) -> ElasticNetKernel:
-        return ElasticNetKernel(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))
+    def compiled(self) -> CompiledElasticNet:
+        return CompiledElasticNet(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))
 
-    def typical_bend(self, features: int) -> float:
+    def typical_hess_conjugate(self, features: int) -> float:
         return 1.0 / (1.0 - self.l1_ratio)
 
-    def transfer_kernel(self, features: int) -> ThresholdKernel:
-        return ThresholdKernel(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))
+    def compiled_mirror_map(self, features: int) -> CompiledThreshold:
+        return CompiledThreshold(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))

@@ -30,9 +30,9 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
-from fenchel.regularizers.unnormalized_entropy import EntropyKernel
+from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 
 #: how far, relative to the mass, weights may miss it through rounding alone
 _ROUNDING = 1e-12
@@ -131,9 +131,9 @@ class Entropy(Regularizer):
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
 
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.transfer(scale * np.asarray(dual)), dual))
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         v = np.asarray(dual, dtype=np.float64)
         prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         if not self.balanced:
@@ -144,8 +144,8 @@ class Entropy(Regularizer):
         difference, total = -large * np.expm1(-2.0 * size), large * (1.0 + np.exp(-2.0 * size))
         return mass * np.copysign(difference, v) / np.sum(total, axis=-1, keepdims=True)
 
-    def bend(self, dual: NDArray) -> Bend:
-        weights = self.transfer(dual)
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
+        weights = self.grad_conjugate(dual)
         mass, parts = self.total(len(weights)), weights
         if self.balanced:
             # what both signs have together
@@ -153,9 +153,9 @@ class Entropy(Regularizer):
             large = self.priors(len(size)) * np.exp(size - np.max(size, initial=0.0))
             both = large * (1.0 + np.exp(-2.0 * size))
             parts = mass * both / np.sum(both)
-        return Bend(parts, -1.0 / mass, weights)
+        return DiagonalPlusRankOne(parts, -1.0 / mass, weights)
 
-    def farthest(self, reach: float, features: int) -> float:
+    def level_bound(self, reach: float, features: int) -> float:
         """Above all that there are: the largest is that of the whole mass on the least likely feature."""
         mass = self.total(features)
         return mass * (1.0 + math.log(mass / float(np.min(self.priors(features)))))
@@ -174,10 +174,10 @@ class Entropy(Regularizer):
             return 0.0  # the mass grows with the number of features
         return 1.0 / self.total(np.size(self.prior) if self.prior is not None else 1)
 
-    def transfer_kernel(self, features: int) -> EntropyKernel:
-        return EntropyKernel(self.total(features), float(self.balanced))
+    def compiled_mirror_map(self, features: int) -> CompiledEntropy:
+        return CompiledEntropy(self.total(features), float(self.balanced))
 
-    def typical_bend(self, features: int) -> float:
+    def typical_hess_conjugate(self, features: int) -> float:
         return self.total(features) / features
 
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:

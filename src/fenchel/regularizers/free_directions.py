@@ -65,7 +65,7 @@ class FreeDirections(Regularizer):
         _check_lengths(directions, gram)
         lengths = np.sqrt(np.diag(gram))
         if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _DEPENDENT:
-            raise FenchelError("the rows of directions are linearly dependent: leave out those that the others span")
+            raise FenchelError("the rows of directions are linearly dependent: drop those that the others span")
         object.__setattr__(self, "_factor", cho_factor(gram))
 
     @classmethod
@@ -103,7 +103,7 @@ class FreeDirections(Regularizer):
         return bool(np.any(self.prices))
 
     @property
-    def holds_zero(self) -> bool:
+    def zero_is_dual_feasible(self) -> bool:
         return not self.priced
 
     @cached_property
@@ -144,7 +144,7 @@ class FreeDirections(Regularizer):
         met = np.all(left <= _ROUNDING * (sizes.T + np.abs(self.prices)))
         return self.base.conjugate(v) if met else math.inf
 
-    def extension(self, dual: NDArray, scale: float = 1.0) -> float:
+    def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """The square beside the free directions, of which Cv = b says what it is."""
         if not self.priced:
             return self.base.conjugate(self._beside(dual), scale)
@@ -157,14 +157,14 @@ class FreeDirections(Regularizer):
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         return self.base.conjugate_slope(self._beside(dual), scale)
 
-    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.asarray(dual) if self.priced else self.base.condensed(self._beside(dual))
+    def compress(self, dual: NDArray) -> NDArray[np.float64]:
+        return np.asarray(dual) if self.priced else self.base.compress(self._beside(dual))
 
     def _beside(self, dual: NDArray) -> NDArray[np.float64]:
         """Pi v; what was condensed has no part in the free directions."""
         return self.rest(dual) if np.shape(dual)[-1] == self.directions.shape[1] else np.asarray(dual)
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         """Weights with this gradient of Omega, without more of the free directions than v has."""
         return np.asarray(dual, dtype=np.float64)
 

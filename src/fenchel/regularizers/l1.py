@@ -47,10 +47,10 @@ class L1(Regularizer):
         largest = _largest(dual)
         return 1.0 / largest if largest > 0.0 else math.inf
 
-    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+    def compress(self, dual: NDArray) -> NDArray[np.float64]:
         return np.array([_largest(dual)])
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         """Zero is a subgradient of the conjugate everywhere in the ball: the weights are not told by v."""
         return np.zeros(np.shape(dual))
 

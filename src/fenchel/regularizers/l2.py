@@ -9,10 +9,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
-class SquareKernel(NamedTuple):
+class CompiledL2(NamedTuple):
     """The square for compiled loops.  One field, since a compiled tuple can't be empty."""
 
     gain: float
@@ -49,14 +49,14 @@ class L2(Regularizer):
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         return 2.0 * scale * self.value(dual)
 
-    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+    def compress(self, dual: NDArray) -> NDArray[np.float64]:
         return np.array([math.sqrt(2.0 * self.value(dual))])
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         return np.asarray(dual, dtype=np.float64)
 
-    def bend(self, dual: NDArray) -> Bend:
-        return Bend(np.ones(len(dual)), 0.0, dual)
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
+        return DiagonalPlusRankOne(np.ones(len(dual)), 0.0, dual)
 
     def radius(self, level: float) -> float:
         return math.sqrt(2.0 * level)
@@ -65,5 +65,5 @@ class L2(Regularizer):
     def strong_convexity(self) -> float:
         return 1.0
 
-    def kernel(self) -> SquareKernel:
-        return SquareKernel(1.0)
+    def compiled(self) -> CompiledL2:
+        return CompiledL2(1.0)

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 #: second derivatives that are infinite at zero are taken here, relative to the norm
 _NEAR_ZERO = 1e-8
@@ -40,7 +40,7 @@ _LEAST = 1e-12
 _TINY = float(np.finfo(np.float64).tiny)
 
 
-class QNormKernel(NamedTuple):
+class CompiledQNorm(NamedTuple):
     """The norm for compiled loops: p - 1, p'/p - 1 and p' - 1."""
 
     exponent: float
@@ -51,12 +51,12 @@ class QNormKernel(NamedTuple):
         """Through the norm."""
         return True
 
-    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
         """One over the largest component."""
         largest = max(top, -bottom)
         return (1.0 / largest if largest > 0.0 else 1.0), 0.0
 
-    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
         """|v|^(p-1) with the sign of v, and |v|^p, of v times the frame."""
         size = abs(v) * frame
         if self.exponent == 2.0:
@@ -69,20 +69,20 @@ class QNormKernel(NamedTuple):
             power = size**self.exponent
         return math.copysign(power, v), power * size
 
-    def near(self, v: float, shift: float) -> bool:
+    def can_update(self, v: float, shift: float) -> bool:
         """Where the binomial series is as accurate as floats, unless the power is cheap itself."""
         e, size, far = self.exponent, abs(v), abs(shift)
         return far < 0.02 * size and e * far < 0.1 * size and e != 2.0 and e != 0.5 and e != 1.0
 
-    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
         """By the binomial series of (1 + shift/v)^(p-1)."""
         e, r = self.exponent, shift / v
         power = 1.0 + (e - 5) * r * (1 / 6) * (1.0 + (e - 6) * r * (1 / 7) * (1.0 + (e - 7) * r * (1 / 8)))
         power = 1.0 + (e - 2) * r * (1 / 3) * (1.0 + (e - 3) * r * (1 / 4) * (1.0 + (e - 4) * r * (1 / 5) * power))
-        tilt *= 1.0 + e * r * (1.0 + (e - 1) * r * (1 / 2) * power)
-        return tilt, tilt * (v + shift) * frame
+        grad *= 1.0 + e * r * (1.0 + (e - 1) * r * (1 / 2) * power)
+        return grad, grad * (v + shift) * frame
 
-    def gain(self, total: float, frame: float) -> float:
+    def outer_grad(self, total: float, frame: float) -> float:
         """|v|_p^(p' - p) in this frame."""
         if total <= 0.0:
             return 0.0
@@ -128,22 +128,22 @@ class QNorm(Regularizer):
         norms = _norms(dual, p)
         return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
 
-    def condensed(self, dual: NDArray) -> NDArray[np.float64]:
+    def compress(self, dual: NDArray) -> NDArray[np.float64]:
         return _norms(dual, self.dual_exponents[0])
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         return _slope(dual, *self.dual_exponents)
 
-    def bend(self, dual: NDArray) -> Bend:
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
         p, power = self.dual_exponents
         v = np.asarray(dual, dtype=np.float64)
         norm = float(_norms(v, p)[0])
         if not norm > 0.0:
-            return Bend(np.zeros(len(v)), 0.0, v)
+            return DiagonalPlusRankOne(np.zeros(len(v)), 0.0, v)
         # of v over its norm; below p = 2 it is infinite at zero, and kept from that
         share = np.abs(v) / norm
         diagonal = (p - 1.0) * norm ** (power - 2.0) * np.maximum(share, _NEAR_ZERO) ** (p - 2.0)
-        return Bend(diagonal, (power - p) * norm ** (power - 2.0), np.copysign(share ** (p - 1.0), v))
+        return DiagonalPlusRankOne(diagonal, (power - p) * norm ** (power - 2.0), np.copysign(share ** (p - 1.0), v))
 
     def radius(self, level: float) -> float:
         return self.radius_among(level, 1)
@@ -159,16 +159,16 @@ class QNorm(Regularizer):
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
-    def curvature(self, weights: NDArray, dual: NDArray) -> Bend:
+    def curvature(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne:
         """About the second derivative at the weights of one output, for q > 2; never less than zero.
 
         Where it changes much on the way to the weights that belong to the dual vector, as it does near zero, the
         diagonal holds secants instead of tangents.  The last factor keeps what the sum of both is along w.
         """
         q, power = self.q, self.power
-        norm = float(_norms(weights, q)[0]) or float(_norms(self.transfer(dual), q)[0])
+        norm = float(_norms(weights, q)[0]) or float(_norms(self.grad_conjugate(dual), q)[0])
         if norm == 0.0:
-            return Bend(np.ones(len(weights)), 0.0, np.zeros(len(weights)))
+            return DiagonalPlusRankOne(np.ones(len(weights)), 0.0, np.zeros(len(weights)))
         share, slope = weights / norm, dual / norm ** (power - 1.0)
         here = np.copysign(np.abs(share) ** (q - 1.0), share)
         goal = np.copysign(np.abs(slope) ** (1.0 / (q - 1.0)), slope)
@@ -180,13 +180,13 @@ class QNorm(Regularizer):
         if factor < 0.0:
             factor = max(factor, factor / (q - 1.0) / max(float(here @ (here / diagonal)), _TINY))
         scale = norm ** (power - 2.0)
-        return Bend(scale * diagonal, scale * factor, here)
+        return DiagonalPlusRankOne(scale * diagonal, scale * factor, here)
 
-    def transfer_kernel(self, features: int) -> QNormKernel:
+    def compiled_mirror_map(self, features: int) -> CompiledQNorm:
         p, power = self.dual_exponents
         # exact where the exponents are, as for q = 1.5
         p = float(round(p)) if abs(p - round(p)) < 1e-12 else p
-        return QNormKernel(p - 1.0, power / p - 1.0, power - 1.0)
+        return CompiledQNorm(p - 1.0, power / p - 1.0, power - 1.0)
 
 
 def _norms(values: NDArray, q: float) -> NDArray[np.float64]:

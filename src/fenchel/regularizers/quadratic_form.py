@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
 from fenchel.errors import FenchelError
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
-class DiagonalKernel(NamedTuple):
+class CompiledDiagonal(NamedTuple):
     """A diagonal operator for compiled loops.  One field, since a compiled tuple can't be empty."""
 
     slope: float
@@ -31,29 +31,29 @@ class DiagonalKernel(NamedTuple):
         """Every feature by itself."""
         return False
 
-    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
         """Nothing to scale."""
         return 0.0, 0.0
 
-    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
         """v/k; nothing ties features together."""
         return v * prior, 0.0
 
-    def near(self, v: float, shift: float) -> bool:
-        """Nothing is cheaper than ``node``."""
+    def can_update(self, v: float, shift: float) -> bool:
+        """Nothing is cheaper than ``grad_and_value``."""
         return False
 
-    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
         """Never asked for."""
-        return tilt, term
+        return grad, value
 
-    def gain(self, total: float, frame: float) -> float:
+    def outer_grad(self, total: float, frame: float) -> float:
         """One."""
         return self.slope
 
 
 @dataclass(frozen=True, eq=False)
-class Square(Regularizer):
+class QuadraticForm(Regularizer):
     """Half of w^T K w; ``operator`` is the diagonal of K, K, or an object with ``solve``."""
 
     operator: Any
@@ -79,8 +79,8 @@ class Square(Regularizer):
             _factor(found)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Square) or hasattr(self.operator, "solve"):
-            return isinstance(other, Square) and self.operator is other.operator
+        if not isinstance(other, QuadraticForm) or hasattr(self.operator, "solve"):
+            return isinstance(other, QuadraticForm) and self.operator is other.operator
         return not hasattr(other.operator, "solve") and np.array_equal(self.operator, other.operator)
 
     def __hash__(self) -> int:
@@ -107,20 +107,20 @@ class Square(Regularizer):
         return np.asarray(solve_triangular(root, inner, lower=True, trans="T").T)
 
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return 0.5 * scale**2 * float(np.vdot(dual, self.transfer(dual)))
+        return 0.5 * scale**2 * float(np.vdot(dual, self.grad_conjugate(dual)))
 
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
         return 2.0 * scale * self.conjugate(dual)
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         dual = np.asarray(dual, dtype=np.float64)
         if self.diagonal:
             return dual / self.operator
         root = self.root(dual.shape[-1])
         return (dual @ root) @ root.T
 
-    def bend(self, dual: NDArray) -> Bend | None:
-        return Bend(self.priors(len(dual)), 0.0, dual) if self.diagonal else None
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne | None:
+        return DiagonalPlusRankOne(self.priors(len(dual)), 0.0, dual) if self.diagonal else None
 
     def radius(self, level: float) -> float:
         modulus = self.strong_convexity
@@ -152,8 +152,8 @@ class Square(Regularizer):
             raise FenchelError(f"operator is for {len(root)} features; X has {features}")
         return root
 
-    def transfer_kernel(self, features: int) -> DiagonalKernel | None:
-        return DiagonalKernel(1.0) if self.diagonal else None
+    def compiled_mirror_map(self, features: int) -> CompiledDiagonal | None:
+        return CompiledDiagonal(1.0) if self.diagonal else None
 
     def priors(self, features: int) -> NDArray[np.float64]:
         if not self.diagonal:
@@ -162,7 +162,7 @@ class Square(Regularizer):
             raise FenchelError(f"operator has {len(self.operator)} entries for {features} features; they must agree")
         return 1.0 / self.operator
 
-    def typical_bend(self, features: int) -> float:
+    def typical_hess_conjugate(self, features: int) -> float:
         return float(np.mean(self.priors(features)))
 
 

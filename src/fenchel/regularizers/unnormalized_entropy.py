@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import kl_div
 
-from fenchel.regularizers.base import Bend, Regularizer
+from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import (
     checked_prior,
     hash_fields,
@@ -36,7 +36,7 @@ from fenchel.regularizers.prior import (
 _FARTHEST = 1e7
 
 
-class EntropyKernel(NamedTuple):
+class CompiledEntropy(NamedTuple):
     """Both entropies for compiled loops: the mass A (0 without one), and whether weights have both signs."""
 
     mass: float
@@ -46,18 +46,18 @@ class EntropyKernel(NamedTuple):
         """With a mass."""
         return self.mass > 0.0
 
-    def framed(self, top: float, bottom: float) -> tuple[float, float]:
+    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
         """With a mass only ratios matter: the largest component becomes 0."""
         if self.mass == 0.0:
             return 0.0, 1.0
         frame = max(top, -bottom) if self.balanced > 0.0 else top
         return frame, math.exp(-2.0 * frame) if frame > 0.0 else 1.0
 
-    def node(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
+    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
         """mu e^(v - frame), or the difference and the sum of both signs'."""
         if self.balanced == 0.0:
-            term = prior * math.exp(v - frame)
-            return term, term
+            value = prior * math.exp(v - frame)
+            return value, value
         size = abs(v)
         large = math.exp(size - frame)
         small = floor / large if large > floor else large
@@ -65,18 +65,18 @@ class EntropyKernel(NamedTuple):
         difference = large - small if size > 0.1 else -large * math.expm1(-2.0 * size)
         return math.copysign(prior * difference, v), prior * (large + small)
 
-    def near(self, v: float, shift: float) -> bool:
+    def can_update(self, v: float, shift: float) -> bool:
         """Where the series of cosh and sinh are as accurate as floats."""
         return abs(shift) <= 0.1
 
-    def moved(self, tilt: float, term: float, v: float, shift: float, frame: float) -> tuple[float, float]:
+    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
         """By cosh and sinh of the shift."""
         s = shift * shift
         even = 1.0 + s * (1 / 2 + s * (1 / 24 + s * (1 / 720 + s * (1 / 40320))))
         odd = shift * (1.0 + s * (1 / 6 + s * (1 / 120 + s * (1 / 5040 + s * (1 / 362880)))))
-        return tilt * even + term * odd, term * even + tilt * odd
+        return grad * even + value * odd, value * even + grad * odd
 
-    def gain(self, total: float, frame: float) -> float:
+    def outer_grad(self, total: float, frame: float) -> float:
         """A/z, or 1 without a mass."""
         return self.mass / total if self.mass > 0.0 else 1.0
 
@@ -127,19 +127,19 @@ class UnnormalizedEntropy(Regularizer):
         return float(np.sum(self.priors(v.shape[-1]) * terms))
 
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.transfer(scale * np.asarray(dual)), dual))
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
 
-    def transfer(self, dual: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
         v = np.asarray(dual, dtype=np.float64)
         with np.errstate(over="ignore"):
             return self.priors(v.shape[-1]) * (2.0 * np.sinh(v) if self.balanced else np.exp(v))
 
-    def bend(self, dual: NDArray) -> Bend:
+    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
         v = np.asarray(dual, dtype=np.float64)
         with np.errstate(over="ignore"):
-            return Bend(self.priors(len(v)) * (2.0 * np.cosh(v) if self.balanced else np.exp(v)), 0.0, v)
+            return DiagonalPlusRankOne(self.priors(len(v)) * (2.0 * np.cosh(v) if self.balanced else np.exp(v)), 0.0, v)
 
-    def farthest(self, reach: float, features: int) -> float:
+    def level_bound(self, reach: float, features: int) -> float:
         """Of weights that are all as long as that, or so many times their prior."""
         prior = self.priors(features)
         return self.value(np.maximum(_FARTHEST * prior, reach))
@@ -160,13 +160,13 @@ class UnnormalizedEntropy(Regularizer):
         """The second derivative vanishes for large weights."""
         return 0.0
 
-    def transfer_kernel(self, features: int) -> EntropyKernel:
-        return EntropyKernel(0.0, float(self.balanced))
+    def compiled_mirror_map(self, features: int) -> CompiledEntropy:
+        return CompiledEntropy(0.0, float(self.balanced))
 
     def priors(self, features: int) -> NDArray[np.float64]:
         return spread_prior(self.prior, features)
 
-    def typical_bend(self, features: int) -> float:
+    def typical_hess_conjugate(self, features: int) -> float:
         return float(np.mean(self.prior)) * (2.0 if self.balanced else 1.0)
 
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:

@@ -7,11 +7,11 @@ from typing import Any
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.measures.break_even import BreakEven
 from fenchel.risks.measures.contingency import ContingencyRisk
-from fenchel.risks.measures.custom import OwnMeasure
+from fenchel.risks.measures.custom import CustomMeasure
 from fenchel.risks.measures.error_rate import ErrorRate
 from fenchel.risks.measures.f_beta import F1, FBeta
 from fenchel.risks.measures.micro import MicroRisk, micro
-from fenchel.risks.measures.roc_auc import RocArea
+from fenchel.risks.measures.roc_auc import RocAUC
 from fenchel.risks.measures.top_k import PrecisionAtK, RecallAtK
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.risks.multiclass.hinges import CrammerSinger, WestonWatkins
@@ -24,7 +24,7 @@ MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (West
 
 #: the measures that users can name: called with labels, and beta or k where they have one
 MEASURES: dict[str, Any] = {
-    risk.name: risk for risk in (RocArea, BreakEven, F1, FBeta, PrecisionAtK, RecallAtK, ErrorRate)
+    risk.name: risk for risk in (RocAUC, BreakEven, F1, FBeta, PrecisionAtK, RecallAtK, ErrorRate)
 }
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "BreakEven",
     "ContingencyRisk",
     "CrammerSinger",
+    "CustomMeasure",
     "ErrorRate",
     "FBeta",
     "MeanRisk",
@@ -42,10 +43,9 @@ __all__ = [
     "MultilabelHinge",
     "Multinomial",
     "OrdinalHinge",
-    "OwnMeasure",
     "PrecisionAtK",
     "RecallAtK",
-    "RocArea",
+    "RocAUC",
     "WestonWatkins",
     "micro",
 ]

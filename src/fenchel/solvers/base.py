@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from fenchel.certificate import Certificate, Span
+from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Problem, Witness
 
 #: returned by ``step`` when nothing moves any more
@@ -26,7 +26,7 @@ class Hint:
 
 
 class Warm(Protocol):
-    """Anything with a model and a witness can start a solver, a Solution for one; a ``span`` saves work."""
+    """Anything with a model and a witness can start a solver, a Solution for one; a ``path_certificate`` saves work."""
 
     @property
     def model(self) -> Model: ...
@@ -42,7 +42,7 @@ class Start:
     model: Model
     witness: Witness
     #: what a judge found out about them, if they were judged for the same data
-    span: Span | None = None
+    path_certificate: PathCertificate | None = None
 
 
 class Solver(Protocol):

@@ -51,7 +51,7 @@ def infeasible_ray(problem: Problem) -> NDArray[np.float64]:
         kept = kept - np.linalg.lstsq(part, part @ kept, rcond=None)[0]
     ray[chosen[support]] = np.where(kept * found[support] > 0.0, kept, 0.0)
     gain = -risk.conjugate(ray)
-    return ray * (_LONG * problem.farthest / gain) if gain > 0.0 else np.zeros_like(ray)
+    return ray * (_LONG * problem.level_bound / gain) if gain > 0.0 else np.zeros_like(ray)
 
 
 def _multipliers(problem: Problem, labels: NDArray, rows: sp.csr_array, equal: NDArray) -> NDArray[np.float64]:

@@ -110,4 +110,4 @@ class Repair:
     def _long(self, ray: NDArray) -> NDArray[np.float64]:
         """The ray, made so long that it proves an objective beyond all reason, if it is one."""
         gain = -self.problem.risk.conjugate(ray)
-        return ray * (4.0 * self.problem.farthest / gain) if gain > 0.0 else ray
+        return ray * (4.0 * self.problem.level_bound / gain) if gain > 0.0 else ray

@@ -26,10 +26,14 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    span = getattr(warm, "span", None)
-    # a condensed span, as of a point of a path, has no vector to start from
-    if span is not None and span.fits(problem) and span.dual.shape == problem.weights_shape:
-        u = span.dual * (span.problem.lam / problem.lam)
+    path_certificate = getattr(warm, "path_certificate", None)
+    # a condensed path_certificate, as of a point of a path, has no vector to start from
+    if (
+        path_certificate is not None
+        and path_certificate.fits(problem)
+        and path_certificate.dual.shape == problem.weights_shape
+    ):
+        u = path_certificate.dual * (path_certificate.problem.lam / problem.lam)
     else:
         theta = problem.risk.project(theta)
         u = problem.design.adjoint(theta) / problem.lam

@@ -9,14 +9,14 @@ from scipy.linalg import solve_triangular
 from fenchel.designs import as_design
 from fenchel.kernels import KernelDesign
 from fenchel.problem import Model, Problem
-from fenchel.regularizers import L2, Square
+from fenchel.regularizers import L2, QuadraticForm
 from fenchel.solvers.base import Start, Warm
 
 
 def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
     """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
     regularizer = problem.regularizer
-    if not isinstance(regularizer, Square) or regularizer.diagonal or isinstance(problem.design, KernelDesign):
+    if not isinstance(regularizer, QuadraticForm) or regularizer.diagonal or isinstance(problem.design, KernelDesign):
         return problem, warm, None
     root = regularizer.root(problem.design.shape[1])
     plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)

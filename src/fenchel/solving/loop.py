@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.certificate import Span, Verdict, best_of, judge, judge_moved
+from fenchel.certificate import PathCertificate, Verdict, best_of, judge, judge_moved
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver, choose
@@ -137,7 +137,7 @@ class _Run:
             status = self._judge_warm(warm)
         if self.best is not None:
             # with its witness scaled to what is best here
-            warm = Start(self.best.model, self.best.witness, self.best.span)
+            warm = Start(self.best.model, self.best.witness, self.best.path_certificate)
         tried = []
         for candidate, following in zip(self.candidates, [*self.candidates[1:], None], strict=True):
             if status is not None:
@@ -153,7 +153,7 @@ class _Run:
             # nobody should get less than the zero model
             self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
         assert self.best is not None
-        certificate, model, witness, span = self.best
+        certificate, model, witness, path_certificate = self.best
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
             status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
@@ -163,7 +163,16 @@ class _Run:
         assert status is not None
         solver = ", ".join(tried) or self.solver.name
         return Solution(
-            model, witness, certificate, status, converged, self.passes, solver, self.trace, self.handovers, span
+            model,
+            witness,
+            certificate,
+            status,
+            converged,
+            self.passes,
+            solver,
+            self.trace,
+            self.handovers,
+            path_certificate,
         )
 
     def _run(self, warm: Warm | None, limit: float) -> Status | None:
@@ -186,7 +195,7 @@ class _Run:
             f"{self.best.certificate.relative_gap:.2g}; {following.solver.name} went on"
         )
         _log.info(self.handovers[-1])
-        return Start(self.best.model, self.best.witness, self.best.span)
+        return Start(self.best.model, self.best.witness, self.best.path_certificate)
 
     def _loop(self, state: Any, limit: float) -> Status | None:
         """Step until the next certificate is due, certify, and see; None when ``limit`` passes are used up."""
@@ -205,7 +214,7 @@ class _Run:
                 return Status.CONVERGED
             if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
                 return Status.UNRESOLVED
-            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.farthest:
+            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.level_bound:
                 return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
@@ -295,10 +304,10 @@ class _Run:
             not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
         ):
             return None
-        span = getattr(warm, "span", None)
-        if isinstance(span, Span) and span.fits(self.problem):
+        path_certificate = getattr(warm, "path_certificate", None)
+        if isinstance(path_certificate, PathCertificate) and path_certificate.fits(self.problem):
             # the same data: nothing of them is needed again
-            self._record(judge_moved(self.problem, warm.model, warm.witness, span))
+            self._record(judge_moved(self.problem, warm.model, warm.witness, path_certificate))
         else:
             self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fenchel.certificate import Certificate, Span
+from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Witness
 
 
@@ -72,7 +72,7 @@ class Solution:
     #: a sentence for each solver that handed over to the next one
     handovers: list[str] = field(default_factory=list)
     #: what this model and witness prove for other strengths of the regularization
-    span: Span | None = None
+    path_certificate: PathCertificate | None = None
 
     def __str__(self) -> str:
         return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import (
-    curve,
     dual_step,
-    excess,
+    fenchel_young_gap,
+    hess_conjugate,
     row_add,
     row_begin,
     row_column,
@@ -33,17 +33,17 @@ from fenchel.compile.dispatch import (
     row_end,
     row_entry,
 )
-from fenchel.compile.loop import kernel
+from fenchel.compile.loop import loop
 
 
-@kernel
+@loop
 def multiply(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
     """X w for the selected rows."""
     for t in range(np.uint64(begin), np.uint64(end)):
         result[t] = row_dot(rows, np.uint64(selected[t]), w)
 
 
-@kernel
+@loop
 def slopes(
     loss: Any,
     labels: Any,
@@ -64,14 +64,14 @@ def slopes(
     for t in range(np.uint64(begin), np.uint64(end)):
         a = dual_step(loss, labels[t], centre[t], scores[t], mu)
         theta[t] = shares[t] * a
-        bend[t] = shares[t] / (curve(loss, labels[t], a) + mu)
+        bend[t] = shares[t] / (hess_conjugate(loss, labels[t], a) + mu)
         if mu > 0.0:
-            gap += shares[t] * excess(loss, labels[t], a, scores[t])
+            gap += shares[t] * fenchel_young_gap(loss, labels[t], a, scores[t])
         total += theta[t]
     return gap, total
 
 
-@kernel
+@loop
 def mean_bend(
     loss: Any,
     labels: Any,
@@ -91,7 +91,7 @@ def mean_bend(
         bend[t] = shares[t] * (below - above) / (2.0 * radius)
 
 
-@kernel
+@loop
 def slope_along(
     loss: Any,
     labels: Any,
@@ -109,11 +109,11 @@ def slope_along(
     for t in range(np.uint64(begin), np.uint64(end)):
         a = dual_step(loss, labels[t], centre[t], scores[t] + step * change[t], mu)
         first -= shares[t] * a * change[t]
-        second += shares[t] / (curve(loss, labels[t], a) + mu) * change[t] * change[t]
+        second += shares[t] / (hess_conjugate(loss, labels[t], a) + mu) * change[t] * change[t]
     return first, second
 
 
-@kernel
+@loop
 def pull(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int) -> None:
     """Add X^T theta."""
     for t in range(np.uint64(begin), np.uint64(end)):
@@ -121,7 +121,7 @@ def pull(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int
             row_add(rows, np.uint64(selected[t]), theta[t], result)
 
 
-@kernel
+@loop
 def half_gram(rows: Any, selected: Any, bend: Any, result: Any, border: Any, begin: int, end: int) -> None:
     """Add half of X^T diag(bend) X (its transpose added makes it whole), and X^T bend to ``border``."""
     for t in range(np.uint64(begin), np.uint64(end)):
@@ -137,7 +137,7 @@ def half_gram(rows: Any, selected: Any, bend: Any, result: Any, border: Any, beg
             result[column, column] += 0.5 * value * row_entry(rows, i, k)
 
 
-@kernel
+@loop
 def bend_along(rows: Any, selected: Any, bend: Any, w: Any, b: float, result: Any, begin: int, end: int) -> float:
     """Add X^T diag(bend) (X w + b), and return the sum of bend (X w + b)."""
     total = 0.0
@@ -150,7 +150,7 @@ def bend_along(rows: Any, selected: Any, bend: Any, w: Any, b: float, result: An
     return total
 
 
-@kernel
+@loop
 def descend_coordinates(matrix: Any, limits: Any, point: Any, slope: Any) -> float:
     """One pass of exact steps along coordinates for a quadratic plus ``limits . |point|``; the largest step's slope.
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.projection_search import bracket, look, whole
 
 #: what rounding alone may add to what a box allows, relative to the sums of its bounds
@@ -222,7 +222,7 @@ def _mix(
             x[i] = min(max((one + share * (other - one)) / weights[i], low[i]), high[i])
 
 
-@kernel
+@loop
 def project_rows(target: Any, weights: Any, squares: Any, low: Any, high: Any, totals: Any, found: Any) -> int:
     """Project every row; the first one without an answer, or -1."""
     work = np.empty((4, target.shape[1]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 
 _ZERO = np.uint64(0)
 _LEFT, _RIGHT, _LEFT_AGAIN = np.uint64(13), np.uint64(7), np.uint64(17)
@@ -23,7 +23,7 @@ def next_random(state: Any) -> Any:
     return x
 
 
-@kernel
+@loop
 def shuffle(order: Any, count: int, random: Any) -> None:
     """Permute the first ``count`` entries at random (Fisher-Yates)."""
     stop = np.uint64(count)

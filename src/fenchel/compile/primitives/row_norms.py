@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_square
-from fenchel.compile.loop import kernel
+from fenchel.compile.loop import loop
 
 
-@kernel
+@loop
 def squared_norms(rows: Any, result: Any) -> int:
     """|x_i|^2 of every row, and how many rows need care because their columns do not rise."""
     careful = 0

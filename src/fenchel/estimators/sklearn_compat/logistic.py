@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import level_of_the_user, mixed
+from fenchel.estimators.base import mixed, user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.losses import Logistic, Loss
@@ -143,7 +143,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         if self.n_jobs is not None:
             found.append(("'n_jobs' has no effect since scikit-learn 1.8. Leave it", FutureWarning))
         for message, category in found:
-            warnings.warn(message, category, stacklevel=level_of_the_user())
+            warnings.warn(message, category, stacklevel=user_stacklevel())
 
     def _regularizer(self) -> Regularizer:
         penalty = self._one_of("penalty", ("deprecated", "l2", "l1", "elasticnet"), "Leave it and use l1_ratio")

@@ -26,7 +26,7 @@ LARGEST_TABLE = 50_000_000
 _ROUNDING = 1e-13
 
 
-class OwnMeasure(ContingencyRisk):
+class CustomMeasure(ContingencyRisk):
     """The largest Delta(fn, fp) + score term over all labellings.
 
     Parameters

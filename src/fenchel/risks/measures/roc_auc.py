@@ -51,7 +51,7 @@ class _Pairs(NamedTuple):
     below: NDArray[np.float64]
 
 
-class RocArea:
+class RocAUC:
     """Weighted share of pairs in the wrong order, with the hinge loss of their difference."""
 
     name: ClassVar[str] = "roc_auc"

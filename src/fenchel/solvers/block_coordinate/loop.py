@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.loop import helper, kernel, summing_helper
+from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_row_to_some, add_scores, add_some_scores
 from fenchel.solvers.block_coordinate.loop_blocks import block
 
@@ -177,7 +177,7 @@ def _note(line: Any, scores: Any, bound: Any, label: int, most: float, threshold
     return size
 
 
-@kernel
+@loop
 def visit_blocks(
     rows: Any,
     images: Any,

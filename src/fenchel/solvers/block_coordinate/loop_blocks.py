@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import dispatch
-from fenchel.compile.loop import helper, kernel, summing_helper
+from fenchel.compile.loop import helper, loop, summing_helper
 
 #: the equation of a block holds if it does so to this share of the sum; ``settle`` spreads what is left
 _SETTLED = 1e-14
@@ -236,7 +236,7 @@ def block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
     inner.block(v, bounds, b, label)
 
 
-@kernel
+@loop
 def solve_block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
     """One subproblem on its own."""
     block(inner, v, bounds, b, label)

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.loop import helper, kernel, summing_helper
+from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
 from fenchel.solvers.block_coordinate.loop import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM
 
@@ -126,7 +126,7 @@ def _store(alpha: Any, p: Any, label: int, scale: float, change: Any) -> None:
     alpha[label] = beside
 
 
-@kernel
+@loop
 def visit_softmax_blocks(
     rows: Any,
     images: Any,

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 
 
 @helper
@@ -73,7 +73,7 @@ def _solve(factor: Any, size: int, right: Any) -> None:
             right[k] -= factor[i, k] * right[i]
 
 
-@kernel
+@loop
 def climb(hessian: Any, slopes: Any, ridge: Any, weights: Any, tolerance: float, most: int) -> int:
     """Move ``weights`` to the maximizer in at most so many pivots, and ``slopes`` to the slopes there; the pivots."""
     count = len(weights)

@@ -303,11 +303,11 @@ def _add_witness(problem: Problem, planes: Planes, warm: Warm) -> None:
     theta = np.array(warm.witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         return
-    span = getattr(warm, "span", None)
+    path_certificate = getattr(warm, "path_certificate", None)
     if hasattr(problem.risk, "conjugate"):
         theta = problem.risk.project(theta)
         conjugate = problem.risk.conjugate(theta, feasible=True)
-    elif span is not None and span.fits(problem) and warm.witness.conjugate_bound is not None:
+    elif path_certificate is not None and path_certificate.fits(problem) and warm.witness.conjugate_bound is not None:
         conjugate = warm.witness.conjugate_bound
     else:
         return

@@ -51,7 +51,7 @@ from numpy.typing import NDArray
 from fenchel.kernels import GramDesign
 from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import Entropy, Square
+from fenchel.regularizers import Entropy, QuadraticForm
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.constrained.barrier_functions import Margin, Tube
@@ -117,7 +117,10 @@ class Barrier:
             return f"barrier takes the constraints of {risk.loss.name!r} for one output only"
         if isinstance(problem.design, GramDesign):
             return "barrier takes no Gram matrices"
-        if not isinstance(regularizer, Square) and regularizer.bend(np.zeros(problem.design.shape[1])) is None:
+        if (
+            not isinstance(regularizer, QuadraticForm)
+            and regularizer.hess_conjugate(np.zeros(problem.design.shape[1])) is None
+        ):
             return f"barrier needs the second derivative of a conjugate, which {regularizer.name!r} does not have"
         constraints, features = np.count_nonzero(risk.shares), problem.design.shape[1]
         tall = isinstance(risk.loss, HardMargin) and constraints > TALL * features
@@ -148,7 +151,7 @@ class Barrier:
     def _first(self, state: State, labels: Vector, warm: Warm | None) -> None:
         """A dual point to start from: the one that is given, or one so short that the weights hardly move."""
         problem, margin = state.problem, isinstance(state.barrier, Margin)
-        theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.transfer(state.dual)
+        theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.grad_conjugate(state.dual)
         if problem.intercept:
             if margin:
                 # the two classes have the same weight
@@ -165,7 +168,7 @@ class Barrier:
                 floor = 1e-3 * float(np.mean(np.abs(known)))
                 theta = labels * np.maximum(labels * known, floor) if margin else known
         state.theta, state.dual = theta, state.rows.T @ theta / problem.lam
-        self._look(state, problem.regularizer.transfer(state.dual))
+        self._look(state, problem.regularizer.grad_conjugate(state.dual))
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled:
@@ -185,11 +188,11 @@ class Barrier:
             size = self._search(state, direction, intercept, promise) if promise > 0.0 else 0.0
             state.theta = state.theta + size * direction
             state.dual = state.rows.T @ state.theta / state.problem.lam
-            inside = self._look(state, state.problem.regularizer.transfer(state.dual))
+            inside = self._look(state, state.problem.regularizer.grad_conjugate(state.dual))
         # 3. a smaller mu
         if size == 0.0 or (inside and promise <= _PROMISE * state.mu) or state.steps >= _PATIENCE:
             self._sharpen(state)
-        if self._bound(state) > _BEYOND * state.given.farthest:
+        if self._bound(state) > _BEYOND * state.given.level_bound:
             state.stalled = True
         elif state.stalled and state.met is None and not isinstance(state.problem.regularizer, Entropy):
             # the last chance for a proof that nothing meets them
@@ -205,7 +208,7 @@ class Barrier:
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
-        weights = problem.regularizer.transfer(state.dual) if state.met is None else state.met
+        weights = problem.regularizer.grad_conjugate(state.dual) if state.met is None else state.met
         theta = np.zeros(problem.theta_shape)
         theta[state.chosen] = state.theta
         intercept = None if problem.intercept else problem.no_intercept()
@@ -217,17 +220,19 @@ class Barrier:
         Followed without an end where there is no minimum, until the bound is one that no model can have.
         """
         problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
-        beyond, pulled = _BEYOND * state.given.farthest, state.rows.T @ direction / lam
+        beyond, pulled = _BEYOND * state.given.level_bound, state.rows.T @ direction / lam
         total = intercept * float(np.sum(direction))
         low, high, step = 0.0, math.inf, 1.0
         for _ in range(_LOOKS):
             theta, v = state.theta + step * direction, state.dual + step * pulled
-            slope = lam * float(problem.regularizer.transfer(v) @ pulled) + float(barrier.slope(theta, mu) @ direction)
+            slope = lam * float(problem.regularizer.grad_conjugate(v) @ pulled) + float(
+                barrier.slope(theta, mu) @ direction
+            )
             slope = slope + total if math.isfinite(slope) else math.inf
             if abs(slope) <= _LINE * promise or (slope < 0.0 and self._value(state, theta, v) > beyond):
                 return step
             low, high = (low, step) if slope > 0.0 else (step, high)
-            bend = problem.regularizer.bend(v)
+            bend = problem.regularizer.hess_conjugate(v)
             assert bend is not None
             curve = float(bend.diagonal @ pulled**2) + bend.outer * float(np.square(bend.vector @ pulled))
             curve = lam * curve + float(barrier.bend(theta, mu) @ direction**2)
@@ -240,11 +245,11 @@ class Barrier:
     def _direction(self, state: State) -> tuple[Vector, Vector, float]:
         """Newton's, along which the sum of theta becomes zero if the intercept is free; the gradient, with it."""
         problem, theta, rows = state.problem, state.theta, state.rows
-        bend = problem.regularizer.bend(state.dual)
+        bend = problem.regularizer.hess_conjugate(state.dual)
         assert bend is not None
         own, separate = state.barrier.bend(theta, state.mu), isinstance(state.barrier, Margin)
         system = System(rows, bend, problem.lam, own, intercept=problem.intercept, separate=separate)
-        gradient = rows @ problem.regularizer.transfer(state.dual) + state.barrier.slope(theta, state.mu)
+        gradient = rows @ problem.regularizer.grad_conjugate(state.dual) + state.barrier.slope(theta, state.mu)
         if not system.sound:
             return np.zeros(len(theta)), gradient, 0.0
         if not problem.intercept:

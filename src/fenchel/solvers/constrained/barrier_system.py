@@ -27,7 +27,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.numerics.linear_algebra import factorized
-from fenchel.regularizers.base import Bend
+from fenchel.regularizers.base import DiagonalPlusRankOne
 
 Vector = NDArray[np.float64]
 #: corrections of a solution
@@ -39,7 +39,9 @@ TALL = 2.0
 class System:
     """H, by products and inverse."""
 
-    def __init__(self, rows: Any, bend: Bend, lam: float, own: Vector, *, intercept: bool, separate: bool) -> None:
+    def __init__(
+        self, rows: Any, bend: DiagonalPlusRankOne, lam: float, own: Vector, *, intercept: bool, separate: bool
+    ) -> None:
         self.rows, self.own = rows, own
         self.inner, self.outer, self.product = bend.diagonal / lam, bend.outer / lam, rows @ bend.vector
         self.level, self.sound = 0.0, True
@@ -72,7 +74,7 @@ class System:
         if self.sound:
             self._inverse = factorized(matrix)
 
-    def _by_features(self, bend: Bend, lam: float, intercept: bool) -> None:
+    def _by_features(self, bend: DiagonalPlusRankOne, lam: float, intercept: bool) -> None:
         root = np.sqrt(bend.diagonal)
         u = np.divide(bend.vector, root, out=np.zeros_like(root), where=root > 0.0)
         rows = self.rows.toarray() if sp.issparse(self.rows) else self.rows

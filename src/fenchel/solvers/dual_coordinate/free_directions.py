@@ -35,7 +35,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import FreeDirections
 from fenchel.solvers.base import Warm
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVE, LABEL, SCALE
-from fenchel.solvers.dual_coordinate.loop_free_directions import visit_beside
+from fenchel.solvers.dual_coordinate.loop_free_directions import epoch_with_equalities
 from fenchel.solvers.shrinking import Descent, random_state, squared_norms
 
 #: entries of X that one step may visit
@@ -107,7 +107,7 @@ class FreeState:
         state = cls(
             problem,
             problem.design.rows(),
-            problem.risk.loss.kernel(),
+            problem.risk.loss.compiled(),
             mixing,
             means,
             target,
@@ -172,7 +172,7 @@ class FreeState:
         descent, design = output.descent, self.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0]) + self.sides.shape[1]
         begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, self.random, shrinking)
-        found = visit_beside(
+        found = epoch_with_equalities(
             self.rows,
             self.loss,
             output.book,

@@ -38,8 +38,9 @@ import numpy as np
 
 from fenchel.compile.dispatch import (
     dual_step,
-    excess,
+    fenchel_young_gap,
     index_prefetch,
+    kkt_margin,
     linear,
     row_add,
     row_begin,
@@ -48,11 +49,10 @@ from fenchel.compile.dispatch import (
     row_end,
     row_entry,
     row_prefetch,
-    slack,
     steepness,
     weight,
 )
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 from fenchel.designs.rows import prefetch
 
 #: columns of the book of examples
@@ -83,7 +83,7 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, u: Any, reach: float)
     return total
 
 
-@kernel
+@loop
 def visit(
     rows: Any,
     loss: Any,
@@ -119,13 +119,13 @@ def visit(
         score = row_dot(rows, i, u) if linear(regularizer) else _dot_through(regularizer, rows, i, u)
         if centred:
             score += free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
-        rest = slack(loss, label, old, score)
+        rest = kkt_margin(loss, label, old, score)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
-        gap += book[i, SCALE] * excess(loss, label, old, score)
+        gap += book[i, SCALE] * fenchel_young_gap(loss, label, old, score)
         if rest > 0.0:
             continue
         worst = max(worst, -rest)

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.dispatch import dual_step, excess, row_add, slack
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
+from fenchel.compile.loop import helper, loop
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM
 
 _ONE = np.uint64(1)
@@ -34,7 +34,7 @@ def _score(i: Any, u: Any, free: Any, projection: Any, spread: float) -> float:
     return u[i] + free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
 
 
-@kernel
+@loop
 def visit_kept(
     rows: Any,
     slots: Any,
@@ -64,7 +64,7 @@ def visit_kept(
         i = np.uint64(order[t])
         label, old = book[i, LABEL], book[i, ALPHA]
         score = _score(i, u, free, projection, spread)
-        rest = slack(loss, label, old, score)
+        rest = kkt_margin(loss, label, old, score)
         if rest > threshold:
             continue
         new = old if rest > 0.0 else dual_step(loss, label, old, score, book[i, CURVE])
@@ -74,7 +74,7 @@ def visit_kept(
         order[t] = order[front]
         order[front] = i
         front += _ONE
-        gap += book[i, SCALE] * excess(loss, label, old, score)
+        gap += book[i, SCALE] * fenchel_young_gap(loss, label, old, score)
         worst = max(worst, -rest)
         if new == old:
             continue
@@ -92,7 +92,7 @@ def visit_kept(
     return int(front), worst, changed, gap, end
 
 
-@kernel
+@loop
 def wanted(
     slots: Any,
     loss: Any,
@@ -115,7 +115,7 @@ def wanted(
             continue
         label, old = book[i, LABEL], book[i, ALPHA]
         score = _score(i, u, free, projection, spread)
-        rest = slack(loss, label, old, score)
+        rest = kkt_margin(loss, label, old, score)
         if rest > 0.0 or -rest < computed or dual_step(loss, label, old, score, book[i, CURVE]) == old:
             continue
         found[count] = i

@@ -33,15 +33,15 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.dispatch import dual_step, excess, row_add, row_dot, slack
-from fenchel.compile.loop import kernel
+from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add, row_dot
+from fenchel.compile.loop import loop
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVE, LABEL, SCALE
 
 _ONE = np.uint64(1)
 
 
-@kernel
-def visit_beside(
+@loop
+def epoch_with_equalities(
     rows: Any,
     loss: Any,
     book: Any,
@@ -65,13 +65,13 @@ def visit_beside(
         score = row_dot(rows, i, u)
         for k in range(count):
             score += sides[i, k] * (tilt[k] + weight * left[k]) - sides[i, count + k] * left[k]
-        rest = slack(loss, label, old, score)
+        rest = kkt_margin(loss, label, old, score)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
-        gap += book[i, SCALE] * excess(loss, label, old, score)
+        gap += book[i, SCALE] * fenchel_young_gap(loss, label, old, score)
         if rest > 0.0:
             continue
         worst = max(worst, -rest)

@@ -1,6 +1,6 @@
 r"""Passes of dual coordinate descent for regularizers whose weights are no linear function of the dual vector.
 
-Zhang (2002), Algorithm 1.  With :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` (``regularizers.base.TransferKernel``) the
+Zhang (2002), Algorithm 1.  With :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` (``regularizers.base.CompiledMirrorMap``) the
 score of example i, as a function of its own dual variable a, is
 
 .. math:: s(a) = G'(z)\sum_j x_{ij} h_j'(u_j + t x_{ij}) + b + B^2 t, \qquad t = \tfrac{c_i}{\lambda}(a - \alpha_i),
@@ -21,7 +21,7 @@ and the secant through both is the next straight line.
 =================  ===================  ==============================================================
 symbol             argument             meaning
 =================  ===================  ==============================================================
-:math:`h_j', h_j`  ``nodes``            columns TILT and TERM, in the frame of ``carry``
+:math:`h_j', h_j`  ``nodes``            columns GRAD and VALUE, in the frame of ``carry``
 z                  ``carry[TOTAL]``     in the same frame
 S, s               ``free``             as in ``loops.dual_coordinate``; b = s + B^2 S
 :math:`B^2`        ``spread``           square of the constant feature
@@ -37,26 +37,26 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import (
+    can_update,
     coupled,
     dual_step,
-    excess,
-    framed,
-    gain,
+    fenchel_young_gap,
+    grad_and_value,
     index_prefetch,
-    moved,
-    near,
-    node,
+    kkt_margin,
+    outer_grad,
+    rescale,
     row_begin,
     row_column,
     row_end,
     row_entry,
     row_prefetch,
-    slack,
+    update,
 )
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVE, LABEL, SCALE, SUM
 
-TILT, TERM = range(2)
+GRAD, VALUE = range(2)
 FRAME, FLOOR, TOTAL, HIGHEST = range(4)
 #: inner rules
 NEWTON, EXACT, GRADIENT = range(3)
@@ -80,12 +80,12 @@ def _fill(regularizer: Any, u: Any, priors: Any, nodes: Any, carry: Any) -> None
     top, bottom = -np.inf, np.inf
     for j in range(np.uint64(len(u))):
         top, bottom = max(top, u[j]), min(bottom, u[j])
-    frame, floor = framed(regularizer, top, bottom)
+    frame, floor = rescale(regularizer, top, bottom)
     total = 0.0
     for j in range(np.uint64(len(u))):
-        tilt, term = node(regularizer, u[j], priors[j], frame, floor)
-        nodes[j, TILT], nodes[j, TERM] = tilt, term
-        total += term
+        grad, value = grad_and_value(regularizer, u[j], priors[j], frame, floor)
+        nodes[j, GRAD], nodes[j, VALUE] = grad, value
+        total += value
     carry[FRAME], carry[FLOOR], carry[TOTAL], carry[HIGHEST] = frame, floor, total, total
 
 
@@ -94,19 +94,19 @@ def refresh(regularizer: Any, u: Any, priors: Any, nodes: Any, carry: Any) -> No
     """Sum the running sum anew, in a new frame if it has left the range."""
     total = 0.0
     for j in range(np.uint64(len(u))):
-        total += nodes[j, TERM]
+        total += nodes[j, VALUE]
     carry[TOTAL] = carry[HIGHEST] = total
     if not 1.0 / _RANGE < total < _RANGE:
         _fill(regularizer, u, priors, nodes, carry)
 
 
-@kernel
+@loop
 def rebuild(regularizer: Any, u: Any, priors: Any, nodes: Any, carry: Any) -> None:
     """Nodes, frame and running sum from u alone."""
     _fill(regularizer, u, priors, nodes, carry)
 
 
-@kernel
+@loop
 def largest_entries(rows: Any, result: Any) -> None:
     """The largest absolute value of each row."""
     for i in range(np.uint64(len(result))):
@@ -127,13 +127,13 @@ def along(
         j = row_column(rows, i, k)
         value = row_entry(rows, i, k)
         shift = t * value
-        if near(regularizer, u[j], shift):
-            tilt, term = moved(regularizer, nodes[j, TILT], nodes[j, TERM], u[j], shift, frame)
+        if can_update(regularizer, u[j], shift):
+            grad, value = update(regularizer, nodes[j, GRAD], nodes[j, VALUE], u[j], shift, frame)
         else:
-            tilt, term = node(regularizer, u[j] + shift, priors[j], frame, floor)
-        trial[k - begin, TILT], trial[k - begin, TERM] = tilt, term
-        dot += value * tilt
-        total += term
+            grad, value = grad_and_value(regularizer, u[j] + shift, priors[j], frame, floor)
+        trial[k - begin, GRAD], trial[k - begin, VALUE] = grad, value
+        dot += value * grad
+        total += value
     return dot, total
 
 
@@ -144,7 +144,7 @@ def commit(rows: Any, i: Any, t: float, u: Any, nodes: Any, trial: Any) -> None:
     for k in range(begin, row_end(rows, i)):
         j = row_column(rows, i, k)
         u[j] += t * row_entry(rows, i, k)
-        nodes[j, TILT], nodes[j, TERM] = trial[k - begin, TILT], trial[k - begin, TERM]
+        nodes[j, GRAD], nodes[j, VALUE] = trial[k - begin, GRAD], trial[k - begin, VALUE]
 
 
 @helper
@@ -221,12 +221,12 @@ def _search(
         at, total = next, others + own
         if last:
             return at, curve, total
-        at_score = gain(regularizer, total, carry[FRAME]) * dot + intercept + spread * step
+        at_score = outer_grad(regularizer, total, carry[FRAME]) * dot + intercept + spread * step
         line = max((at_score - low_score) / (at - low), firm)
     return low, curve, total
 
 
-@kernel
+@loop
 def visit_transferred(
     rows: Any,
     loss: Any,
@@ -259,17 +259,17 @@ def visit_transferred(
         dot, own = 0.0, 0.0
         for k in range(row_begin(rows, i), row_end(rows, i)):
             j = row_column(rows, i, k)
-            dot += row_entry(rows, i, k) * nodes[j, TILT]
-            own += nodes[j, TERM]
+            dot += row_entry(rows, i, k) * nodes[j, GRAD]
+            own += nodes[j, VALUE]
         intercept = free[CENTRE] + spread * free[SUM]
-        score = gain(regularizer, carry[TOTAL], carry[FRAME]) * dot + intercept
-        rest = slack(loss, label, old, score)
+        score = outer_grad(regularizer, carry[TOTAL], carry[FRAME]) * dot + intercept
+        rest = kkt_margin(loss, label, old, score)
         if rest > threshold:
             continue
         order[t] = order[front]
         order[front] = i
         front += _ONE
-        gap += scale * excess(loss, label, old, score)
+        gap += scale * fenchel_young_gap(loss, label, old, score)
         if rest > 0.0:
             continue
         worst = max(worst, -rest)

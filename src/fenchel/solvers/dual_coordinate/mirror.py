@@ -64,7 +64,7 @@ class Transfer:
         largest_entries(rows, largest)
         compiled_norms(rows, norms)
         if rule != GRADIENT:
-            bends = norms * problem.regularizer.typical_bend(features)
+            bends = norms * problem.regularizer.typical_hess_conjugate(features)
         elif solver.learning_rate is not None:
             bends = np.full(len(book), 1.0 / solver.learning_rate)
         else:

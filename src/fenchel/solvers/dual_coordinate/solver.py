@@ -55,7 +55,7 @@ from fenchel.errors import FenchelError
 from fenchel.kernels import CachedGram, GramNorm, KernelDesign
 from fenchel.losses import Interpolation, NegativeLog
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet, Square
+from fenchel.regularizers import L2, ElasticNet, QuadraticForm
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.dual_coordinate.cached_gram import balanced, near_mean, visit_on_demand
@@ -130,16 +130,16 @@ class DualCoordinate:
             return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
         if loss.constraint and isinstance(problem.design, CachedGram):
             return f"the constraints of {loss.name!r} need the whole Gram matrix in memory: raise memory_limit"
-        takes = isinstance(regularizer, (Square, GramNorm)) or self._through(problem) is not None
-        if regularizer.kernel() is None and not takes:
+        takes = isinstance(regularizer, (QuadraticForm, GramNorm)) or self._through(problem) is not None
+        if regularizer.compiled() is None and not takes:
             return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
         return None
 
     def _through(self, problem: Problem) -> Any:
         """The kernel for ``loops.transferred`` if that is the loop to take."""
-        kernel = problem.regularizer.kernel()
+        kernel = problem.regularizer.compiled()
         plain = kernel is not None and (kernel.linear() or (self.rule == "auto" and self.stretch == 1.0))
-        return None if plain else problem.regularizer.transfer_kernel(problem.design.shape[1])
+        return None if plain else problem.regularizer.compiled_mirror_map(problem.design.shape[1])
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, warm, root = whitened(problem, warm)
@@ -162,7 +162,7 @@ class DualCoordinate:
         state = State(
             problem=problem,
             rows=problem.design.descending() if isinstance(problem.design, KernelDesign) else problem.design.rows(),
-            loss=problem.risk.loss.kernel(),
+            loss=problem.risk.loss.compiled(),
             regularizer=compiled_regularizer(problem) if through is None else through,
             mean=mean,
             projection=projection,
@@ -226,7 +226,7 @@ class DualCoordinate:
         if problem.intercept and isinstance(problem.design, CachedGram):
             theta = balanced(theta)
             vectors = problem.design.adjoint(theta) / problem.lam
-        weights = problem.regularizer.transfer(vectors)
+        weights = problem.regularizer.grad_conjugate(vectors)
         model = Model(weights if state.root is None else weights @ state.root.T, intercept)
         witness = Witness(theta)
         return state.repair(model, witness) if problem.risk.loss.constraint else (model, witness)

@@ -67,7 +67,7 @@ def in_kernel_form(problem: Problem) -> bool:
 
 def compiled_regularizer(problem: Problem) -> Any:
     """The regularizer for the loop: in kernel form u are the scores themselves."""
-    return (L2() if in_kernel_form(problem) else problem.regularizer).kernel()
+    return (L2() if in_kernel_form(problem) else problem.regularizer).compiled()
 
 
 def squared_length(problem: Problem, vector: NDArray) -> float:

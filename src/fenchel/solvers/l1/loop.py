@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_dot, row_end, row_entry
-from fenchel.compile.loop import helper, kernel
+from fenchel.compile.loop import helper, loop
 
 
-@kernel
+@loop
 def moments(columns: Any, bend: Any, first: Any, second: Any) -> None:
     """h . x_k and h . x_k^2 of every column."""
     for k in range(np.uint64(len(first))):
@@ -65,7 +65,7 @@ def _visit(
     return abs(step) * curve
 
 
-@kernel
+@loop
 def descend(
     columns: Any,
     weights: Any,

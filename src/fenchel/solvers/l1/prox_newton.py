@@ -91,8 +91,10 @@ class ProxNewton:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk) or not problem.risk.smooth:
             return "prox_newton needs a mean of smooth losses"
-        if not hasattr(problem.risk.loss.kernel(), "curve"):
-            return f"prox_newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method curve"
+        if not hasattr(problem.risk.loss.compiled(), "hess_conjugate"):
+            return (
+                f"prox_newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method hess_conjugate"
+            )
         if not isinstance(problem.regularizer, L1):
             return "prox_newton is for the regularizer 'l1'"
         if not problem.design.has_columns:
@@ -203,7 +205,7 @@ class ProxNewton:
         assert design is not None
         risk, (theta, bend, centre) = problem.risk, state.buffers
         n, weights, share = len(theta), part.weights[part.chosen], design.stored_entries / problem.design.stored_entries
-        data = (risk.loss.kernel(), risk.labels, risk.shares, centre, part.scores)
+        data = (risk.loss.compiled(), risk.labels, risk.shares, centre, part.scores)
         slopes(*data, 0.0, theta, bend, 0, n)
         pulls = design.adjoint(theta)
         violation = violation_of(weights, pulls, lam)

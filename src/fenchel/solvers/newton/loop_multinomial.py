@@ -11,25 +11,25 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
-from fenchel.compile.loop import kernel
+from fenchel.compile.loop import loop
 from fenchel.compile.primitives.class_rows import add_row, add_scores
 
 
-@kernel
+@loop
 def multiply_classes(rows: Any, selected: Any, weights: Any, result: Any) -> None:
     """Add X W."""
     for t in range(np.uint64(len(selected))):
         add_scores(rows, np.uint64(selected[t]), weights, result[t])
 
 
-@kernel
+@loop
 def pull_classes(rows: Any, selected: Any, theta: Any, result: Any) -> None:
     """Add X^T theta."""
     for t in range(np.uint64(len(selected))):
         add_row(rows, np.uint64(selected[t]), theta[t], result)
 
 
-@kernel
+@loop
 def bend_classes(
     rows: Any, selected: Any, probabilities: Any, shares: Any, weights: Any, change: Any, result: Any, total: Any
 ) -> None:
@@ -48,7 +48,7 @@ def bend_classes(
         add_row(rows, i, bent, result)
 
 
-@kernel
+@loop
 def square_classes(rows: Any, selected: Any, bend: Any, result: Any) -> None:
     """Add the squares of X, transposed, times the curvature of each class."""
     for t in range(np.uint64(len(selected))):
@@ -59,7 +59,7 @@ def square_classes(rows: Any, selected: Any, bend: Any, result: Any) -> None:
                 line[j] += value * value * change[j]
 
 
-@kernel
+@loop
 def unpack(rows: Any, selected: Any, result: Any) -> None:
     """Add the selected rows to a dense array."""
     for t in range(np.uint64(len(selected))):

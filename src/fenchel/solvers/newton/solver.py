@@ -96,8 +96,8 @@ class Newton:
     def supports(self, problem: Problem) -> str | None:
         if not isinstance(problem.risk, MeanRisk):
             return "newton needs a mean of losses"
-        if not hasattr(problem.risk.loss.kernel(), "curve"):
-            return f"newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method curve"
+        if not hasattr(problem.risk.loss.compiled(), "hess_conjugate"):
+            return f"newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method hess_conjugate"
         if isinstance(problem.regularizer, QNorm) and not is_bent(problem):
             return "newton takes q-norms with q > 2"
         if not isinstance(problem.regularizer, (L2, ElasticNet, QNorm)):

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_add, row_dot
-from fenchel.compile.loop import kernel
+from fenchel.compile.loop import loop
 
 #: t, kappa and |u|^2
 TIME, KAPPA, SQUARE = range(3)
@@ -34,7 +34,7 @@ TIME, KAPPA, SQUARE = range(3)
 _SMALL = 1e-100
 
 
-@kernel
+@loop
 def pegasos_steps(
     rows: Any,
     labels: Any,

@@ -27,14 +27,14 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_add, row_dot
-from fenchel.compile.loop import kernel
+from fenchel.compile.loop import loop
 
 #: entries of ``free``
 SUM, OFFSET = range(2)
 _ONE = np.uint64(1)
 
 
-@kernel
+@loop
 def half_sweep(
     rows: Any,
     root: Any,

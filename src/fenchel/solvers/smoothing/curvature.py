@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fenchel.numerics.linear_algebra import factorized
 from fenchel.problem import Problem
-from fenchel.risks import BreakEven, RecallAtK, RocArea
+from fenchel.risks import BreakEven, RecallAtK, RocAUC
 from fenchel.solvers.smoothing.loop import add_to_bins
 from fenchel.solvers.threads import Parts, weighted_gram
 
@@ -67,7 +67,7 @@ class Curvature:
         selected = np.arange(rows, dtype=np.uint32 if rows < 2**32 else np.uint64)
         if self.rows < rows:
             selected = np.sort(self._drawn(selected)).astype(selected.dtype)
-        if isinstance(risk, RocArea):
+        if isinstance(risk, RocAUC):
             matrix = self._of_pairs(risk, selected, scores[selected], mu)
         else:
             matrix = self._of_counts(risk, selected, scores[selected], theta[selected], mu)
@@ -77,7 +77,7 @@ class Curvature:
     def _drawn(self, everything: NDArray) -> NDArray:
         """A sample of the rows; for pairs, half of them of each class if there are so many."""
         risk = self.problem.risk
-        if not isinstance(risk, RocArea):
+        if not isinstance(risk, RocAUC):
             return self.random.choice(everything, self.rows, replace=False)
         few, many = sorted((risk.positives, risk.negatives), key=len)
         count = min(len(few), self.rows // 2)
@@ -103,7 +103,7 @@ class Curvature:
         total = float(np.sum(bend))
         return matrix - np.outer(border, border) / total if bound and total > 0.0 else matrix
 
-    def _of_pairs(self, risk: RocArea, selected: NDArray, scores: NDArray, mu: float) -> NDArray[np.float64]:
+    def _of_pairs(self, risk: RocAUC, selected: NDArray, scores: NDArray, mu: float) -> NDArray[np.float64]:
         positive, weights = risk.labels[selected] > 0.0, risk.in_class[selected].copy()
         for own in (positive, ~positive):
             total = float(np.sum(weights[own]))
@@ -144,7 +144,7 @@ def _shares(count: int, width: float, mu: float) -> NDArray[np.float64]:
 
 def curvature_for(problem: Problem, parts: Parts) -> Curvature | None:
     """One where the risk has it and H is small, otherwise None."""
-    kinds = (RocArea, BreakEven, RecallAtK)
+    kinds = (RocAUC, BreakEven, RecallAtK)
     rows, features = problem.design.shape
     few = rows < max(4 * features, _FEWEST_ROWS)
     if type(problem.risk) not in kinds or features > _MOST_FEATURES or few or problem.intercept:

@@ -1,4 +1,4 @@
-r"""Smoothed measures of all scores: the sums behind ``RocArea.smoothed`` and ``smoothed_count`` in few passes.
+r"""Smoothed measures of all scores: the sums behind ``RocAUC.smoothed`` and ``smoothed_count`` in few passes.
 
 ROC area.  With positives in order of :math:`l_i = s_i - 1` and negatives in order of :math:`h_j = s_j`, the pairs of a
 positive with :math:`z_{ij} = h_j - l_i` between 0 and mu are a window that moves to the right, and so are those of a
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.dispatch import row_add
-from fenchel.compile.loop import helper, kernel, summing_helper
+from fenchel.compile.loop import helper, loop, summing_helper
 
 #: sums are begun anew after so many terms, so that roundings add up less
 _BLOCK = 256
@@ -38,7 +38,7 @@ def _weight(weights: Any, k: Any) -> float:
     return weights[k] if len(weights) > 1 else weights[0]
 
 
-@kernel
+@loop
 def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: Any) -> tuple[float, float, float]:
     """Theta of the positives, in their order; R_mu, R and the excess."""
     one, negatives = np.uint64(1), np.uint64(len(high))
@@ -106,7 +106,7 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
     return value + part_value, risk + part_risk, excess + part_excess
 
 
-@kernel
+@loop
 def pairs_of_negatives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: Any) -> None:
     """Theta of the negatives, in their order; it compares the same floats as ``pairs_of_positives``."""
     one, positives = np.uint64(1), np.uint64(len(low))
@@ -152,7 +152,7 @@ def _clipped_sum(gains: Any, labels: Any, mu: float, shift: float) -> tuple[floa
     return total, moving
 
 
-@kernel
+@loop
 def count_shift(gains: Any, labels: Any, mu: float, total: float, shift: float) -> float:
     """The shift at which the clipped gains have this sum, from a guess on."""
     begin, end, reach = -np.inf, np.inf, mu
@@ -190,7 +190,7 @@ def _point_at(gains: Any, labels: Any, mu: float, shift: float, scale: float, th
     return total, attained, square
 
 
-@kernel
+@loop
 def count_point(
     gains: Any, labels: Any, mu: float, shift: float, scale: float, theta: Any
 ) -> tuple[float, float, float]:
@@ -198,7 +198,7 @@ def count_point(
     return _point_at(gains, labels, mu, shift, scale, theta)
 
 
-@kernel
+@loop
 def add_to_bins(rows: Any, selected: Any, bins: Any, weights: Any, result: Any) -> None:
     """Add each selected row, times its weight, to the row of ``result`` that is its bin."""
     for t in range(np.uint64(len(selected))):

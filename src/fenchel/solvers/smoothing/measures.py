@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks import BreakEven, RecallAtK, RocArea
+from fenchel.risks import BreakEven, RecallAtK, RocAUC
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
 
@@ -26,7 +26,7 @@ _NARROWEST = 1e-9
 
 def evaluator(risk: Any, pool: ThreadPoolExecutor | None = None) -> Evaluate:
     """The fastest way to a smoothed risk and its maximizer; the result does not depend on threads."""
-    if type(risk) is RocArea:
+    if type(risk) is RocAUC:
         return _Pairs(risk, pool)
     if type(risk) is BreakEven:
         return _Counts(risk, 0, exact=True)
@@ -38,7 +38,7 @@ def evaluator(risk: Any, pool: ThreadPoolExecutor | None = None) -> Evaluate:
 class _Pairs:
     """ROC area: NumPy sorts, loops do the rest; two threads take a class each."""
 
-    def __init__(self, risk: RocArea, pool: ThreadPoolExecutor | None) -> None:
+    def __init__(self, risk: RocAUC, pool: ThreadPoolExecutor | None) -> None:
         self.risk, self.map = risk, map if pool is None else pool.map
         self.classes = risk.positives, risk.negatives
         self.in_class = [risk.in_class[own] for own in self.classes]

@@ -1,8 +1,8 @@
 r"""Two ways to hold weights for methods that only add, scale and compare them by inner products.
 
 - ``Features``: the weights themselves.
-- ``Span``: where X has many more columns than rows.  From zero, gradient methods never leave the span of the rows, so
-  :math:`w = X^Tu` is held as (u, Xw), two vectors as long as the labels, and :math:`\langle X^Tu, X^Tu'\rangle =
+- ``RowSpan``: where X has many more columns than rows.  From zero, gradient methods never leave the span of the rows,
+  so :math:`w = X^Tu` is held as (u, Xw), two vectors as long as the labels, and :math:`\langle X^Tu, X^Tu'\rangle =
   u\cdot Xw'`.  Products with X are as many as before, in other places: scores cost none, :math:`X^T\theta` a pair.
 """
 
@@ -54,7 +54,7 @@ class Features:
         return np.zeros(self.shape)
 
 
-class Span(Features):
+class RowSpan(Features):
     """Weights as combinations of rows, with their scores."""
 
     scoring, pulling = 0.0, 1.0
@@ -90,4 +90,4 @@ def space_for(problem: Problem) -> Features:
     rows, columns = problem.design.shape
     if problem.intercept or problem.risk.outputs is not None or columns <= _WIDE * rows:
         return Features(problem)
-    return Span(problem)
+    return RowSpan(problem)
