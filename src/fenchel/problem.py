@@ -34,7 +34,7 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.kernels import GramNorm, KernelDesign
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
-from fenchel.risks import MeanRisk
+from fenchel.risks import Risk
 
 _FARTHEST_SCORE = 1e7
 
@@ -64,8 +64,7 @@ class Problem:
     """Regularized risk minimization: design + risk + regularizer + lam (+ a free intercept)."""
 
     design: Design
-    #: a MeanRisk, one of several classes, or a measure
-    risk: Any
+    risk: Risk
     lam: float
     #: an object, or the name of one with its defaults
     regularizer: Regularizer = field(default_factory=L2)
@@ -73,8 +72,8 @@ class Problem:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_design(self.design))
-        if not hasattr(self.risk, "value"):
-            raise FenchelError(f"risk must be a risk such as MeanRisk(loss, labels), got {type(self.risk).__name__}")
+        if not isinstance(self.risk, Risk):
+            raise FenchelError(f"risk must be a Risk such as MeanRisk(loss, labels), got {type(self.risk).__name__}")
         if isinstance(self.regularizer, str):
             if self.regularizer not in REGULARIZERS:
                 raise FenchelError(f"regularizer={self.regularizer!r} is unknown; choose one of {list(REGULARIZERS)}")
@@ -87,10 +86,10 @@ class Problem:
             raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
         if isinstance(self.regularizer, FreeDirections):
             self.regularizer.check_features(self.design.shape[1])
-            if not isinstance(self.risk, MeanRisk):
+            if self.risk.separable() is None:
                 # a certificate needs dual points of a box that meet the equalities
-                name = getattr(self.risk, "name", type(self.risk).__name__)
-                raise FenchelError(f"free_directions needs a mean of losses, MeanRisk(loss, labels), got {name!r}")
+                shown = self.risk.name
+                raise FenchelError(f"free_directions needs a mean of losses, MeanRisk(loss, labels), got {shown!r}")
         if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
             raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
         if not (math.isfinite(self.lam) and self.lam > 0):
@@ -99,12 +98,8 @@ class Problem:
         if not isinstance(self.intercept, (bool, np.bool_)):
             raise FenchelError(f"intercept must be True or False, got {self.intercept!r}")
         object.__setattr__(self, "intercept", bool(self.intercept))
-        if self.intercept and not getattr(self.risk, "sees_intercept", True):
-            name = getattr(self.risk, "name", type(self.risk).__name__)
-            unseen = "does not see an intercept: any one is as good; use intercept=False "
-            advice = "(of an estimator: fit_intercept=False) and choose the threshold afterwards"
-            why = getattr(self.risk, "intercept_refusal", unseen + advice)
-            raise FenchelError(f"the risk {name!r} {why}")
+        if self.intercept and self.risk.intercepts() is None:
+            raise FenchelError(f"the risk {self.risk.name!r} {self.risk.intercept_refusal}")
         if self.design.shape[0] != self.risk.examples:
             raise FenchelError(
                 f"X has {self.design.shape[0]} rows but there are {self.risk.examples} labels; they must agree"
@@ -126,13 +121,18 @@ class Problem:
 
         Where all weights that the regularizer allows have a smaller one, as for a fixed mass, it excludes no model.
         """
-        score = _FARTHEST_SCORE * max(1.0, getattr(self.risk, "largest_label", 1.0))
+        score = _FARTHEST_SCORE * max(1.0, self.risk.largest_label)
         reach = score / (self.design.largest_row_norm or 1.0)
         return self.lam * self.regularizer.level_bound(reach, self.design.shape[1])
 
     def zero_model(self) -> Model:
         """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""
         return Model(self.regularizer.centre(self.weights_shape), None if self.intercept else self.no_intercept())
+
+    def best_intercept(self, scores: NDArray) -> Any:
+        """The intercept that minimizes the risk for these scores X w; zero in a problem without one."""
+        intercepts = self.risk.intercepts() if self.intercept else None
+        return self.no_intercept() if intercepts is None else intercepts.best_intercept(scores)
 
     def no_intercept(self) -> Any:
         """Zero, in the shape of this problem's intercept."""

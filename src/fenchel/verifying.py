@@ -130,8 +130,8 @@ def _gradient_witness(problem: Problem, model: Model) -> Witness:
     scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
     intercept = model.intercept
     if intercept is None:
-        intercept = problem.risk.best_intercept(scores) if problem.intercept else 0.0
-    if hasattr(problem.risk, "conjugate") or not hasattr(problem.risk, "plane"):
+        intercept = problem.best_intercept(scores)
+    if problem.risk.closed_form() is not None:
         return Witness(-problem.risk.subgradient(scores + intercept))
     slope, offset, _ = problem.risk.plane(scores + intercept)
     return Witness(-slope, -offset)

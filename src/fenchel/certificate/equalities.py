@@ -45,9 +45,9 @@ from scipy.linalg import qr
 from fenchel.certificate.rounding import EPS
 from fenchel.problem import Problem
 from fenchel.projections import onto_box_and_equalities
+from fenchel.projections.zero_sum import column_sums
 from fenchel.regularizers import FreeDirections
 from fenchel.risks import MeanRisk
-from fenchel.risks.balancing import column_sums
 
 #: tau that are tried, relative to the largest residuals that there can be
 _CORNERS = (1e-2, 1e-4, 1e-6)

@@ -42,6 +42,7 @@ from fenchel.certificate.trust import refute
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import FreeDirections
+from fenchel.risks.base import ClosedForm
 
 #: gaps above so many times a rough bound on the rounding need no better one
 _NEAR_FLOOR = 1e3
@@ -88,12 +89,12 @@ class _Bound(NamedTuple):
 
 def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     """Recompute the certificate of a model and a witness from the data."""
-    closed_form = hasattr(problem.risk, "conjugate")
+    closed_form = problem.risk.closed_form()
     with np.errstate(over="ignore", invalid="ignore"):
         found = _primal(problem, model)
         primal, model = found.penalty * problem.lam + found.risk, found.model
         bound = _dual(problem, witness, _level(problem, primal), closed_form)
-        witness = Witness(bound.theta, witness.conjugate_bound if closed_form else bound.conjugate)
+        witness = Witness(bound.theta, witness.conjugate_bound if closed_form is not None else bound.conjugate)
         if math.isinf(primal):
             # the bound stands alone: its rounding is taken off, and for a constraint it is of models up to there only
             pull = dual_sensitivity(problem, bound.dual, found.penalty)
@@ -196,7 +197,7 @@ def _primal(problem: Problem, model: Model) -> _Primal:
     scores = scores_of(problem, weights)
     intercept = model.intercept
     if intercept is None:
-        intercept = problem.risk.best_intercept(scores) if problem.intercept else problem.no_intercept()
+        intercept = problem.best_intercept(scores)
     if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
         raise FenchelError(
             f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"
@@ -217,7 +218,8 @@ def _primal(problem: Problem, model: Model) -> _Primal:
 
 def _may_be_infinite(problem: Problem) -> bool:
     """Whether the loss is a constraint, or overflows at moderate scores: such a model is bad, but no mistake."""
-    return bool(getattr(getattr(problem.risk, "loss", None), "overflows", False))
+    mean = problem.risk.separable()
+    return mean is not None and mean.loss.overflows
 
 
 def _level(problem: Problem, primal: float) -> float:
@@ -228,18 +230,18 @@ def _level(problem: Problem, primal: float) -> float:
     return problem.level_bound
 
 
-def _dual(problem: Problem, witness: Witness, primal: float, closed_form: bool) -> _Bound:
+def _dual(problem: Problem, witness: Witness, primal: float, closed_form: ClosedForm | None) -> _Bound:
     """The better of D(theta) and D(0)."""
     theta = np.asarray(witness.theta)
-    if not closed_form or theta.dtype != np.float32:
+    if closed_form is None or theta.dtype != np.float32:
         # what projects theta casts it, in blocks if it is large
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
     bound = _lower_bound(problem, theta, witness.conjugate_bound, primal, closed_form)
     # sup over s of -R(s) is minus the smallest value of the risk, which even those without a closed form may know
-    at_zero = getattr(problem.risk, "conjugate_at_zero", None) if problem.regularizer.zero_is_dual_feasible else None
-    if at_zero is not None and not (bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)):
+    at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
+    if math.isfinite(at_zero) and not (bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)):
         return _no_bound(problem)._replace(value=-at_zero, magnitude=abs(at_zero), conjugate=at_zero)
     return bound
 
@@ -249,15 +251,17 @@ def _no_bound(problem: Problem) -> _Bound:
     return _Bound(-np.inf, 0.0, zero, np.zeros(problem.weights_shape), np.inf, np.zeros(1))
 
 
-def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: bool) -> _Bound:
+def _lower_bound(
+    problem: Problem, theta: NDArray, trusted: float | None, primal: float, closed_form: ClosedForm | None
+) -> _Bound:
     """D(theta) after theta was made feasible; minus infinity for a theta that proves nothing."""
     unbalanced = np.zeros(1)
-    if closed_form and _usable(theta):
-        theta, unbalanced = _feasible(problem, theta)
+    if closed_form is not None and _usable(theta):
+        theta, unbalanced = _feasible(problem, closed_form, theta)
     if not _usable(theta):
-        return _no_bound(problem)._replace(trusted=not closed_form)
-    if closed_form:
-        conjugate = problem.risk.conjugate(theta, feasible=True)
+        return _no_bound(problem)._replace(trusted=closed_form is None)
+    if closed_form is not None:
+        conjugate = closed_form.conjugate(theta, feasible=True)
     else:
         conjugate = np.inf if trusted is None else trusted
         if problem.intercept:
@@ -267,18 +271,18 @@ def _lower_bound(problem: Problem, theta: NDArray, trusted: float | None, primal
     scale = best_multiple(problem, theta, dual, conjugate, closed_form)
     if scale != 1.0:
         theta, dual = scale * theta, scale * dual
-        if closed_form:
-            theta, unbalanced = _feasible(problem, theta)
-            conjugate = problem.risk.conjugate(theta, feasible=True)
+        if closed_form is not None:
+            theta, unbalanced = _feasible(problem, closed_form, theta)
+            conjugate = closed_form.conjugate(theta, feasible=True)
         else:
-            at_zero = getattr(problem.risk, "conjugate_at_zero", math.inf)
+            at_zero = problem.risk.conjugate_at_zero
             conjugate, unbalanced = scale * conjugate + (1.0 - scale) * at_zero, scale * unbalanced
     penalty = problem.lam * problem.regularizer.relaxed_conjugate(dual)
     charged = charge(problem, unbalanced, primal, -penalty - conjugate)
     value = -penalty - conjugate - charged
     if not math.isfinite(value):
-        return _no_bound(problem)._replace(theta=theta, trusted=not closed_form)
-    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, not closed_form, charged)
+        return _no_bound(problem)._replace(theta=theta, trusted=closed_form is None)
+    return _Bound(value, penalty + abs(conjugate), theta, dual, conjugate, unbalanced, closed_form is None, charged)
 
 
 def _usable(theta: NDArray) -> bool:
@@ -286,35 +290,12 @@ def _usable(theta: NDArray) -> bool:
     return bool(max(float(np.max(theta)), -float(np.min(theta))) < _HUGE)
 
 
-def _feasible(problem: Problem, theta: NDArray) -> tuple[NDArray, NDArray]:
+def _feasible(problem: Problem, closed_form: ClosedForm, theta: NDArray) -> tuple[NDArray, NDArray]:
     """Theta in the domain of the conjugate and, for a free intercept, balanced; with what is left of each sum."""
-    theta = problem.risk.project(theta)
+    theta = closed_form.project(theta)
     if isinstance(problem.regularizer, FreeDirections) and _usable(theta):
         return restored(problem, theta)
-    if not problem.intercept or not _usable(theta):
+    intercepts = problem.risk.intercepts() if problem.intercept else None
+    if intercepts is None or not _usable(theta):
         return theta, np.zeros(1)
-    if hasattr(problem.risk, "balance"):
-        return problem.risk.balance(theta, overwrite=True)
-    if theta.ndim == 1:
-        theta, left = _balance(theta)
-        return theta, np.array([left])
-    balanced = [_balance(column) for column in theta.T]
-    return np.stack([column for column, _ in balanced], axis=1), np.array([left for _, left in balanced])
-
-
-def _balance(theta: NDArray) -> tuple[NDArray, float]:
-    """Shrink the heavier sign until the sum is zero up to rounding; a bound on what is left is returned too."""
-    positive, negative = float(np.sum(theta[theta > 0])), -float(np.sum(theta[theta < 0]))
-    if abs(positive - negative) > 4.0 * EPS * positive:
-        heavier = theta > 0 if positive > negative else theta < 0
-        theta = np.where(heavier, theta * (min(positive, negative) / max(positive, negative)), theta)
-    rest = math.fsum(theta[theta != 0.0])
-    movable = np.flatnonzero((np.abs(theta) >= abs(rest)) & (np.sign(theta) == np.sign(rest)))
-    if rest == 0.0 or movable.size == 0:
-        return theta, abs(rest)
-    # the smallest entry that can take the rest has the finest spacing of floats
-    smallest = movable[np.argmin(np.abs(theta[movable]))]
-    before = float(theta[smallest])
-    theta = theta.copy()
-    theta[smallest] = before - rest
-    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + EPS * abs(rest)
+    return intercepts.balance(theta, overwrite=True)

@@ -65,8 +65,8 @@ class PathCertificate:
         """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero proves nothing."""
         if not self.problem.regularizer.zero_is_dual_feasible:
             return None
-        known = self.conjugate_at_zero
-        return getattr(self.problem.risk, "conjugate_at_zero", None) if known is None else known
+        known = self.problem.risk.conjugate_at_zero if self.conjugate_at_zero is None else self.conjugate_at_zero
+        return known if math.isfinite(known) or self.conjugate_at_zero is not None else None
 
     def at(self, lam: float) -> Certificate:
         """The certificate for another lam."""
@@ -146,4 +146,6 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -
     reach = problem.regularizer.reach(primal / problem.lam, problem.design)
     # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
     counted = unbalanced > 0.0
-    return float(np.sum(unbalanced[counted] * problem.risk.intercept_bound(primal, reach)[counted]))
+    intercepts = problem.risk.intercepts()
+    assert intercepts is not None
+    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, reach)[counted]))

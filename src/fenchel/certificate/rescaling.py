@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from fenchel.problem import Problem
+from fenchel.risks.base import ClosedForm
 
 #: how far before the end of the interval the other look is
 _BEFORE = 1e-3
@@ -34,7 +35,9 @@ _DOUBLINGS = 40
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: float, closed_form: bool) -> float:
+def best_multiple(
+    problem: Problem, theta: NDArray, dual: NDArray, conjugate: float, closed_form: ClosedForm | None
+) -> float:
     """The t of the best bound; 1 if the regularizer leaves the choice to the solver.
 
     ``conjugate`` is R*(-theta).  Where that was taken on trust, only what is convex combination with zero is tried.
@@ -42,13 +45,13 @@ def best_multiple(problem: Problem, theta: NDArray, dual: NDArray, conjugate: fl
     most = problem.regularizer.largest_scale(dual)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0
-    if not closed_form:
+    if closed_form is None:
         return min(most, 1.0)
     # a theta in the domain of R* may be shortened, and lengthened if the risk tells how far
-    most = min(most, getattr(problem.risk, "largest_scale", lambda theta: 1.0)(theta))
+    most = min(most, closed_form.largest_scale(theta))
 
     def bound(t: float) -> float:
-        found = conjugate if t == 1.0 else problem.risk.conjugate(t * theta, feasible=True)
+        found = conjugate if t == 1.0 else closed_form.conjugate(t * theta, feasible=True)
         return -found if math.isfinite(found) else -_LARGEST
 
     end = min(most, 1.0)

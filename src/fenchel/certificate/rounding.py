@@ -39,19 +39,14 @@ def product_noise(problem: Problem, model: Model, scores: NDArray | None, witnes
         scores = problem.design.scores(model.weights)
         scores += np.asarray(model.intercept)
     every, total, size = np.sqrt(problem.design.squared_row_norms), 0.0, norm_of(model.weights)
-    whole = [(slice(0, len(every)), problem.risk)]
-    for rows, risk in problem.risk.parts() if hasattr(problem.risk, "parts") else whole:
-        norms, labels = every[rows], np.abs(risk.labels)
+    for rows, risk in problem.risk.parts():
+        norms, labels = every[rows], risk.label_sizes()
         if risk.outputs is not None:
             norms = norms[:, None]
         theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
         # a score that rounds to a kink may lie beside it: the steeper side counts
         near = ROUNDINGS * EPS * (noise + labels)
-        if hasattr(risk, "slopes_near"):
-            slopes = risk.slopes_near(scores[rows], near)
-        else:
-            below, above = risk.subgradient(scores[rows] - near), risk.subgradient(scores[rows] + near)
-            slopes = np.maximum(np.abs(below), np.abs(above))
+        slopes = risk.slopes_near(scores[rows], near)
         total += float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
     return total
 
@@ -61,8 +56,7 @@ def is_trivial(problem: Problem, level: float) -> bool:
     model = problem.zero_model()
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(model.weights)
-        if problem.intercept:
-            scores += problem.risk.best_intercept(scores)
+        scores += problem.best_intercept(scores)
         return bool(problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores) <= level)
 
 

@@ -181,7 +181,7 @@ class LinearEstimator(BaseEstimator):
         if not 0 < lam < math.inf:
             raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}")
         risk = self._risk(found, weights)
-        intercept = bool(self.fit_intercept) and getattr(risk, "sees_intercept", True)
+        intercept = bool(self.fit_intercept) and risk.intercepts() is not None
         return Problem(design, risk, lam, self._regularizer(), intercept)
 
     def _solve_all(

@@ -24,7 +24,7 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import F1
-from fenchel.risks.measures.contingency import Plane
+from fenchel.risks.base import Plane
 
 
 class OneFalsePositive(F1):

@@ -24,23 +24,26 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.lowerbounds.construction import Construction, first_tied, inverse
 from fenchel.problem import Problem
+from fenchel.risks.base import ClosedForm, Risk
 
 
-class LargestScore:
+class LargestScore(Risk):
     """R(s) = max s; of equal scores the first one's slope."""
 
-    name: ClassVar[str] = "largest_score"
-    smooth: ClassVar[bool] = False
-    outputs: ClassVar[None] = None
-    largest_label: ClassVar[float] = 1.0
-    sees_intercept: ClassVar[bool] = True
+    name = "largest_score"
     #: R is not bounded below, so zero is no dual point
-    conjugate_at_zero: ClassVar[float] = math.inf
-    value_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = math.inf
+    value_at_zero = 0.0
 
     def __init__(self, examples: int) -> None:
         self.examples = examples
-        self.labels = np.ones(examples)
+
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """One: a mixture can't be lengthened."""
+        return 1.0
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""

@@ -23,7 +23,7 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import BreakEven
-from fenchel.risks.measures.contingency import Plane
+from fenchel.risks.base import Plane
 
 _C = math.sqrt(2.0) / 4.0
 

@@ -23,7 +23,7 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
 from fenchel.risks import RocAUC
-from fenchel.risks.measures.contingency import Plane
+from fenchel.risks.base import Plane
 
 
 class OnePair(RocAUC):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fenchel.risks.base import Risk
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.measures.break_even import BreakEven
 from fenchel.risks.measures.contingency import ContingencyRisk
@@ -45,6 +46,7 @@ __all__ = [
     "OrdinalHinge",
     "PrecisionAtK",
     "RecallAtK",
+    "Risk",
     "RocAUC",
     "WestonWatkins",
     "micro",

@@ -18,14 +18,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
+from fenchel.projections.zero_sum import zero_sum_columns
+from fenchel.risks.base import ClosedForm, Intercepts, Risk, Separable, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
 _ROUNDING = 1e-12
 
 
-class MeanRisk:
+class MeanRisk(Risk):
     """Mean of ``loss`` over examples with these labels and (optional) non-negative weights."""
+
+    name = "mean"
 
     def __init__(self, loss: str | Loss, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.loss = as_loss(loss)
@@ -40,21 +44,22 @@ class MeanRisk:
         refusal = self.loss.refusal(self.labels)
         if refusal is not None:
             raise FenchelError(f"loss={self.loss.name!r} {refusal}")
-        self._weights = None if weights is None else checked_weights(weights, self.labels.shape[0])
+        self.examples = int(self.labels.shape[0])
+        self.outputs = None if self.labels.ndim == 1 else int(self.labels.shape[1])
+        self.smooth = self.loss.smooth
+        self._weights = None if weights is None else checked_weights(weights, self.examples)
 
-    @property
-    def examples(self) -> int:
-        return int(self.labels.shape[0])
+    def closed_form(self) -> ClosedForm:
+        return self
 
-    @property
-    def outputs(self) -> int | None:
-        """k, or None if scores are one-dimensional."""
-        return None if self.labels.ndim == 1 else int(self.labels.shape[1])
+    def separable(self) -> Separable:
+        return self
 
-    @property
-    def smooth(self) -> bool:
-        """Whether the gradient exists everywhere."""
-        return self.loss.smooth
+    def smoothable(self) -> Smoothable:
+        return self
+
+    def intercepts(self) -> Intercepts:
+        return self
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -91,6 +96,9 @@ class MeanRisk:
     def _largest_slope(self) -> float:
         low, high = self.loss.domain(self.labels)
         return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
+
+    def label_sizes(self) -> NDArray[np.float64]:
+        return np.abs(self.labels)
 
     @cached_property
     def largest_label(self) -> float:
@@ -153,6 +161,10 @@ class MeanRisk:
         low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
         lowest, highest = np.max(low - reach, axis=0), np.min(high + reach, axis=0)
         return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
+
+    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Theta with its heavier sign scaled back in each column until the column sums to zero."""
+        return zero_sum_columns(theta)
 
     @property
     def _shares(self) -> NDArray[np.float64]:

@@ -20,32 +20,30 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.risks.base import ClosedForm, Risk
 from fenchel.risks.mean import checked_weights, shares_of
 
 #: how far outside its domain, relative to the share of its example, a dual point may lie through rounding alone
 _ROUNDING = 1e-12
 
 
-class MultilabelHinge:
+class MultilabelHinge(Risk):
     """The hinge of the worst pair of labels of each example.  ``labels`` (n, k) are -1 and +1, or 0 and 1."""
 
-    name: ClassVar[str] = "multilabel_hinge"
-    smooth: ClassVar[bool] = False
-    sees_intercept: ClassVar[bool] = False
+    name = "multilabel_hinge"
     #: what a problem with free intercepts is told
-    intercept_refusal: ClassVar[str] = (
+    intercept_refusal = (
         "has no free intercepts; use intercept=False (of an estimator: fit_intercept=False), and a column of ones in X "
         "for regularized ones"
     )
-    largest_label: ClassVar[float] = 1.0
     #: R*(0): minus the infimum of the risk
-    conjugate_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = 0.0
+    outputs: int
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         found = np.asarray(labels)
@@ -54,17 +52,20 @@ class MultilabelHinge:
         if not (np.all((found == 0) | (found == 1)) or np.all((found == -1) | (found == 1))):
             raise FenchelError(f"the risk {self.name!r} takes the labels -1 and +1, or 0 and 1")
         self._has = found > 0
-        self.outputs: int = found.shape[1]
-        self._weights = None if weights is None else checked_weights(weights, len(found))
+        self.examples, self.outputs = found.shape
+        self._weights = None if weights is None else checked_weights(weights, self.examples)
         paired = np.any(self._has, axis=1) & ~np.all(self._has, axis=1)
         #: what the pairs of each example count: nothing where there are none
         self._masses = np.where(paired, self.shares, 0.0)
         if not np.any(self._masses):
             raise FenchelError(f"the risk {self.name!r} needs an example of positive weight with some labels, not all")
 
-    @property
-    def examples(self) -> int:
-        return len(self._has)
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """One: how far theta may be lengthened is not looked at."""
+        return 1.0
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:

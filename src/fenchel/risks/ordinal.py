@@ -20,14 +20,14 @@ form, so the planes of a solver bound it, and a certificate says that this was t
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.risks.base import Plane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
-from fenchel.risks.measures.contingency import Plane
 from fenchel.risks.smoothing import Smoothed
 
 #: pairs that are listed one by one, at most, or eight for each example if these are more
@@ -53,25 +53,19 @@ class _Pairs(NamedTuple):
     upper: NDArray[np.int64]
 
 
-class OrdinalHinge:
+class OrdinalHinge(Risk):
     """Weighted share of pairs in the wrong order of their labels, with the hinge loss of their difference.
 
     ``labels`` are finite numbers, of which only the order counts.
     """
 
-    name: ClassVar[str] = "ordinal_hinge"
-    smooth: ClassVar[bool] = False
-    #: scores are one-dimensional
-    outputs: ClassVar[None] = None
-    #: differences of scores do not see an intercept
-    sees_intercept: ClassVar[bool] = False
-    largest_label: ClassVar[float] = 1.0
+    name = "ordinal_hinge"
     #: R*(0): minus the infimum of the risk
-    conjugate_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = 0.0
     #: R(0): every pair is tied
-    value_at_zero: ClassVar[float] = 1.0
+    value_at_zero = 1.0
     #: D: beta^2/2 of all pairs
-    smoothing_range: ClassVar[float] = 0.5
+    smoothing_range = 0.5
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         found = np.asarray(labels)
@@ -80,23 +74,18 @@ class OrdinalHinge:
         self.levels, codes = np.unique(found, return_inverse=True)
         # short integers are sorted in linear time
         self._codes = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
-        self._weights = None if weights is None else checked_weights(weights, len(found))
+        self.examples = len(found)
+        self._weights = None if weights is None else checked_weights(weights, self.examples)
         if len(np.unique(self._codes[self.shares > 0.0])) < 2:
             raise FenchelError(f"the risk {self.name!r} needs two different labels with positive weight")
 
-    @property
-    def examples(self) -> int:
-        return len(self._codes)
+    def smoothable(self) -> Smoothable:
+        return self
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """c_i: what each example counts; they add up to one."""
         return shares_of(self._weights, self.examples)
-
-    @property
-    def labels(self) -> NDArray[np.float64]:
-        """The size of the constant in a margin, for the rounding of a certificate."""
-        return np.ones(self.examples)
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""

@@ -16,12 +16,12 @@ An intercept changes nothing: the flipped scores cancel.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fenchel.risks.balancing import balanced
+from fenchel.projections.zero_sum import zero_sum
+from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
@@ -33,11 +33,17 @@ _ROUNDING = 1e-12
 class BreakEven(DiagonalRisk):
     """1 - precision (= recall) of the worst labelling with as many predicted positives as positives."""
 
-    name: ClassVar[str] = "prbep"
+    name = "prbep"
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
         self.diagonals = Diagonals(0, np.zeros(1), np.full(1, 1.0 / self.n_pos))
+
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def smoothable(self) -> Smoothable:
+        return self
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
@@ -52,7 +58,7 @@ class BreakEven(DiagonalRisk):
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """A dual point in the domain of the conjugate, near theta: inside the box, the heavier class made lighter."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
-        return balanced(self.labels * sizes)
+        return zero_sum(self.labels * sizes)[0]
 
     def slope_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""

@@ -22,28 +22,21 @@ from __future__ import annotations
 
 import abc
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.projections.zero_sum import zero_sum_columns
+from fenchel.risks.base import Intercepts, Plane, Risk
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
-#: a slope (n,), an offset and R(s), with R(s') >= slope . s' + offset everywhere and equality at s
-Plane = tuple[NDArray[np.float64], float, float]
 
-
-class ContingencyRisk(abc.ABC):
+class ContingencyRisk(Risk):
     """What the measures of a contingency table share."""
 
-    name: ClassVar[str]
-    smooth: ClassVar[bool] = False
-    #: scores are one-dimensional
-    outputs: ClassVar[None] = None
-    largest_label: ClassVar[float] = 1.0
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
-    conjugate_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = 0.0
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
@@ -52,11 +45,8 @@ class ContingencyRisk(abc.ABC):
                 f"the measure {self.name!r} counts examples, so weights have no meaning for it; "
                 "leave them out, or use 'accuracy' or 'roc_auc'"
             )
+        self.examples = len(self.labels)
         self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
-
-    @property
-    def examples(self) -> int:
-        return len(self.labels)
 
     @property
     def n_pos(self) -> int:
@@ -73,10 +63,12 @@ class ContingencyRisk(abc.ABC):
         """What each example counts: all the same."""
         return np.full(self.examples, 1.0 / self.examples)
 
-    @property
-    def sees_intercept(self) -> bool:
-        """Whether an intercept changes the risk: not if every labelling has as many positives as there are."""
-        return bool(self._ends)
+    def label_sizes(self) -> NDArray[np.float64]:
+        return np.abs(self.labels)
+
+    def intercepts(self) -> Intercepts | None:
+        """None if every labelling that is allowed has as many positives as there are."""
+        return self if self._ends else None
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
@@ -122,6 +114,14 @@ class ContingencyRisk(abc.ABC):
     def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
         """Bounds on the absolute slopes at any scores within ``near`` of these."""
         return self.shares
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """One: how far theta may be lengthened is not looked at."""
+        return 1.0
+
+    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Theta with its heavier sign scaled back until the sum is zero."""
+        return zero_sum_columns(theta)
 
     def best_intercept(self, scores: NDArray) -> float:
         """The b that minimizes R(s + b); the midpoint where that is an interval."""

@@ -11,7 +11,7 @@ A table tells by itself which of the two it is.  A function is evaluated on the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,7 +37,7 @@ class CustomMeasure(ContingencyRisk):
     linear : whether Delta is linear in fn for each fp - fn; None finds out, which needs the whole table
     """
 
-    name: ClassVar[str] = "own"
+    name = "own"
 
     def __init__(
         self, labels: ArrayLike, delta: Callable[[Any, Any], Any] | ArrayLike, linear: bool | None = None

@@ -10,20 +10,18 @@ their usual meaning, and every solver for means of a loss takes this risk too.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.risks.base import Plane
 from fenchel.risks.mean import MeanRisk
-from fenchel.risks.measures.contingency import Plane, two_classes
+from fenchel.risks.measures.contingency import two_classes
 
 
 class ErrorRate(MeanRisk):
     """Error rate of the worst labelling: the mean hinge loss, with planes."""
 
-    name: ClassVar[str] = "accuracy"
-    sees_intercept: ClassVar[bool] = True
+    name = "accuracy"
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__("hinge", two_classes(labels, self.name), weights)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from numbers import Real
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +24,7 @@ from fenchel.risks.measures.separation import Diagonals
 class FBeta(DiagonalRisk):
     """1 - F-beta of the worst labelling; recall counts beta times as much as precision."""
 
-    name: ClassVar[str] = "fbeta"
+    name = "fbeta"
 
     def __init__(self, labels: ArrayLike, beta: float = 1.0, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
@@ -50,7 +49,7 @@ class FBeta(DiagonalRisk):
 class F1(FBeta):
     """1 - F1 of the worst labelling."""
 
-    name: ClassVar[str] = "f1"
+    name = "f1"
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, 1.0, weights)

@@ -7,43 +7,38 @@ threshold for all scores together is chosen afterwards.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks.measures.contingency import Plane
+from fenchel.risks.base import ClosedForm, Plane, Risk
 
 
-class MicroRisk:
+class MicroRisk(Risk):
     """A risk of n k scores as a risk of (n, k) scores; ``micro`` makes one."""
 
-    smooth: ClassVar[bool] = False
-    sees_intercept: ClassVar[bool] = False
-    largest_label: ClassVar[float] = 1.0
-    conjugate_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = 0.0
+    outputs: int
 
-    def __init__(self, table: Any, outputs: int) -> None:
+    def __init__(self, table: Risk, outputs: int) -> None:
         #: the risk of all scores in one row
         self.table = table
         self.outputs = outputs
+        self.examples = table.examples // outputs
         self.name = f"micro {table.name}"
 
-    @property
-    def examples(self) -> int:
-        return int(self.table.examples // self.outputs)
+    def closed_form(self) -> ClosedForm | None:
+        table = self.table.closed_form()
+        return None if table is None else _ClosedForm(table, self.outputs)
 
-    @property
-    def labels(self) -> NDArray[np.float64]:
-        """-1 and +1, (n, k)."""
-        return self._wide(self.table.labels)
-
-    @property
+    @cached_property
     def shares(self) -> NDArray[np.float64]:
         """What each example counts, its scores taken together."""
         return self._wide(self.table.shares).sum(axis=1)
 
-    @property
+    @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""
         return float(self.table.value_at_zero)
@@ -68,27 +63,29 @@ class MicroRisk:
     def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
         """Bounds on the absolute slopes at any scores within ``near`` of these."""
         scores, near = scores.ravel(), np.broadcast_to(near, scores.shape).ravel()
-        if hasattr(self.table, "slopes_near"):
-            return self._wide(self.table.slopes_near(scores, near))
-        below, above = self.table.subgradient(scores - near), self.table.subgradient(scores + near)
-        return self._wide(np.maximum(np.abs(below), np.abs(above)))
+        return self._wide(self.table.slopes_near(scores, near))
 
     def _wide(self, values: NDArray) -> NDArray[np.float64]:
         return values.reshape(-1, self.outputs)
 
 
-class _ClosedMicroRisk(MicroRisk):
-    """With the conjugate in closed form that its table has."""
+@dataclass(frozen=True)
+class _ClosedForm:
+    """The conjugate of a table's risk for dual points (n, k)."""
+
+    table: ClosedForm
+    outputs: int
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
-        return float(self.table.conjugate(theta.ravel(), feasible=feasible))
+        return self.table.conjugate(theta.ravel(), feasible=feasible)
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta."""
-        return self._wide(self.table.project(theta.ravel()))
+        return self.table.project(theta.ravel()).reshape(-1, self.outputs)
+
+    def largest_scale(self, theta: NDArray) -> float:
+        return self.table.largest_scale(theta.ravel())
 
 
-def micro(table: Any, outputs: int) -> MicroRisk:
+def micro(table: Risk, outputs: int) -> MicroRisk:
     """The risk of n k scores, example by example, as one of (n, k) scores."""
-    return (_ClosedMicroRisk if hasattr(table, "conjugate") else MicroRisk)(table, outputs)
+    return MicroRisk(table, outputs)

@@ -23,15 +23,16 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.balancing import balanced
+from fenchel.projections.zero_sum import zero_sum
+from fenchel.risks.base import ClosedForm, Plane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
-from fenchel.risks.measures.contingency import Plane, two_classes
+from fenchel.risks.measures.contingency import two_classes
 from fenchel.risks.smoothing import Smoothed
 
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
@@ -51,33 +52,37 @@ class _Pairs(NamedTuple):
     below: NDArray[np.float64]
 
 
-class RocAUC:
+class RocAUC(Risk):
     """Weighted share of pairs in the wrong order, with the hinge loss of their difference."""
 
-    name: ClassVar[str] = "roc_auc"
-    smooth: ClassVar[bool] = False
-    #: scores are one-dimensional
-    outputs: ClassVar[None] = None
-    #: differences of scores do not see an intercept
-    sees_intercept: ClassVar[bool] = False
-    largest_label: ClassVar[float] = 1.0
+    name = "roc_auc"
     #: R*(0): minus the infimum of the risk
-    conjugate_at_zero: ClassVar[float] = 0.0
+    conjugate_at_zero = 0.0
     #: R(0): every pair is tied
-    value_at_zero: ClassVar[float] = 1.0
+    value_at_zero = 1.0
     #: D: beta^2/2 of all pairs
-    smoothing_range: ClassVar[float] = 0.5
+    smoothing_range = 0.5
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
-        self._weights = None if weights is None else checked_weights(weights, len(self.labels))
+        self.examples = len(self.labels)
+        self._weights = None if weights is None else checked_weights(weights, self.examples)
         self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
         if not (np.any(self.shares[self.positives]) and np.any(self.shares[self.negatives])):
             raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
 
-    @property
-    def examples(self) -> int:
-        return len(self.labels)
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def smoothable(self) -> Smoothable:
+        return self
+
+    def label_sizes(self) -> NDArray[np.float64]:
+        return np.abs(self.labels)
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """One: how far theta may be lengthened is not looked at."""
+        return 1.0
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -122,7 +127,7 @@ class RocAUC:
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """A dual point in the domain of the conjugate, near theta; one inside keeps every bit but for one entry."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self.in_class)
-        theta = balanced(self.labels * sizes)
+        theta = zero_sum(self.labels * sizes)[0]
         order, sums, caps = self._cuts(theta)
         over = sums > caps + 4.0 * _EPS * sums
         if not np.any(over):
@@ -132,7 +137,7 @@ class RocAUC:
         entries = np.diff(np.where(over, caps, sums), prepend=0.0)
         theta = theta.copy()
         theta[order[moved]] = np.maximum(entries[moved], 0.0)
-        return balanced(theta)
+        return zero_sum(theta)[0]
 
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0: Alg. 4 of the paper with two searches and prefix sums.

@@ -25,12 +25,12 @@ this form.
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
@@ -42,7 +42,7 @@ _ROUNDING = 1e-12
 class PrecisionAtK(DiagonalRisk):
     """1 - precision of the worst labelling with at least k predicted positives."""
 
-    name: ClassVar[str] = "precision_at_k"
+    name = "precision_at_k"
 
     def __init__(self, labels: ArrayLike, k: int, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
@@ -60,7 +60,7 @@ class PrecisionAtK(DiagonalRisk):
 class RecallAtK(DiagonalRisk):
     """1 - recall of the worst labelling with at most k predicted positives."""
 
-    name: ClassVar[str] = "recall_at_k"
+    name = "recall_at_k"
 
     def __init__(self, labels: ArrayLike, k: int, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
@@ -72,6 +72,12 @@ class RecallAtK(DiagonalRisk):
             )
         count = self.k + 1
         self.diagonals = Diagonals(-self.n_pos, np.zeros(count), np.full(count, 1.0 / self.n_pos))
+
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def smoothable(self) -> Smoothable:
+        return self
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""

@@ -16,24 +16,27 @@ import copy
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.balancing import along_paths, column_sums
+from fenchel.projections.zero_sum import along_paths, column_sums
+from fenchel.risks.base import ClosedForm, Intercepts, Risk
 from fenchel.risks.mean import checked_weights, shares_of
 
 #: scores that are worked on at once (16 MB): with many classes a few temporary arrays would be larger than the data
 _AT_ONCE = 1 << 21
 
 
-class MulticlassRisk(abc.ABC):
+class MulticlassRisk(Risk):
     """What the risks of several classes share."""
 
-    name: ClassVar[str]
-    smooth: ClassVar[bool] = False
+    outputs: int
+    conjugate_at_zero = 0.0
+    #: the margin that is asked for: z_j = margin - s_y + s_j
+    margin: float = 1.0
 
     def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
         found = np.asarray(classes)
@@ -42,30 +45,27 @@ class MulticlassRisk(abc.ABC):
         self.classes = np.ascontiguousarray(found, dtype=np.int64)
         largest = int(self.classes.max()) + 1
         whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
-        self.outputs: int = largest if count is None or not whole else int(count)
+        self.outputs = largest if count is None or not whole else int(count)
         if not whole or self.outputs < max(2, largest):
             raise FenchelError(
                 f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
             )
-        self._weights = None if weights is None else checked_weights(weights, len(self.classes))
+        self.examples = len(self.classes)
+        self._weights = None if weights is None else checked_weights(weights, self.examples)
 
-    @property
-    def examples(self) -> int:
-        return len(self.classes)
+    def closed_form(self) -> ClosedForm:
+        return self
+
+    def multiclass(self) -> MulticlassRisk:
+        return self
+
+    def intercepts(self) -> Intercepts:
+        return self
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """c_i: what each example counts; they add up to one."""
         return shares_of(self._weights, self.examples)
-
-    @property
-    def labels(self) -> NDArray[np.float64]:
-        """The size of the constant in a margin, for the rounding of a certificate."""
-        return np.ones((1, 1))
-
-    largest_label: ClassVar[float] = 1.0
-    #: the margin that is asked for: z_j = margin - s_y + s_j
-    margin: ClassVar[float] = 1.0
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
@@ -83,7 +83,7 @@ class MulticlassRisk(abc.ABC):
         for begin in range(0, self.examples, step):
             rows = slice(begin, min(self.examples, begin + step))
             part = copy.copy(self)
-            part.classes = self.classes[rows]
+            part.classes, part.examples = self.classes[rows], rows.stop - rows.start
             part.__dict__["shares"] = self.shares[rows]
             yield rows, part
 
@@ -108,9 +108,6 @@ class MulticlassRisk(abc.ABC):
         """R(0): the natural scale of the objective."""
         return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
 
-    #: R*(0): minus the infimum of the risk
-    conjugate_at_zero: ClassVar[float] = 0.0
-
     def project(self, theta: NDArray) -> NDArray[np.float64]:
         """A dual point in the domain of the conjugate, near theta; inside it keeps every bit but the label's."""
         found = np.empty(np.shape(theta))
@@ -119,6 +116,10 @@ class MulticlassRisk(abc.ABC):
             beta[np.arange(part.examples), part.classes] = 0.0
             found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
         return found
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """One: the block of an example is bounded in every direction."""
+        return 1.0
 
     def slope_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""

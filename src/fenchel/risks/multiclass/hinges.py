@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import abc
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,7 +69,7 @@ class WestonWatkins(_HingeRisk):
     ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
     """
 
-    name: ClassVar[str] = "weston_watkins"
+    name = "weston_watkins"
 
     def __init__(
         self,
@@ -127,7 +126,7 @@ class WestonWatkins(_HingeRisk):
 class CrammerSinger(_HingeRisk):
     """The hinge of the worst margin."""
 
-    name: ClassVar[str] = "crammer_singer"
+    name = "crammer_singer"
 
     def _losses(self, margins: NDArray) -> NDArray[np.float64]:
         return np.maximum(np.max(margins, axis=1), 0.0)

@@ -19,7 +19,6 @@ the data.  The best intercepts are the minimizer of a smooth convex function of 
 from __future__ import annotations
 
 import math
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +41,9 @@ _TINY = 1e-300
 class Multinomial(MulticlassRisk):
     """Minus the logarithm of the label's probability under the softmax of the scores."""
 
-    name: ClassVar[str] = "multinomial"
-    smooth: ClassVar[bool] = True
-    margin: ClassVar[float] = 0.0
+    name = "multinomial"
+    smooth = True
+    margin = 0.0
 
     def probabilities(self, scores: NDArray) -> NDArray[np.float64]:
         """The softmax of each row."""

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
+from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, WestonWatkins
-from fenchel.risks.balancing import balanced
 from fenchel.solvers.reference.class_intercepts import BalancedClasses
 from fenchel.solvers.reference.projecting import project_blocks
 
@@ -94,7 +94,7 @@ class Balanced:
         return theta
 
     def feasible(self, theta: NDArray) -> NDArray[np.float64]:
-        return balanced(self.risk.project(theta))
+        return zero_sum(self.risk.project(theta))[0]
 
 
 class Simplices:

@@ -1,4 +1,4 @@
-"""Dual points that add up to zero as far as floats go: single ones, and columns of several classes."""
+"""Vectors near given ones whose entries sum to zero, as a free intercept demands of dual points."""
 
 from __future__ import annotations
 
@@ -12,26 +12,36 @@ _EPS = float(np.finfo(np.float64).eps)
 _AT_ONCE = 1 << 21
 
 
-def balanced(theta: NDArray) -> NDArray[np.float64]:
-    """Theta with its heavier sign made smaller until the sum is zero up to the rounding of one small entry.
+def zero_sum(theta: NDArray) -> tuple[NDArray[np.float64], float]:
+    """Scale the heavier sign of theta until its sum is zero; return it with a bound on the sum that rounding leaves.
 
-    Zero lies in the domain, and an entry nearer to zero stays in its interval.  An entry of a balanced theta keeps
-    every bit but for one.  (The nearest such point is a projection, which takes several times as long:
+    Entries only move towards zero, so theta stays in every box that contains zero.  The entries of a theta that sums
+    to zero keep every bit but for one.  (The nearest such point is a projection, which takes several times as long:
     benchmarks/README.md, Projections.)
     """
     up, down = float(np.sum(theta[theta > 0.0])), -float(np.sum(theta[theta < 0.0]))
     if abs(up - down) > 4.0 * _EPS * max(up, down):
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)
-    rest = math.fsum(theta)
+    rest = math.fsum(theta[theta != 0.0])
     movable = np.flatnonzero((np.abs(theta) >= abs(rest)) & (np.sign(theta) == np.sign(rest)))
     if rest == 0.0 or not movable.size:
-        return theta
+        return theta, abs(rest)
     # the smallest entry that can take the rest has the finest spacing of floats
     smallest = movable[np.argmin(np.abs(theta[movable]))]
+    before = float(theta[smallest])
     theta = theta.copy()
-    theta[smallest] -= rest
-    return theta
+    theta[smallest] = before - rest
+    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + _EPS * abs(rest)
+
+
+def zero_sum_columns(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``zero_sum`` of theta (n,), or of each column of theta (n, k)."""
+    if theta.ndim == 1:
+        theta, left = zero_sum(theta)
+        return theta, np.array([left])
+    found = [zero_sum(column) for column in theta.T]
+    return np.stack([column for column, _ in found], axis=1), np.array([left for _, left in found])
 
 
 def along_paths(left: NDArray, surplus: NDArray) -> None:

@@ -1,0 +1,189 @@
+r"""What a risk is: a convex function :math:`R(s)` of all scores, and what some risks offer beyond it.
+
+Every risk has its value and a subgradient.  What only some have is asked for by an accessor that returns the risk
+under a narrower type, or None:
+
+==================  ====================================================================================
+accessor            what it gives
+==================  ====================================================================================
+``closed_form()``   the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
+``separable()``     a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
+``multiclass()``    a weighted mean of joint losses of the k scores of an example
+``smoothable()``    Nesterov's smoothing :math:`R_\mu`
+``intercepts()``    the best intercept, a bound on it, and how :math:`\theta` is made to satisfy
+                    :math:`\sum\theta = 0`
+==================  ====================================================================================
+
+Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
+optimum; a risk never changes its arguments.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from fenchel.losses import Loss
+    from fenchel.risks.multiclass.base import MulticlassRisk
+    from fenchel.risks.smoothing import Smoothed
+
+#: slope a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores where it was made
+Plane = tuple[NDArray[np.float64], float, float]
+
+
+class ClosedForm(Protocol):
+    """A risk whose conjugate is known in closed form, so that certificates are recomputed from theta alone."""
+
+    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+        """R*(-theta), infinite outside its domain (beyond rounding); ``feasible``: theta came from ``project``."""
+        ...
+
+    def project(self, theta: NDArray) -> NDArray[np.float64]:
+        """A point of the domain of the conjugate near theta; a point inside it is returned unchanged."""
+        ...
+
+    def largest_scale(self, theta: NDArray) -> float:
+        """A number t >= 1 such that t theta lies in the domain of the conjugate if theta does."""
+        ...
+
+
+class Separable(Protocol):
+    """A weighted mean of one loss: R(s) = sum_i c_i f(s_i, y_i)."""
+
+    loss: Loss
+    labels: NDArray[np.float64]
+
+    @property
+    def outputs(self) -> int | None: ...
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i, which add up to one."""
+        ...
+
+
+class Smoothable(Protocol):
+    """A risk with a smoothing R_mu <= R <= R_mu + mu D."""
+
+    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+        """R_mu at these scores, with the dual point that attains it."""
+        ...
+
+    @property
+    def smoothing_range(self) -> float:
+        """D; infinite if the smoothing is not uniform."""
+        ...
+
+
+class Intercepts(Protocol):
+    """A risk that depends on an intercept added to all scores of an output."""
+
+    def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
+        """The b that minimizes R(s + b)."""
+        ...
+
+    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
+        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i."""
+        ...
+
+    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """A point of the domain near theta with columns that sum to zero, and bounds on what rounding leaves."""
+        ...
+
+
+class Risk(abc.ABC):
+    """A convex function of all scores.  Subclass it for a risk of your own: value and subgradient are enough.
+
+    A subclass sets ``examples``, ``name`` and, for k outputs, ``outputs``, and implements ``value`` and
+    ``subgradient``.  It overrides the accessors of the module docstring for what it has beyond these.
+    """
+
+    name: str = "risk"
+    #: whether R is differentiable
+    smooth: bool = False
+    #: k, or None if scores are one-dimensional
+    outputs: int | None = None
+    #: n, the number of examples
+    examples: int
+    #: why there is no intercept with this risk, the end of a sentence that begins with the risk's name
+    intercept_refusal: str = (
+        "does not depend on an intercept: use intercept=False (in an estimator fit_intercept=False) and choose the "
+        "threshold afterwards"
+    )
+
+    @abc.abstractmethod
+    def value(self, scores: NDArray) -> float:
+        """R(s)."""
+
+    @abc.abstractmethod
+    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+        """One element of the subdifferential of R at s."""
+
+    def plane(self, scores: NDArray) -> Plane:
+        """The supporting hyperplane at s: slope, offset and R(s)."""
+        slope, value = self.subgradient(scores), self.value(scores)
+        return slope, value - float(np.vdot(slope, scores)), value
+
+    @cached_property
+    def largest_label(self) -> float:
+        """The largest constant that is added to a score, a label or a margin: it enters rounding bounds."""
+        return 1.0
+
+    @cached_property
+    def conjugate_at_zero(self) -> float:
+        """R*(0): minus the infimum of R; infinite where it is not known."""
+        return math.inf
+
+    def label_sizes(self) -> NDArray[np.float64]:
+        """The sizes of the constants that are added to scores, broadcast over them: they enter rounding bounds."""
+        return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """c_i: the share of each example in the risk; they add up to one."""
+        return np.full(self.examples, 1.0 / self.examples)
+
+    @cached_property
+    def value_at_zero(self) -> float:
+        """R(0): the natural scale of the objective."""
+        return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
+
+    def slope_bound(self, scores: NDArray) -> float:
+        """A bound on the sum of the absolute entries of a subgradient at s."""
+        return float(np.sum(np.abs(self.subgradient(scores))))
+
+    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``near`` of these."""
+        below, above = self.subgradient(scores - near), self.subgradient(scores + near)
+        return np.maximum(np.abs(below), np.abs(above))
+
+    def parts(self) -> Iterator[tuple[slice, Self]]:
+        """The risk in blocks of rows: which rows, and the risk of them, with the shares that they have here."""
+        yield slice(0, self.examples), self
+
+    def closed_form(self) -> ClosedForm | None:
+        """This risk if its conjugate is known in closed form."""
+        return None
+
+    def separable(self) -> Separable | None:
+        """This risk if it is a weighted mean of one loss."""
+        return None
+
+    def multiclass(self) -> MulticlassRisk | None:
+        """This risk if it is a weighted mean of joint losses of several classes."""
+        return None
+
+    def smoothable(self) -> Smoothable | None:
+        """This risk if it has a smoothing."""
+        return None
+
+    def intercepts(self) -> Intercepts | None:
+        """This risk if it depends on an intercept."""
+        return None
