@@ -7,8 +7,8 @@ import pytest
 
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, joint_risk
 from fenchel import BlockCoordinate, Model, Problem, WestonWatkins, Witness, solve
-from fenchel.certificate import gap as judging
 from fenchel.certificate import judge, rounding
+from fenchel.certificate import primal as judging
 from fenchel.projections import zero_sum as balancing
 from fenchel.risks.multiclass import base as joint
 from fenchel.solvers import Hint

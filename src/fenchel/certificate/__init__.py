@@ -1,7 +1,8 @@
 """The one place where a duality gap is computed: from the data, a model and a dual point, in float64."""
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved, scores_of
+from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
 from fenchel.certificate.other_lambdas import PathCertificate
+from fenchel.certificate.primal import scores_of
 
 __all__ = ["Certificate", "PathCertificate", "Verdict", "best_of", "judge", "judge_moved", "scores_of"]

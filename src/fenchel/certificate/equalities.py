@@ -42,12 +42,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
-from fenchel.certificate.rounding import EPS
 from fenchel.problem import Problem
 from fenchel.projections import onto_box_and_equalities
 from fenchel.projections.zero_sum import column_sums
 from fenchel.regularizers import FreeDirections
 from fenchel.risks import MeanRisk
+
+_EPS = float(np.finfo(np.float64).eps)
 
 #: tau that are tried, relative to the largest residuals that there can be
 _CORNERS = (1e-2, 1e-4, 1e-6)
@@ -108,7 +109,7 @@ class Equalities:
         total, error = column_sums(products)
         terms = np.sum(np.abs(products), axis=0) + np.abs(self.target)
         unknown = self.errors * float(np.abs(theta) @ self.lengths)
-        return np.abs(total - self.target) + error + EPS * terms * (1.0 + 1e-10 * len(theta)) + unknown
+        return np.abs(total - self.target) + error + _EPS * terms * (1.0 + 1e-10 * len(theta)) + unknown
 
 
 #: what was found for the risk that was judged last, so long as there is that risk
@@ -129,8 +130,9 @@ def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
     """What is left of the equalities costs: T (D(theta) - min D(theta_k))."""
     if not np.any(unbalanced):
         return 0.0
-    assert isinstance(problem.regularizer, FreeDirections)
-    lowest, share, origin = 0.0, 0.0, problem.regularizer.origin
+    regularizer = problem.regularizer.free_directions()
+    assert regularizer is not None
+    lowest, share, origin = 0.0, 0.0, regularizer.origin
     for output, left in zip(equalities_of(problem).outputs, unbalanced, strict=True):
         if output.corners is None:
             return np.inf
@@ -139,7 +141,7 @@ def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
         penalties = output.corners.squares / (2.0 * problem.lam) + 0.5 * problem.lam * float(origin @ origin)
         lowest += float(np.min(-penalties - output.corners.conjugates))
     # what the corners are worth is known up to roundings, of which T leaves nothing
-    return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
+    return share * (value - lowest) + _EPS * share * (abs(value) + abs(lowest))
 
 
 def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
@@ -147,7 +149,7 @@ def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
     known = equalities_of(problem)
     columns = np.abs(theta).reshape(len(known.sides), -1)
     terms = columns.T @ np.abs(known.sides) + np.abs(known.target)
-    noise = _ROUNDINGS * EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
+    noise = _ROUNDINGS * _EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
     outputs = zip(known.outputs, noise / known.sizes, strict=True)
     return free_charge(problem, np.array([np.sum(row[output.counted]) for output, row in outputs]), value)
 
@@ -162,15 +164,15 @@ def equalities_of(problem: Problem) -> Equalities:
 
 
 def _found(problem: Problem) -> Equalities:
-    regularizer, design, risk = problem.regularizer, problem.design, problem.risk
-    assert isinstance(regularizer, FreeDirections)
+    regularizer, design, risk = problem.regularizer.free_directions(), problem.design, problem.risk.separable()
+    assert regularizer is not None and risk is not None
     sparse = sp.issparse(regularizer.directions)
     rows = regularizer.directions.toarray() if sparse else regularizer.directions
     sides, target = design.scores(rows), problem.lam * regularizer.prices
     # an entry of X times one is exact; else a sum of k products is off by k roundings of its terms
     terms = np.count_nonzero(rows, axis=1)
     plain = (terms == 1) & np.all((rows == 0.0) | (np.abs(rows) == 1.0), axis=1)
-    errors = np.where(plain, 0.0, 2.0 * EPS * terms * np.linalg.norm(rows, axis=1))
+    errors = np.where(plain, 0.0, 2.0 * _EPS * terms * np.linalg.norm(rows, axis=1))
     if problem.intercept:
         sides, target = np.column_stack([sides, np.ones(len(sides))]), np.append(target, 0.0)
         errors = np.append(errors, 0.0)
@@ -282,7 +284,7 @@ def _shifted_left(known: Equalities, theta: NDArray, counted: NDArray, shift: ND
     wanted = known.target[counted] + shift
     terms = np.abs(theta) @ np.abs(sides) + np.abs(wanted)
     unknown = known.errors[counted] * float(np.abs(theta) @ known.lengths)
-    return np.abs(theta @ sides - wanted) + 2.0 * EPS * (len(theta) + 2) * terms + unknown
+    return np.abs(theta @ sides - wanted) + 2.0 * _EPS * (len(theta) + 2) * terms + unknown
 
 
 def _restored(known: Equalities, output: _Output, theta: NDArray) -> tuple[NDArray[np.float64], float]:

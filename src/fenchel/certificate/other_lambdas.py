@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 from fenchel.certificate.certificate import RESOLVED, Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.problem import Problem
-from fenchel.regularizers import FreeDirections
 
 #: halvings of the logarithm of lam when the end of an interval is looked for
 _HALVINGS = 40
@@ -140,7 +139,7 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -
     """What an unbalanced theta of this dual value costs: |sum theta| times a bound on the optimal intercept."""
     if not np.any(unbalanced) or not math.isfinite(value):
         return 0.0
-    if isinstance(problem.regularizer, FreeDirections):
+    if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
     reach = problem.regularizer.reach(primal / problem.lam, problem.design)

@@ -3,17 +3,60 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.certificate.equalities import free_rounding
+from fenchel.certificate.trust import refute
 from fenchel.problem import Model, Problem, Witness
+
+if TYPE_CHECKING:
+    from fenchel.certificate.dual import Bound
+    from fenchel.certificate.primal import Primal
 
 EPS = float(np.finfo(np.float64).eps)
 #: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
 ROUNDINGS = 2.0
 #: scores beyond so many (64 MB) are computed again where they are needed, and arrays of them are worked on in blocks
 MANY = 1 << 23
+#: gaps above this multiple of the rough rounding bound need no better one
+_NEAR_FLOOR = 1e3
+
+
+def rounding_floor(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> float:
+    """How much of P - D may be rounding: a rough bound first, the one by rows where the gap is near it."""
+    design, risk, intercept = problem.design, problem.risk, np.asarray(primal.model.intercept)
+    # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
+    at_zero = risk.value_at_zero
+    magnitude = abs(primal.value) + bound.magnitude + (EPS * at_zero if math.isfinite(at_zero) else 0.0)
+    sensitivity = dual_sensitivity(problem, bound.v, primal.penalty)
+    reach = design.largest_row_norm * norm_of(primal.model.weights) + float(np.max(np.abs(intercept)))
+    rough = primal.slopes * reach + _dual_noise(problem, bound, sensitivity)
+    floor = ROUNDINGS * EPS * (magnitude + rough)
+    if bound.trusted and math.isfinite(bound.value):
+        scores = primal.scores
+        scores = design.scores(primal.model.weights) + intercept if scores is None else scores
+        refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude + rough)
+    if primal.value - bound.value <= _NEAR_FLOOR * floor:
+        noise = product_noise(problem, primal.model, primal.scores, witness, sensitivity)
+        floor = ROUNDINGS * EPS * (magnitude + noise)
+    if problem.regularizer.free_directions() is not None and math.isfinite(bound.value):
+        floor += min(bound.charge, free_rounding(problem, bound.theta, bound.value))
+    return floor
+
+
+def lone_bound_rounding(problem: Problem, primal: Primal, bound: Bound) -> float:
+    """How much of D may be rounding where P is infinite."""
+    noise = _dual_noise(problem, bound, dual_sensitivity(problem, bound.v, primal.penalty))
+    return ROUNDINGS * EPS * (bound.magnitude + noise)
+
+
+def _dual_noise(problem: Problem, bound: Bound, sensitivity: float) -> float:
+    """What roundings in X^T theta and in theta y can add to D, with the largest row and label for all of them."""
+    largest = problem.design.largest_row_norm * sensitivity + problem.risk.largest_label
+    return absolute_sum(bound.theta) * largest
 
 
 def dual_sensitivity(problem: Problem, dual: NDArray, penalty: float) -> float:

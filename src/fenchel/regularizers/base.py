@@ -5,10 +5,13 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from fenchel.regularizers.free_directions import FreeDirections
 
 
 class CompiledRegularizer(Protocol):
@@ -106,6 +109,10 @@ class Regularizer(abc.ABC):
     def zero_is_dual_feasible(self) -> bool:
         """Whether Omega*(0) is finite, so that theta = 0 proves something."""
         return True
+
+    def free_directions(self) -> FreeDirections | None:
+        """This regularizer if it leaves directions of the weights free, which the dual pays for with equalities."""
+        return None
 
     @abc.abstractmethod
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:

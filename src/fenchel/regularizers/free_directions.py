@@ -127,6 +127,9 @@ class FreeDirections(Regularizer):
             rest = rest - (self.directions.T @ self.multipliers(rest).T).T
         return rest
 
+    def free_directions(self) -> FreeDirections:
+        return self
+
     def value(self, weights: NDArray) -> float:
         rows = np.atleast_2d(self.rest(weights))
         total = 0.5 * float(np.vdot(rows, rows))

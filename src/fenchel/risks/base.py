@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from fenchel.losses import Loss
+    from fenchel.risks.mean import MeanRisk
     from fenchel.risks.multiclass.base import MulticlassRisk
     from fenchel.risks.smoothing import Smoothed
 
@@ -51,21 +51,6 @@ class ClosedForm(Protocol):
 
     def largest_scale(self, theta: NDArray) -> float:
         """A number t >= 1 such that t theta lies in the domain of the conjugate if theta does."""
-        ...
-
-
-class Separable(Protocol):
-    """A weighted mean of one loss: R(s) = sum_i c_i f(s_i, y_i)."""
-
-    loss: Loss
-    labels: NDArray[np.float64]
-
-    @property
-    def outputs(self) -> int | None: ...
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """c_i, which add up to one."""
         ...
 
 
@@ -172,7 +157,7 @@ class Risk(abc.ABC):
         """This risk if its conjugate is known in closed form."""
         return None
 
-    def separable(self) -> Separable | None:
+    def separable(self) -> MeanRisk | None:
         """This risk if it is a weighted mean of one loss."""
         return None
 

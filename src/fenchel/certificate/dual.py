@@ -1,0 +1,160 @@
+r"""The dual side of a certificate: a lower bound on the optimum from a dual point, one function a case.
+
+.. math:: D(\theta) = -\lambda\,\Omega^*(v) - R^*(-\theta), \qquad v = X^T\theta/\lambda
+
+is a lower bound for every :math:`\theta` in the domain of :math:`R^*` with, for a free intercept, :math:`\sum\theta =
+0`.  Floats meet neither exactly.  So theta is first mapped into the domain and balanced, and what rounding leaves of
+:math:`\sum\theta` is charged at a bound on the optimal intercept (``other_lambdas.charge``).
+
+==================  ===================================================================================
+case                lower bound
+==================  ===================================================================================
+``zero``            :math:`D(0) = -R^*(0)`, minus the infimum of the risk
+``closed_form``     :math:`D(\theta)` recomputed from theta alone
+``on_trust``        :math:`R^*` has no closed form: the witness brings an upper bound on it
+==================  ===================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.equalities import restored
+from fenchel.certificate.other_lambdas import charge
+from fenchel.certificate.rescaling import best_multiple
+from fenchel.errors import FenchelError
+from fenchel.problem import Problem, Witness
+from fenchel.risks.base import ClosedForm
+
+#: a dual variable beyond this proves nothing: its square overflows
+_HUGE = 1e150
+
+
+class Bound(NamedTuple):
+    """A lower bound on the optimum, with the terms that make it."""
+
+    #: D(theta) less the charge
+    value: float
+    #: the sum of the absolute values of the terms in it
+    magnitude: float
+    #: theta in the domain and balanced, v = X^T theta / lam, and R*(-theta) or the bound on it
+    theta: NDArray[np.float64]
+    v: NDArray[np.float64]
+    conjugate: float
+    #: a bound on |sum theta| of each output, or on what is left of the equalities of free directions
+    unbalanced: NDArray[np.float64]
+    #: whether R* was taken on trust
+    trusted: bool = False
+    #: what was charged for ``unbalanced``
+    charge: float = 0.0
+
+
+def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
+    """The better of D(theta) and D(0); ``level`` is an objective that the optimum does not exceed."""
+    risk = problem.risk.closed_form()
+    theta = np.asarray(witness.theta)
+    if risk is None or theta.dtype != np.float32:
+        # float32 is cast in blocks by the projection
+        theta = np.asarray(theta, dtype=np.float64)
+    if theta.shape != problem.theta_shape:
+        raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
+    if risk is None:
+        bound = _on_trust(problem, theta, witness.conjugate_bound, level)
+    else:
+        bound = _closed_form(problem, risk, theta, level)
+    at_zero = _zero(problem)
+    better = bound.value > at_zero.value or (bound.value == at_zero.value and not bound.trusted)
+    return bound if better or not math.isfinite(at_zero.value) else at_zero
+
+
+def _zero(problem: Problem) -> Bound:
+    """D(0) = -R*(0), which even risks without a closed form may know; minus infinity where 0 is not feasible."""
+    feasible = problem.regularizer.zero_is_dual_feasible and math.isfinite(problem.risk.conjugate_at_zero)
+    conjugate = problem.risk.conjugate_at_zero if feasible else math.inf
+    theta, v = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
+    return Bound(-conjugate, abs(conjugate) if feasible else 0.0, theta, v, conjugate, np.zeros(1))
+
+
+def _nothing(problem: Problem, theta: NDArray | None, *, trusted: bool) -> Bound:
+    """Minus infinity, of a theta that proves nothing."""
+    theta = np.zeros(problem.theta_shape) if theta is None else theta
+    return Bound(-math.inf, 0.0, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
+
+
+def _closed_form(problem: Problem, risk: ClosedForm, theta: NDArray, level: float) -> Bound:
+    """D(theta) of the feasible point near theta, or of a multiple of it that proves more."""
+    if not _usable(theta):
+        return _nothing(problem, None, trusted=False)
+    theta, unbalanced = _feasible(problem, risk, theta)
+    if not _usable(theta):
+        return _nothing(problem, None, trusted=False)
+    conjugate = risk.conjugate(theta, feasible=True)
+    v = _v(problem, theta)
+    scale = best_multiple(problem, theta, v, conjugate, risk)
+    if scale != 1.0:
+        theta, v = scale * theta, scale * v
+        theta, unbalanced = _feasible(problem, risk, theta)
+        conjugate = risk.conjugate(theta, feasible=True)
+    return _assembled(problem, theta, v, conjugate, unbalanced, level, trusted=False)
+
+
+def _on_trust(problem: Problem, theta: NDArray, conjugate_bound: float | None, level: float) -> Bound:
+    """D(theta) with the witness's bound on R*(-theta); R*(-t theta) <= t R*(-theta) + (1 - t) R*(0) for t <= 1."""
+    if not _usable(theta):
+        return _nothing(problem, None, trusted=True)
+    conjugate = math.inf if conjugate_bound is None else conjugate_bound
+    unbalanced = np.zeros(1)
+    if problem.intercept:
+        unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
+    v = _v(problem, theta)
+    scale = best_multiple(problem, theta, v, conjugate, None)
+    if scale != 1.0:
+        theta, v, unbalanced = scale * theta, scale * v, scale * unbalanced
+        conjugate = scale * conjugate + (1.0 - scale) * problem.risk.conjugate_at_zero
+    return _assembled(problem, theta, v, conjugate, unbalanced, level, trusted=True)
+
+
+def _assembled(
+    problem: Problem,
+    theta: NDArray,
+    v: NDArray,
+    conjugate: float,
+    unbalanced: NDArray,
+    level: float,
+    *,
+    trusted: bool,
+) -> Bound:
+    """-lam Omega*(v) - R*(-theta) less what ``unbalanced`` costs."""
+    penalty = problem.lam * problem.regularizer.relaxed_conjugate(v)
+    charged = charge(problem, unbalanced, level, -penalty - conjugate)
+    value = -penalty - conjugate - charged
+    if not math.isfinite(value):
+        return _nothing(problem, theta, trusted=trusted)
+    return Bound(value, penalty + abs(conjugate), theta, v, conjugate, unbalanced, trusted, charged)
+
+
+def _v(problem: Problem, theta: NDArray) -> NDArray[np.float64]:
+    """X^T theta / lam."""
+    v = problem.design.adjoint(theta)
+    v /= problem.lam
+    return v
+
+
+def _usable(theta: NDArray) -> bool:
+    """Whether no entry is NaN or so large that sums and squares overflow."""
+    return bool(max(float(np.max(theta)), -float(np.min(theta))) < _HUGE)
+
+
+def _feasible(problem: Problem, risk: ClosedForm, theta: NDArray) -> tuple[NDArray, NDArray]:
+    """Theta in the domain of R* and on the dual equalities, with bounds on what rounding leaves of these."""
+    theta = risk.project(theta)
+    if not _usable(theta):
+        return theta, np.zeros(1)
+    if problem.regularizer.free_directions() is not None:
+        return restored(problem, theta)
+    intercepts = problem.risk.intercepts() if problem.intercept else None
+    return (theta, np.zeros(1)) if intercepts is None else intercepts.balance(theta, overwrite=True)

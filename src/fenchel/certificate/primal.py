@@ -1,0 +1,78 @@
+r"""The primal side of a certificate: :math:`P(w, b) = \lambda\,\Omega(w) + R(Xw + b\mathbf 1)`, from the data."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.certificate.rounding import MANY
+from fenchel.errors import FenchelError
+from fenchel.problem import Model, Problem
+
+
+class Primal(NamedTuple):
+    """P(w, b) in its two parts, with what its rounding bound needs."""
+
+    #: Omega(w) and R(s)
+    penalty: float
+    risk: float
+    #: lam Omega(w) + R(s)
+    value: float
+    #: the model with its intercept filled in
+    model: Model
+    #: a bound on the sum of the absolute entries of a subgradient of R at s
+    slopes: float
+    #: s, or None where keeping it would take too much memory
+    scores: NDArray[np.float64] | None
+
+
+def evaluate(problem: Problem, model: Model) -> Primal:
+    """P at a model; ``intercept=None`` is replaced by the best intercept for its weights."""
+    weights = np.asarray(model.weights, dtype=np.float64)
+    scores = scores_of(problem, weights)
+    intercept = problem.best_intercept(scores) if model.intercept is None else model.intercept
+    _check_intercept(problem, intercept)
+    scores += intercept
+    penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
+    value = problem.lam * penalty + risk
+    _check_finite(problem, penalty, risk, value)
+    slopes = problem.risk.slope_bound(scores) if math.isfinite(risk) else 0.0
+    kept = scores if scores.size <= MANY else None
+    return Primal(penalty, risk, value, Model(weights, intercept), slopes, kept)
+
+
+def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
+    """X w, or a FenchelError if the shape of the weights is not that of the problem, or the product overflows."""
+    if weights.shape != problem.weights_shape:
+        raise FenchelError(
+            f"the model's weights have shape {weights.shape}; this problem needs {problem.weights_shape}"
+        )
+    with np.errstate(over="ignore", invalid="ignore"):
+        scores = problem.design.scores(weights)
+    if not np.all(np.isfinite(scores)):
+        raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")
+    return scores
+
+
+def _check_intercept(problem: Problem, intercept: float | NDArray) -> None:
+    if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
+        raise FenchelError(
+            f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"
+        )
+    if not problem.intercept and np.any(intercept):
+        raise FenchelError("the model has an intercept but the problem has none: use Problem(..., intercept=True)")
+
+
+def _check_finite(problem: Problem, penalty: float, risk: float, value: float) -> None:
+    """Refuse an infinite objective, unless the loss is infinite at moderate scores: such a model is merely bad."""
+    if penalty == math.inf and not problem.regularizer.finite:
+        raise FenchelError(
+            f"the regularizer {problem.regularizer.name!r} is infinite at these weights: check their signs and sum"
+        )
+    mean = problem.risk.separable()
+    may_be_infinite = risk == math.inf and mean is not None and mean.loss.overflows
+    if not math.isfinite(value) and not may_be_infinite:
+        raise FenchelError("the objective overflows: scale X or the targets to moderate numbers")
