@@ -20,7 +20,7 @@ from scipy.special import expit
 import fenchel
 import slow_reference as slow
 from fenchel import CustomLoss, FenchelError, LinearClassifier, LinearRegressor, MeanRisk, Problem, solve
-from fenchel.compile.dispatch import dual_step, kkt_margin, step_by_slope
+from fenchel.compile.dispatch import dual_step, kkt_margin, method_of, step_by_slope
 from fenchel.losses import LOSSES
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "custom-loss.md"
@@ -132,17 +132,28 @@ class WithoutSlope(NamedTuple):
     width: float
 
 
+class Misspelt(NamedTuple):
+    width: float
+
+    def slope(self, label, score):
+        return score - label
+
+    def kkt_margn(self, label, alpha, score):
+        return 0.0
+
+
 @pytest.mark.parametrize(
     ("kernel", "match"),
     [
         (WithoutMath, "method slope of WithoutMath can't be compiled.*math only"),
         (WithoutSlope, r"WithoutSlope needs the method slope"),
-        (None, r"PseudoHuber needs a method kernel\(\)"),
+        (Misspelt, r"Misspelt has an unknown method 'kkt_margn': did you mean 'kkt_margin'\?"),
+        (None, r"PseudoHuber needs a method compiled\(\)"),
     ],
 )
 def test_a_kernel_that_can_not_be_compiled_is_named(page, data, monkeypatch, kernel, match):
     loss = page["PseudoHuber"]
-    monkeypatch.setattr(loss, "kernel", CustomLoss.kernel if kernel is None else lambda self: kernel(self.width))
+    monkeypatch.setattr(loss, "compiled", CustomLoss.compiled if kernel is None else lambda self: kernel(self.width))
     X, y = data
     with pytest.raises(FenchelError, match=match):
         solve(Problem(X, MeanRisk(loss(), y), 0.1), "dual_coordinate")
@@ -176,6 +187,15 @@ def test_the_step_by_the_slope_is_the_exact_step(loss, y, fraction, s, q):
         assert found == pytest.approx(exact, rel=1e-9, abs=1e-9 * (1 + 1 / max(q, 1e-3)))
     objectives = [slow.step_objective(loss.name, y, alpha, s, q, a) for a in (found, exact)]
     assert objectives[0] <= objectives[1] + 1e-9 * (1 + abs(objectives[1]))
+
+
+@pytest.mark.parametrize("loss", [loss() for loss in LOSSES.values()], ids=lambda loss: loss.name)
+def test_the_packages_losses_take_no_compiled_default(loss):
+    """A misnamed method of a built-in loss would otherwise be replaced by a default without a word."""
+    names = {"dual_step", "kkt_margin", "fenchel_young_gap", "hess_conjugate"}
+    assert names <= set(vars(type(loss.compiled())))
+    with pytest.raises(TypeError, match="has no method 'slope'"):
+        method_of(type(loss.compiled()), "slope")
 
 
 def test_a_kernel_with_a_slope_alone_in_plain_python(page):

@@ -63,13 +63,25 @@ def step_by_slope(loss: Any, label: float, alpha: float, score: float, curvature
     return min(max(new, -slope(loss, label, high)), -slope(loss, label, low))
 
 
-#: what to compile for a tuple without the method: a loss that can't tell its excess is certified on schedule only, one
-#: without a slack is never set aside, and one without a step has it made of its slope
+#: what a user's compiled loss takes for a method that it does not define: without ``fenchel_young_gap`` it is certified
+#: on a schedule only, without ``kkt_margin`` its examples are never shrunk, ``dual_step`` is made from ``slope``
 _DEFAULTS: dict[str, Callable[..., Any]] = {
+    "dual_step": step_by_slope,
     "fenchel_young_gap": _unknown,
     "kkt_margin": _never,
-    "dual_step": step_by_slope,
 }
+#: the methods that a compiled loss may define
+LOSS_METHODS = ("slope", *_DEFAULTS, "hess_conjugate")
+
+
+def method_of(cls: type, name: str) -> Callable[..., Any]:
+    """The method of a compiled tuple, or its default, which only users' losses take."""
+    found = getattr(cls, name, None)
+    if found is not None:
+        return found
+    if cls.__module__.partition(".")[0] == "fenchel" or name not in _DEFAULTS:
+        raise TypeError(f"{cls.__name__} has no method {name!r}")
+    return _DEFAULTS[name]
 
 
 def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +93,7 @@ def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
             reorders = getattr(cls, "reorders_sums", lambda: False)()
             if cls is None or reorders != reorder:
                 return None
-            return getattr(cls, generic.__name__, _DEFAULTS.get(generic.__name__))
+            return method_of(cls, generic.__name__)
 
         overload(generic, strict=False, jit_options=options)(choose)
     return generic
@@ -96,21 +108,19 @@ def slope(loss: Any, label: float, score: float) -> float:
 @dispatch
 def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
     """The new dual variable of one example, see ``Loss.dual_step``."""
-    if not hasattr(loss, "dual_step"):
-        return step_by_slope(loss, label, alpha, score, curvature)
-    return loss.dual_step(label, alpha, score, curvature)
+    return method_of(type(loss), "dual_step")(loss, label, alpha, score, curvature)
 
 
 @dispatch
 def kkt_margin(loss: Any, label: float, alpha: float, score: float) -> float:
     """How firmly a dual variable rests on a bound, see ``CompiledLoss.kkt_margin``."""
-    return loss.kkt_margin(label, alpha, score) if hasattr(loss, "kkt_margin") else 0.0
+    return method_of(type(loss), "kkt_margin")(loss, label, alpha, score)
 
 
 @dispatch
 def fenchel_young_gap(loss: Any, label: float, alpha: float, score: float) -> float:
     """What an example adds to the duality gap, see ``CompiledLoss.fenchel_young_gap``."""
-    return loss.fenchel_young_gap(label, alpha, score) if hasattr(loss, "fenchel_young_gap") else math.nan
+    return method_of(type(loss), "fenchel_young_gap")(loss, label, alpha, score)
 
 
 @dispatch

@@ -7,7 +7,9 @@ the same name (a module that was edited and reloaded) for one.  ``compile.cache`
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +19,7 @@ from numba.core.errors import NumbaError
 from numba.extending import register_jitable
 
 from fenchel.compile.cache import cache_for, no_cache
+from fenchel.compile.dispatch import LOSS_METHODS
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 
@@ -42,6 +45,8 @@ class Loop:
         if theirs not in self._outside:
             with self._lock:
                 if theirs not in self._outside:
+                    for cls in theirs:
+                        _check_names(cls)
                     self._outside[theirs] = _compiled(self._function, cached=False)
         try:
             return _watched(self._outside[theirs], arguments)
@@ -57,13 +62,24 @@ def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         raise
 
 
+def _methods(cls: type) -> dict[str, Callable[..., Any]]:
+    return {name: one for name, one in vars(cls).items() if inspect.isfunction(one) and not name.startswith("_")}
+
+
+def _check_names(cls: type) -> None:
+    """Refuse a user's compiled loss with a method that no loop calls, lest a misspelt one be replaced by a default."""
+    for name in _methods(cls):
+        if name not in LOSS_METHODS:
+            near = difflib.get_close_matches(name, LOSS_METHODS, 1)
+            advice = f"did you mean {near[0]!r}?" if near else f"compiled losses have {', '.join(LOSS_METHODS)}"
+            raise FenchelError(f"{cls.__name__} has an unknown method {name!r}: {advice}")
+
+
 def _culprit(theirs: list[Any], error: NumbaError) -> str:
     """Which method of a user's tuple can't be compiled, found by compiling each by itself."""
     for owner in theirs:
         cls = type(owner)
-        methods = {
-            name: one for name, one in vars(cls).items() if hasattr(one, "__code__") and not name.startswith("_")
-        }
+        methods = _methods(cls)
         if not {"slope", "dual_step"} & set(methods):
             return f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call"
         for name, method in methods.items():

@@ -53,7 +53,7 @@ class CustomLoss(Loss):
 
     def compiled(self) -> Any:
         raise FenchelError(
-            f"{type(self).__name__} needs a method kernel() that returns a NamedTuple of floats with the method slope"
+            f"{type(self).__name__} needs a method compiled() that returns a NamedTuple of floats with the method slope"
         )
 
     def _end(self, level: Array, label: Array, sign: float) -> Array:
