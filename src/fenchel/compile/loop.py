@@ -67,7 +67,9 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def _check_names(cls: type) -> None:
-    """Refuse a user's compiled loss with a method that no loop calls, lest a misspelt one be replaced by a default."""
+    """Refuse a user's compiled loss without a slope, or with a misspelt method that a default would replace."""
+    if not {"slope", "dual_step"} & set(_methods(cls)):
+        raise FenchelError(f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call")
     for name in _methods(cls):
         if name not in LOSS_METHODS:
             near = difflib.get_close_matches(name, LOSS_METHODS, 1)
@@ -79,10 +81,7 @@ def _culprit(theirs: list[Any], error: NumbaError) -> str:
     """Which method of a user's tuple can't be compiled, found by compiling each by itself."""
     for owner in theirs:
         cls = type(owner)
-        methods = _methods(cls)
-        if not {"slope", "dual_step"} & set(methods):
-            return f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call"
-        for name, method in methods.items():
+        for name, method in _methods(cls).items():
             numbers = (numba.float64,) * (method.__code__.co_argcount - 1)
             try:
                 numba.njit(error_model="numpy")(method).compile((numba.typeof(owner), *numbers))

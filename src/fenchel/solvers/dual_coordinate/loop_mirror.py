@@ -125,14 +125,14 @@ def along(
     begin = row_begin(rows, i)
     for k in range(begin, row_end(rows, i)):
         j = row_column(rows, i, k)
-        value = row_entry(rows, i, k)
-        shift = t * value
+        entry = row_entry(rows, i, k)
+        shift = t * entry
         if can_update(regularizer, u[j], shift):
             grad, value = update(regularizer, nodes[j, GRAD], nodes[j, VALUE], u[j], shift, frame)
         else:
             grad, value = grad_and_value(regularizer, u[j] + shift, priors[j], frame, floor)
         trial[k - begin, GRAD], trial[k - begin, VALUE] = grad, value
-        dot += value * grad
+        dot += entry * grad
         total += value
     return dot, total
 
