@@ -2,6 +2,7 @@
 
 ``FENCHEL_HYPOTHESIS_EXAMPLES`` raises the number of examples, ``FENCHEL_DATA`` says where the data lie (default
 ``../shared/data`` beside the project), ``FENCHEL_REQUIRE_DATA=1`` turns a missing data set from a skip to a failure.
+A run takes some cases of large products, see products.py; ``--full-products`` takes all, and so does naming a case.
 """
 
 import lzma
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from products import axes_of, covering
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -21,6 +24,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("fenchel")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full-products", action="store_true", help="all cases, not only enough that every two values meet")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("full_products") or any("[" in argument for argument in config.args):
+        return
+    functions = {}
+    for item in items:
+        if hasattr(item, "callspec"):
+            functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    left_out = set()
+    for cases in functions.values():
+        mark = cases[0].get_closest_marker("meetings")
+        chosen = covering([axes_of(case.callspec.params) for case in cases], *(mark.args if mark else ()))
+        left_out.update(set(cases) - {cases[place] for place in chosen})
+    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+    items[:] = [item for item in items if item not in left_out]
 
 
 def shared_file(name):
