@@ -5,11 +5,13 @@ no more than two of them together.  So a plain run takes for each test function 
 of values that occurs in the whole product still occurs; ``--full-products`` (``make test-all``) takes all.
 
 Nothing is written in the tests for this: tests/conftest.py reads the axes from their parametrizations.  A function of
-one or two axes keeps all its cases.  ``@pytest.mark.meetings(1)`` asks only that each value occurs, for laws whose cases
-are dear (each compiles loops of its own, say), ``@pytest.mark.meetings(3)`` that every three values meet.
+one or two axes keeps all its cases.  ``@pytest.mark.meetings(1)`` asks only that each value occurs, for laws whose
+cases are dear (each compiles loops of its own, say), ``@pytest.mark.meetings(3)`` that every three values meet.
 """
 
+import collections
 import dataclasses
+import functools
 import itertools
 
 
@@ -28,6 +30,8 @@ def axes_of(parameters):
 
 
 def _hashed(value):
+    if isinstance(value, functools.partial):
+        return value.func, repr(value.args), repr(value.keywords)
     try:
         hash(value)
     except TypeError:
@@ -39,7 +43,7 @@ def _hashed(value):
 def covering(rows, strength=2):
     """Places of some of the rows ({axis: value}), in order, in which all meetings of ``strength`` values occur.
 
-    Greedy: the row with most new meetings, the first of these if there are several.
+    Greedy: the row with most new meetings; of several that whose values were taken least, so that none is left to a few.
     """
     numbers, masks = {}, []
     for row in rows:
@@ -47,9 +51,15 @@ def covering(rows, strength=2):
         for meeting in itertools.combinations(row.items(), min(strength, len(row))):
             mask |= 1 << numbers.setdefault(meeting, len(numbers))
         masks.append(mask)
-    missing, chosen = (1 << len(numbers)) - 1, []
+    missing, chosen, taken = (1 << len(numbers)) - 1, [], collections.Counter()
     while missing:
-        best = max(range(len(masks)), key=lambda place: (masks[place] & missing).bit_count())
+        gains = [(mask & missing).bit_count() for mask in masks]
+        most = max(gains)
+        best = min(
+            (place for place, gain in enumerate(gains) if gain == most),
+            key=lambda place: sum(taken[value] for value in rows[place].items()),
+        )
         chosen.append(best)
+        taken.update(rows[best].items())
         missing &= ~masks[best]
     return sorted(chosen)
