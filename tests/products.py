@@ -43,7 +43,7 @@ def _hashed(value):
 def covering(rows, strength=2):
     """Places of some of the rows ({axis: value}), in order, in which all meetings of ``strength`` values occur.
 
-    Greedy: the row with most new meetings; of several that whose values were taken least, so that none is left to a few.
+    Greedy: the row with most new meetings; of several, that whose values were taken least so far.
     """
     numbers, masks = {}, []
     for row in rows:
