@@ -16,20 +16,23 @@ from products import axes_of, covering
 
 PROJECT = Path(__file__).resolve().parent.parent
 
-settings.register_profile(
-    "fenchel",
-    derandomize=True,
-    deadline=None,
-    max_examples=int(os.environ.get("FENCHEL_HYPOTHESIS_EXAMPLES", "60")),
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("fenchel")
-
 
 def pytest_addoption(parser):
     parser.addoption(
         "--full-products", action="store_true", help="all cases, not just so many that every two values meet"
     )
+
+
+def pytest_configure(config):
+    examples = 60 if config.getoption("full_products") else 20
+    settings.register_profile(
+        "fenchel",
+        derandomize=True,
+        deadline=None,
+        max_examples=int(os.environ.get("FENCHEL_HYPOTHESIS_EXAMPLES", examples)),
+        suppress_health_check=[HealthCheck.too_slow],
+    )
+    settings.load_profile("fenchel")
 
 
 def pytest_collection_modifyitems(config, items):
@@ -60,6 +63,12 @@ def shared_file(name):
             pytest.fail(reason)
         pytest.skip(reason)
     return path
+
+
+@pytest.fixture(scope="session")
+def portion(request):
+    """A function from a number of random problems to how many of them are tried: a fifth if not all are asked for."""
+    return lambda count: count if request.config.getoption("full_products") else -(-count // 5)
 
 
 @pytest.fixture(scope="session")
