@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels clean
+.PHONY: run test test-all lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+
+# the same laws in all their cases, see tests/products.py
+test-all: $(VENV)/test
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 import fenchel
+from commands import run_module
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = ("machine", "speed", "growth", "path", "bundle", "memory", "start")
 
 
-def _run(*arguments: str) -> str:
-    """Run a module from the project root with the same fenchel as here."""
+def _run_apart(*arguments: str) -> str:
+    """Run a module that starts processes of its own from the project root with the same fenchel as here."""
     paths = [str(Path(fenchel.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
     command = [sys.executable, "-m", *arguments]
@@ -40,7 +41,7 @@ def test_speed_table(tmp_path: Path) -> None:
     _need("liblinear", "rehline")
     options = ["--data", "simulated-dense", "--loss", "hinge", "--C", "1", "--rounds", "1", "--cap", "30"]
     contenders = ["--only", "Fenchel", "LIBLINEAR", "rehline", "--output", str(tmp_path)]
-    printed = _run("benchmarks.speed.table", *options, *contenders)
+    printed = _run_apart("benchmarks.speed.table", *options, *contenders)
     cells = _cells(tmp_path, "speed")
     status = {(cell["contender"], cell["target"]): cell["status"] for cell in cells}
     # LIBLINEAR can't go beyond 300 passes; everyone else gets to both targets
@@ -51,7 +52,7 @@ def test_speed_table(tmp_path: Path) -> None:
     assert "simulated-dense" in printed
     # a second run finds everything measured
     assert "[1/1]" in printed
-    assert "[1/1]" not in _run("benchmarks.speed.table", *options, *contenders)
+    assert "[1/1]" not in _run_apart("benchmarks.speed.table", *options, *contenders)
     assert _cells(tmp_path, "speed") == cells
 
 
@@ -116,20 +117,20 @@ def test_path(tmp_path: Path) -> None:
     if not hasattr(fenchel, "regularization_path"):
         pytest.skip("this Fenchel has no regularization_path")
     options = ["--quick", "--data", "simulated", "--rounds", "1", "--output", str(tmp_path)]
-    assert "the fastest peer at each C" in _run("benchmarks.path", *options)
+    assert "the fastest peer at each C" in run_module("benchmarks.path", *options)
     own = next(cell for cell in _cells(tmp_path, "path") if cell["contender"] == "Fenchel")
     assert own["worst"] <= 1e-3
 
 
 def test_oracle(tmp_path: Path) -> None:
-    printed = _run("benchmarks.oracle", "--quick", "--output", str(tmp_path))
+    printed = run_module("benchmarks.oracle", "--quick", "--output", str(tmp_path))
     assert {cell["job"] for cell in _cells(tmp_path, "oracle")} >= {"np.argsort", "f1", "roc_auc"}
     assert "times np.argsort" in printed
 
 
 def _tiny(tmp_path: Path, name: str, *options: str) -> tuple[list[dict[str, Any]], str]:
     """The cells and the table of a benchmark on simulated data."""
-    printed = _run(f"benchmarks.{name}", "--data", "simulated", "--output", str(tmp_path), *options)
+    printed = run_module(f"benchmarks.{name}", "--data", "simulated", "--output", str(tmp_path), *options)
     assert "| simulated" in printed
     return _cells(tmp_path, name), printed
 
@@ -166,7 +167,7 @@ def test_fmeasure(tmp_path: Path) -> None:
 
 def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = ["--data", "simulated", "--lam", "0.01", "--cap", "30", "--output", str(tmp_path)]
-    printed = _run("benchmarks.bundle", *options)
+    printed = run_module("benchmarks.bundle", *options)
     cells = _cells(tmp_path, "bundle")
     found = {(cell["risk"], cell["variant"]) for cell in cells}
     assert len(found) == len(cells) == 17
@@ -176,7 +177,7 @@ def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "level: 4 of 4 problems to 0.01, 0 stalled." in printed
     # a second run finds everything measured
     assert "level simulated hinge" in printed
-    assert "level simulated hinge" not in _run("benchmarks.bundle", *options)
+    assert "level simulated hinge" not in run_module("benchmarks.bundle", *options)
     # an unreached cell is measured again with a larger cap only
     monkeypatch.syspath_prepend(str(ROOT))
     from benchmarks.bundle import KEY, is_known
@@ -198,7 +199,7 @@ def test_benchopt_benchmark(tmp_path: Path) -> None:
     which = ["-d", "Simulated[storage=simulated-dense]", "-o", "LinearModel[loss=hinge,C=1.0,reference_seconds=5.0]"]
     solvers = [option for name in ("Fenchel", "LIBLINEAR", "scikit-learn", "rehline") for option in ("-s", name)]
     options = ["-n", "2", "-r", "1", "--no-cache", "--no-plot", "--no-display", "--output", str(file)]
-    printed = _run("benchopt", "run", "benchmarks/speed", *which, *solvers, *options)
+    printed = _run_apart("benchopt", "run", "benchmarks/speed", *which, *solvers, *options)
     assert file.exists(), printed
     table = read_results(file)
     assert {name.partition("[")[0] for name in table["solver_name"]} == {

@@ -256,6 +256,7 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
     assert np.all(one.witness.theta[weights == 0] == 0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])

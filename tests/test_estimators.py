@@ -1,5 +1,6 @@
 """What users of LinearClassifier and LinearRegressor rely on: scikit-learn's rules, right answers, every attribute."""
 
+import functools
 import pickle
 import threading
 
@@ -39,6 +40,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.meetings(1)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     """No expected failures.  tol=0 because some checks compare two fits to the last digits."""
@@ -135,11 +137,17 @@ def test_several_classes_one_against_the_rest():
     assert model.score(X, names) > 0.6
 
 
+@functools.cache
+def digits_model(**settings):
+    X, y = load_digits(return_X_y=True)
+    return LinearClassifier(**settings).fit(X / 16, y)
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
 def test_results_do_not_depend_on_n_jobs(n_jobs):
     X, y = load_digits(return_X_y=True)
     settings = {"multi_class": "ovr", "random_state": 3, "tol": 1e-2}
-    reference = LinearClassifier(**settings).fit(X / 16, y)
+    reference = digits_model(**settings)
     model = LinearClassifier(n_jobs=n_jobs, **settings).fit(X / 16, y)
     np.testing.assert_array_equal(model.coef_, reference.coef_)
     np.testing.assert_array_equal(model.intercept_, reference.intercept_)

@@ -180,7 +180,7 @@ def test_points_agree_with_the_estimators():
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
-def test_every_c_of_an_interval_is_certified(loss, l1_ratio):
+def test_every_c_of_an_interval_is_certified(loss, l1_ratio, portion):
     X, y = two_classes(1)
     weights = np.random.default_rng(2).random(80)
     path = regularization_path(X, y, (0.01, 10.0), loss=loss, l1_ratio=l1_ratio, accuracy=0.02, sample_weight=weights)
@@ -188,7 +188,7 @@ def test_every_c_of_an_interval_is_certified(loss, l1_ratio):
     assert path.Cs[-1] == pytest.approx(10.0)
     assert path.accuracy == 0.02
     assert len(path) == len(path.Cs)
-    for C in np.geomspace(0.01, 10.0, 60):
+    for C in np.geomspace(0.01, 10.0, portion(60)):
         coef, intercept, certificate = path.at(C)
         assert certificate.relative_gap <= 0.02
         model = LinearClassifier(loss, C=C, l1_ratio=l1_ratio, tol=1e-9, max_iter=5000).fit(X, y, weights)

@@ -92,6 +92,7 @@ def widest(problem, centre):
     return (np.sqrt(dual_set(problem).width) + here) ** 2
 
 
+@pytest.mark.meetings(1)
 @every_problem
 @pytest.mark.parametrize("lipschitz", ["adaptive", "data", "given", "warm"])
 def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):

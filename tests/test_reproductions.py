@@ -3,27 +3,19 @@
 import dataclasses
 import itertools
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import fenchel
+from commands import run_script
 from conftest import shared_file
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def _run(script, *arguments, paper="wang2021"):
-    paths = [str(Path(fenchel.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in paths if path)}
-    command = [sys.executable, f"reproductions/{paper}/{script}.py", *arguments]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return run_script(f"reproductions/{paper}/{script}.py", *arguments)
 
 
 def test_tables_go_on_where_they_ended(tmp_path):

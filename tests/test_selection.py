@@ -22,6 +22,7 @@ CS = [0.1, 1.0]
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+@pytest.mark.meetings(1)
 @parametrize_with_checks(
     [
         LinearClassifierCV("squared_hinge", Cs=CS, cv=3, tol=0.0, random_state=0),

@@ -25,6 +25,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.meetings(1)
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     """No expected failures."""

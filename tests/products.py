@@ -1,0 +1,65 @@
+"""Which cases of a large product run by default: enough that every two values meet.
+
+A law over loss x storage x intercept x weights x solver has thousands of cases, and what breaks it nearly always needs
+no more than two of them together.  So a plain run takes for each test function a few of its cases in which every pair
+of values that occurs in the whole product still occurs; ``--full-products`` (``make test-all``) takes all.
+
+Nothing is written in the tests for this: tests/conftest.py reads the axes from their parametrizations.  A function of
+one or two axes keeps all its cases.  ``@pytest.mark.meetings(1)`` asks only that each value occurs, for laws whose
+cases are dear (each compiles loops of its own, say), ``@pytest.mark.meetings(3)`` that every three values meet.
+"""
+
+import collections
+import dataclasses
+import functools
+import itertools
+
+
+def axes_of(parameters):
+    """A parametrization as {axis: value that can be hashed}; a dataclass is an axis for each of its fields."""
+    axes = {}
+    for name, value in parameters.items():
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            # its class is an axis too: cases of two kinds may share fields
+            axes[name] = type(value)
+            for field in dataclasses.fields(value):
+                axes[f"{name}.{field.name}"] = _hashed(getattr(value, field.name))
+        else:
+            axes[name] = _hashed(value)
+    return axes
+
+
+def _hashed(value):
+    if isinstance(value, functools.partial):
+        return value.func, repr(value.args), repr(value.keywords)
+    try:
+        hash(value)
+    except TypeError:
+        return type(value), repr(value)
+    # 0, 0.0 and False are three values
+    return type(value), value
+
+
+def covering(rows, strength=2):
+    """Places of some of the rows ({axis: value}), in order, in which all meetings of ``strength`` values occur.
+
+    Greedy: the row with most new meetings; of several, that whose values were taken least so far.
+    """
+    numbers, masks = {}, []
+    for row in rows:
+        mask = 0
+        for meeting in itertools.combinations(row.items(), min(strength, len(row))):
+            mask |= 1 << numbers.setdefault(meeting, len(numbers))
+        masks.append(mask)
+    missing, chosen, taken = (1 << len(numbers)) - 1, [], collections.Counter()
+    while missing:
+        gains = [(mask & missing).bit_count() for mask in masks]
+        most = max(gains)
+        best = min(
+            (place for place, gain in enumerate(gains) if gain == most),
+            key=lambda place: sum(taken[value] for value in rows[place].items()),
+        )
+        chosen.append(best)
+        taken.update(rows[best].items())
+        missing &= ~masks[best]
+    return sorted(chosen)
