@@ -12,6 +12,10 @@ accessor            what it gives
 ``smoothable()``    Nesterov's smoothing :math:`R_\mu`
 ``intercepts()``    the best intercept, a bound on it, and how :math:`\theta` is made to satisfy
                     :math:`\sum\theta = 0`
+``contingency()``   a measure of the contingency table
+``roc_auc()``       one minus the area under the ROC curve
+``ordinal()``       the mean hinge of all pairs of ordered labels
+``multilabel()``    the mean hinge of the worst pair of labels of an example
 ==================  ====================================================================================
 
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
@@ -30,8 +34,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from fenchel.losses import Loss
+    from fenchel.risks.mean import MeanRisk
+    from fenchel.risks.measures.contingency import ContingencyRisk
+    from fenchel.risks.measures.roc_auc import RocAUC
     from fenchel.risks.multiclass.base import MulticlassRisk
+    from fenchel.risks.multilabel import MultilabelHinge
+    from fenchel.risks.ordinal import OrdinalHinge
     from fenchel.risks.smoothing import Smoothed
 
 #: slope a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores where it was made
@@ -51,21 +59,6 @@ class ClosedForm(Protocol):
 
     def largest_scale(self, theta: NDArray) -> float:
         """A number t >= 1 such that t theta lies in the domain of the conjugate if theta does."""
-        ...
-
-
-class Separable(Protocol):
-    """A weighted mean of one loss: R(s) = sum_i c_i f(s_i, y_i)."""
-
-    loss: Loss
-    labels: NDArray[np.float64]
-
-    @property
-    def outputs(self) -> int | None: ...
-
-    @property
-    def shares(self) -> NDArray[np.float64]:
-        """c_i, which add up to one."""
         ...
 
 
@@ -128,7 +121,10 @@ class Risk(abc.ABC):
 
     def plane(self, scores: NDArray) -> Plane:
         """The supporting hyperplane at s: slope, offset and R(s)."""
-        slope, value = self.subgradient(scores), self.value(scores)
+        slope, value, form = self.subgradient(scores), self.value(scores), self.closed_form()
+        if form is not None:
+            # R(s) - a . s loses all digits at large scores, and the plane would not be below R
+            return slope, -form.conjugate(-slope, feasible=True), value
         return slope, value - float(np.vdot(slope, scores)), value
 
     @cached_property
@@ -172,7 +168,7 @@ class Risk(abc.ABC):
         """This risk if its conjugate is known in closed form."""
         return None
 
-    def separable(self) -> Separable | None:
+    def separable(self) -> MeanRisk | None:
         """This risk if it is a weighted mean of one loss."""
         return None
 
@@ -182,6 +178,22 @@ class Risk(abc.ABC):
 
     def smoothable(self) -> Smoothable | None:
         """This risk if it has a smoothing."""
+        return None
+
+    def contingency(self) -> ContingencyRisk | None:
+        """This risk if it is a measure of the contingency table."""
+        return None
+
+    def roc_auc(self) -> RocAUC | None:
+        """This risk if it is one minus the area under the ROC curve."""
+        return None
+
+    def ordinal(self) -> OrdinalHinge | None:
+        """This risk if it is the mean hinge of all pairs of ordered labels."""
+        return None
+
+    def multilabel(self) -> MultilabelHinge | None:
+        """This risk if it is the mean hinge of the worst pair of labels of an example."""
         return None
 
     def intercepts(self) -> Intercepts | None:

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import ClosedForm, Intercepts, Risk, Separable, Smoothable
+from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
 #: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
@@ -52,7 +52,7 @@ class MeanRisk(Risk):
     def closed_form(self) -> ClosedForm:
         return self
 
-    def separable(self) -> Separable:
+    def separable(self) -> MeanRisk:
         return self
 
     def smoothable(self) -> Smoothable:
