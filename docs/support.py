@@ -81,10 +81,8 @@ def _collected(reasons: Iterable[str]) -> list[str]:
     for reason in sorted(reasons):
         begin, name, end = re.fullmatch(r"(.*?)('\w+')?([^']*)", reason).groups()
         names.setdefault((begin, end), []).append(name or "")
-    return [
-        begin + " or ".join(filter(None, (", ".join(some[:-1]), some[-1]))) + end
-        for (begin, end), some in names.items()
-    ]
+    listed = {ends: " or ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for ends, some in names.items()}
+    return [begin + some + end for (begin, end), some in listed.items()]
 
 
 def _losses() -> Iterator[tuple[str, Risk]]:

@@ -14,6 +14,7 @@ from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness
 from fenchel.certificate import best_of, judge
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
+from fenchel.risks import Risk
 from fenchel.solving.solution import Status
 from strategies import problem_data, seeds
 
@@ -181,14 +182,26 @@ def test_one_class_with_a_free_intercept_has_optimum_zero(loss, label):
     assert certificate.dual <= 0.0
 
 
-class OpaqueRisk:
+class OpaqueRisk(Risk):
     """A risk with values and subgradients but no conjugate, as a bundle method would have."""
 
+    name = "opaque"
+
     def __init__(self, risk):
-        self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
-        self.value, self.subgradient, self.best_intercept = risk.value, risk.subgradient, risk.best_intercept
-        self.intercept_bound, self.value_at_zero = risk.intercept_bound, risk.value_at_zero
-        self.slope_bound, self.largest_label, self.labels = risk.slope_bound, risk.largest_label, risk.labels
+        self.risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
+        self.largest_label = risk.largest_label
+
+    def value(self, scores):
+        return self.risk.value(scores)
+
+    def subgradient(self, scores):
+        return self.risk.subgradient(scores)
+
+    def slope_bound(self, scores):
+        return self.risk.slope_bound(scores)
+
+    def intercepts(self):
+        return self.risk.intercepts()
 
 
 @pytest.mark.parametrize("intercept", [False, True])
