@@ -137,12 +137,12 @@ class WithoutSlope(NamedTuple):
     [
         (WithoutMath, "method slope of WithoutMath can't be compiled.*math only"),
         (WithoutSlope, r"WithoutSlope needs the method slope"),
-        (None, r"PseudoHuber needs a method kernel\(\)"),
+        (None, r"PseudoHuber needs a method compiled\(\)"),
     ],
 )
 def test_a_kernel_that_can_not_be_compiled_is_named(page, data, monkeypatch, kernel, match):
     loss = page["PseudoHuber"]
-    monkeypatch.setattr(loss, "kernel", CustomLoss.kernel if kernel is None else lambda self: kernel(self.width))
+    monkeypatch.setattr(loss, "compiled", CustomLoss.compiled if kernel is None else lambda self: kernel(self.width))
     X, y = data
     with pytest.raises(FenchelError, match=match):
         solve(Problem(X, MeanRisk(loss(), y), 0.1), "dual_coordinate")

@@ -255,12 +255,12 @@ def test_unknown_solver_is_named(solver):
 
 def test_unsupported_problems_say_why():
     problem = Case("hinge").problem()
-    with pytest.raises(FenchelError, match="solver='scripted' does not support this problem: scripted works only on Sundays"):
+    with pytest.raises(FenchelError, match="does not support this problem: scripted works only on Sundays"):
         solve(problem, Scripted([], reason="works only on Sundays"))
 
     class Other(Regularizer):
         name = "other"
-        value = gradient = conjugate = conjugate_slope = radius = transfer = L2.value
+        value = gradient = conjugate = conjugate_slope = radius = grad_conjugate = L2.value
         strong_convexity = 1.0
 
     with pytest.raises(FenchelError, match="'other'"):

@@ -1,6 +1,6 @@
 r"""Losses of one's own, in few lines: what is left to say when everything else follows from the derivative.
 
-A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain``, and a kernel with the one method ``slope``.
+A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with the one method ``slope``.
 The conjugate can't be left to numbers: a search for the supremum stops below it, and a certificate would promise too
 much.  Everything else is found here by bisection of increasing functions, to the accuracy of floats:
 
@@ -53,7 +53,7 @@ class CustomLoss(Loss):
 
     def compiled(self) -> Any:
         raise FenchelError(
-            f"{type(self).__name__} needs a method kernel() that returns a NamedTuple of floats with the method slope"
+            f"{type(self).__name__} needs a method compiled() that returns a NamedTuple of floats with the method slope"
         )
 
     def _end(self, level: Array, label: Array, sign: float) -> Array:
