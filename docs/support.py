@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
-from fenchel.regularizers import REGULARIZERS, FreeDirections
-from fenchel.risks import MEASURES, MULTICLASS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge
+from fenchel.regularizers import REGULARIZERS, FreeDirections, Regularizer
+from fenchel.risks import MEASURES, MULTICLASS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge, Risk
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
 _HEAD = """# What supports what
 
 Made by `python docs/support.py`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
-one of them. Where a solver is missing, it says why when it is asked: the last section has the reasons.
+one of them. A solver that is missing from a cell refuses the problem with one of the reasons of the last section.
 
 """
 _LOSSES = """## Losses
@@ -60,7 +60,7 @@ _ORDERS = """
 
 """
 _REASONS = """
-## Why not
+## Why a solver is missing
 
 """
 
@@ -72,32 +72,42 @@ def table() -> str:
     parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons, free), _OBJECTS, _JOINT]
     parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons)]
     parts += [_ORDERS, _rows("risk", _orders(), reasons), _REASONS]
-    return "".join([*parts, *(f"- {reason}\n" for reason in sorted(reasons))])
+    return "".join([*parts, *(f"- {reason}\n" for reason in _collected(reasons))])
 
 
-def _losses() -> Iterator[tuple[str, Any]]:
+def _collected(reasons: Iterable[str]) -> list[str]:
+    """The reasons, those that differ in their last quoted name alone as one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for reason in sorted(reasons):
+        begin, name, end = re.fullmatch(r"(.*?)('\w+')?([^']*)", reason).groups()
+        names.setdefault((begin, end), []).append(name or "")
+    listed = {ends: " or ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for ends, some in names.items()}
+    return [begin + some + end for (begin, end), some in listed.items()]
+
+
+def _losses() -> Iterator[tuple[str, Risk]]:
     for name, kind in NAMED.items():
         loss = kind()
         yield name, MeanRisk(loss, np.array([1.0, -1.0] if loss.refusal(np.array([-1.0])) is None else [1.0, 2.0]))
 
 
-def _joint_risks() -> Iterator[tuple[str, Any]]:
+def _joint_risks() -> Iterator[tuple[str, Risk]]:
     for name, kind in MULTICLASS.items():
         yield name, kind(np.arange(3))
 
 
-def _measures() -> Iterator[tuple[str, Any]]:
+def _measures() -> Iterator[tuple[str, Risk]]:
     more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
     for name, kind in {**MEASURES, "own": CustomMeasure}.items():
         yield name, kind(np.array([1.0, -1.0, -1.0]), *more.get(name, ()))
 
 
-def _orders() -> Iterator[tuple[str, Any]]:
+def _orders() -> Iterator[tuple[str, Risk]]:
     yield OrdinalHinge.name, OrdinalHinge(np.arange(3))
     yield MultilabelHinge.name, MultilabelHinge(np.eye(3))
 
 
-def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None], *more: Any) -> str:
+def _rows(what: str, risks: Iterator[tuple[str, Risk]], reasons: dict[str, None], *more: Regularizer) -> str:
     """One table of the named regularizers and some more: risks that the same solvers take share a line."""
     known, lines = (
         list(risks),
@@ -115,10 +125,10 @@ def _rows(what: str, risks: Iterator[tuple[str, Any]], reasons: dict[str, None],
     return "\n".join(lines) + "\n"
 
 
-def _solvers(risk: Any, regularizer: Any, intercept: bool, reasons: dict[str, None]) -> str:
+def _solvers(risk: Risk, regularizer: Regularizer, intercept: bool, reasons: dict[str, None]) -> str:
     """The solvers that take this problem; what the others say is added to the reasons."""
-    if intercept and not getattr(risk, "sees_intercept", True):
-        return "none" if hasattr(risk, "intercept_refusal") else "not seen"
+    if intercept and risk.intercepts() is None:
+        return "none" if risk.intercept_refusal != Risk.intercept_refusal else "not seen"
     problem = Problem(np.eye(risk.examples), risk, 1.0, regularizer, intercept)
     answers = {name: solver().supports(problem) for name, solver in SOLVERS.items()}
     reasons.update(dict.fromkeys(answer for answer in answers.values() if answer is not None))

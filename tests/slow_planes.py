@@ -7,17 +7,31 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import linprog
 
+from fenchel.projections.zero_sum import zero_sum_columns
+from fenchel.risks import Risk
 
-class ListedPlanes:
-    """R(s) = max_j A_j . s + c_j, with planes alone: no conjugate, no best intercept."""
 
-    outputs = None
-    largest_label = 1.0
+class ListedPlanes(Risk):
+    """R(s) = max_j A_j . s + c_j, with planes alone: no conjugate."""
+
+    name = "listed_planes"
+    conjugate_at_zero = 0.0
 
     def __init__(self, A, c):
         self.A, self.c = np.asarray(A, dtype=float), np.asarray(c, dtype=float)
         self.examples = self.A.shape[1]
-        self.labels = np.ones(self.examples)
+
+    def intercepts(self):
+        return self if np.any(self.A.sum(axis=1)) else None
+
+    def best_intercept(self, scores):
+        """As a linear program: the least t >= A_j . s + c_j + b sum A_j."""
+        rows = np.column_stack([self.A.sum(axis=1), -np.ones(len(self.c))])
+        found = linprog([0.0, 1.0], A_ub=rows, b_ub=-(self.A @ scores + self.c), bounds=(None, None))
+        return float(found.x[0])
+
+    def balance(self, theta, *, overwrite=False):
+        return zero_sum_columns(theta)
 
     def plane(self, scores):
         values = self.A @ scores + self.c

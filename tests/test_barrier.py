@@ -288,7 +288,7 @@ def test_what_it_refuses():
     X, y = np.eye(3), np.array([1.0, -1.0, 1.0])
     for problem, why in (
         (Problem(X, MeanRisk("hinge", y), 1.0), "is for constraints"),
-        (Problem(X, MeanRisk(HardMargin(), y), 1.0, "l1"), "second derivative"),
+        (Problem(X, MeanRisk(HardMargin(), y), 1.0, "l1"), "twice differentiable"),
         (Problem(X, MeanRisk(HardMargin(), np.column_stack([y, y])), 1.0), "one output"),
     ):
         with pytest.raises(FenchelError, match=why):

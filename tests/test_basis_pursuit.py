@@ -95,7 +95,7 @@ def test_estimators_and_refusals():
     assert classes.score(X, y > 0) == 1.0
     for problem, why in (
         (Problem(X, MeanRisk("squared", y), 1.0, "l1"), "is for constraints"),
-        (Problem(X, MeanRisk(Interpolation(), y), 1.0), "only the regularizer 'l1'"),
+        (Problem(X, MeanRisk(Interpolation(), y), 1.0), "requires the regularizer 'l1'"),
         (Problem(X, MeanRisk(Interpolation(), np.column_stack([y, y])), 1.0, "l1"), "one output"),
     ):
         with pytest.raises(FenchelError, match=why):

@@ -123,7 +123,7 @@ def test_what_it_can_not_take_and_where_it_ends():
     problem = small_problem(F1)
     assert "free intercept" in Bregman().supports(Problem(problem.design, problem.risk, 1.0, intercept=True))
     assert "contingency table" in Bregman().supports(Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0))
-    assert "square" in Bregman().supports(Problem(problem.design, problem.risk, 1.0, "elastic_net"))
+    assert "ridge" in Bregman().supports(Problem(problem.design, problem.risk, 1.0, "elastic_net"))
     state = Bregman().start(problem, None)
     state.mu = 0.0
     assert Bregman().step(state, HINT) == STALLED

@@ -206,7 +206,7 @@ def test_what_it_refuses_is_named():
     with pytest.raises(FenchelError, match="stabilisation='much' is unknown"):
         Bundle(stabilisation="much")
     for most in (1, 2.5, True):
-        with pytest.raises(FenchelError, match="most_planes must be None or an integer of at least 2"):
+        with pytest.raises(FenchelError, match="most_planes must be an integer >= 2, or None"):
             Bundle(most_planes=most)
     joint = Problem(np.eye(3), WestonWatkins([0, 1, 2]), 1.0, intercept=True)
     assert "intercepts of several classes" in Bundle().supports(joint)

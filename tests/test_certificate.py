@@ -186,6 +186,8 @@ def test_one_class_with_a_free_intercept_has_optimum_zero(loss, label):
 class OpaqueRisk(Risk):
     """A risk with values and subgradients but no conjugate, as a bundle method would have."""
 
+    name = "opaque"
+
     def __init__(self, risk):
         self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
         self.slope_bound, self.label_sizes, self.largest_label = risk.slope_bound, risk.label_sizes, risk.largest_label

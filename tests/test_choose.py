@@ -21,9 +21,9 @@ TALL |= {"joint": False, "planes": False, "smoothable": False}
 ROWS = {
     "free directions": {"free": True},
     "constraints instead of losses": {"constraint": True},
-    "the absolute values alone": {"sparse": True},
+    "lasso": {"lasso": True},
     "a measure that can be smoothed": {"planes": True, "smoothable": True},
-    "planes below the risk are all there is": {"planes": True},
+    "only a subgradient oracle is available": {"planes": True},
     "one smooth risk for several classes, and rows with little in common": {"joint": True, "smooth": True},
     "one smooth risk for several classes": {"joint": True, "smooth": True, "curvature": 50.0},
     "one risk for several classes, few features of large size": {"joint": True, "features": 20, "curvature": 1e5},

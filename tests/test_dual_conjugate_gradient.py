@@ -180,7 +180,7 @@ def test_a_warm_start_has_less_to_do():
 def test_what_it_refuses():
     X, y = np.eye(2), np.array([1.0, -1.0])
     solver = DualConjugateGradient()
-    assert "squared loss" in solver.supports(Problem(X, MeanRisk("hinge", y), 1.0))
-    assert "square regularizer" in solver.supports(Problem(X, MeanRisk("squared", y), 1.0, ElasticNet(0.5)))
+    assert "loss 'squared'" in solver.supports(Problem(X, MeanRisk("hinge", y), 1.0))
+    assert "ridge" in solver.supports(Problem(X, MeanRisk("squared", y), 1.0, ElasticNet(0.5)))
     with pytest.raises(FenchelError, match="repair or scale X"):
         solver.start(problem_of(1e160 * X, y, 1.0), None)

@@ -205,7 +205,7 @@ def test_what_is_not_supported_says_why():
     others = [candidate.solver.name for candidate in choose(Problem(np.eye(3), risk, 1.0, intercept=True), "auto")]
     assert others[0] == "block_coordinate"
     assert "interior_point" not in others
-    with pytest.raises(FenchelError, match="no step for the regularizer"):
+    with pytest.raises(FenchelError, match="requires the regularizer 'l2'"):
         solve(Problem(np.eye(3), risk, 1.0, ElasticNet(0.5)), "interior_point")
     with pytest.raises(FenchelError, match="takes up to 3000 weights"):
         solve(Problem(sp.csr_array((3, 1001)), risk, 1.0), "interior_point")

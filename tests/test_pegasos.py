@@ -83,7 +83,7 @@ def test_what_it_refuses():
     X, y = np.eye(2), np.array([1.0, -1.0])
     hinge = MeanRisk("hinge", y)
     assert "intercept" in Pegasos().supports(Problem(X, hinge, 1.0, intercept=True))
-    assert "square" in Pegasos().supports(Problem(X, hinge, 1.0, ElasticNet(0.5)))
+    assert "ridge" in Pegasos().supports(Problem(X, hinge, 1.0, ElasticNet(0.5)))
     assert "hinge" in Pegasos().supports(Problem(X, MeanRisk("logistic", y), 1.0))
     assert Pegasos().supports(Problem(sp.csr_array(X), hinge, 1.0)) is None
     for batch in (0, -1, 1.5, True, "some"):

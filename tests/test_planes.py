@@ -47,6 +47,7 @@ def test_planes_alone_are_enough_to_find_the_intercept():
         y = np.where(rng.random(7) < 0.5, 1.0, -1.0)
         y[:2] = 1.0, -1.0
         problem = Problem(np.eye(7), listed_hinge(y), 1.0, intercept=True)
+        problem.risk.best_intercept = lambda scores: 0.0
         mean = MeanRisk("hinge", y)
         scores = [rng.normal(size=7), np.round(rng.normal(size=7)), 1e3 * rng.normal(size=7), np.zeros(7)][seed % 4]
         plane = PlaneOracle(problem).plane(scores)
@@ -56,8 +57,7 @@ def test_planes_alone_are_enough_to_find_the_intercept():
 
 def test_a_risk_that_does_not_see_the_intercept_has_none():
     risk = ListedPlanes([[1.0, -1.0], [-1.0, 1.0]], [0.5, 0.0])
-    risk.sees_intercept = False
-    with pytest.raises(FenchelError, match="does not see an intercept"):
+    with pytest.raises(FenchelError, match="does not depend on an intercept"):
         Problem(np.eye(2), risk, 1.0, intercept=True)
     plane = PlaneOracle(Problem(np.eye(2), risk, 1.0)).plane(np.array([0.3, 0.1]))
     assert (plane.intercept, plane.offset, plane.value) == (0.0, 0.5, pytest.approx(0.7))

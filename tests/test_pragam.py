@@ -270,7 +270,7 @@ def test_what_it_can_not_take_is_named():
     labels, X = np.array([1.0, -1.0]), np.eye(2)
     for problem, reason in (
         (Problem(X, MeanRisk("squared", labels), 1.0), "bounded slopes"),
-        (Problem(X, MeanRisk("hinge", labels), 1.0, ElasticNet(0.5)), "square regularizer"),
+        (Problem(X, MeanRisk("hinge", labels), 1.0, ElasticNet(0.5)), "ridge"),
         (Problem(X, MeanRisk("logistic", labels), 1.0, intercept=True), "free intercept"),
         (Problem(X, MeanRisk("hinge", np.eye(2) * 2 - 1), 1.0, intercept=True), "several outputs"),
         (Problem(X, Multinomial([0, 1]), 1.0, intercept=True), "hinge risk of several classes"),

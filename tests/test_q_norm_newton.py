@@ -27,7 +27,7 @@ def test_the_bend_is_the_second_derivative_where_the_dual_is_the_slope(norm):
         h = 1e-6 * size
         numeric = [(norm.gradient(w + h * e) - norm.gradient(w - h * e)) / (2 * h) for e in np.eye(4)]
         scale = np.max(np.abs(numeric))
-        np.testing.assert_allclose(matrix_of(norm.curvature(w, norm.gradient(w))), numeric, atol=1e-6 * scale)
+        np.testing.assert_allclose(matrix_of(norm.hessian(w, norm.gradient(w))), numeric, atol=1e-6 * scale)
 
 
 @every_norm
@@ -35,7 +35,7 @@ def test_the_bend_is_never_negative_and_finite(norm):
     rng = np.random.default_rng(1)
     for _ in range(50):
         w, v = 10 ** rng.uniform(-4, 4, (2, 5)) * rng.choice([-1.0, 0.0, 1.0], (2, 5))
-        matrix = matrix_of(norm.curvature(w, v))
+        matrix = matrix_of(norm.hessian(w, v))
         assert np.all(np.isfinite(matrix))
         values = np.linalg.eigvalsh(matrix)
         assert values[0] >= -1e-12 * values[-1]

@@ -60,7 +60,7 @@ def test_transfer_is_the_gradient_of_the_conjugate(regularizer, shape):
     for _ in range(20):
         v, direction = rng.normal(size=shape), rng.normal(size=shape)
         # the second derivative jumps at the threshold: stay away by more than h
-        v += np.where(np.abs(np.abs(v) - getattr(regularizer, "l1_ratio", 0.0)) < 1e-3, 0.01, 0.0)
+        v += np.where(np.abs(np.abs(v) - (regularizer.l1_ratio or 0.0)) < 1e-3, 0.01, 0.0)
         slope = (regularizer.conjugate(v + h * direction) - regularizer.conjugate(v - h * direction)) / (2 * h)
         assert np.sum(regularizer.grad_conjugate(v) * direction) == pytest.approx(slope, rel=1e-8, abs=1e-7)
 
@@ -128,7 +128,7 @@ def test_objects_are_values(regularizer):
 @example(v=0.5, reach=0.0)
 @example(v=-0.3, reach=0.2)
 def test_scalar_kernel_equals_the_vectorized_functions(regularizer, v, reach):
-    kernel, ratio = regularizer.compiled(), getattr(regularizer, "l1_ratio", 0.0)
+    kernel, ratio = regularizer.compiled(), (regularizer.l1_ratio or 0.0)
     assert kernel.linear() == isinstance(regularizer, L2)
     weight = kernel.weight(v)
     assert weight == pytest.approx(float(regularizer.grad_conjugate(np.array([v]))[0]), rel=2 * EPS, abs=0)

@@ -241,9 +241,9 @@ def test_degenerate_data(solver):
 def test_what_is_refused_and_why():
     X, y = data()
     for solver in (Smoothing(), AGM()):
-        assert "square regularizer" in solver.supports(Problem(X, RocAUC(y), 0.1, ElasticNet(0.5)))
+        assert "ridge" in solver.supports(Problem(X, RocAUC(y), 0.1, ElasticNet(0.5)))
         for risk in (F1(y), PrecisionAtK(y, 2)):
-            assert "no smoothing" in solver.supports(Problem(X, risk, 0.1))
+            assert "requires a risk with a smoothing" in solver.supports(Problem(X, risk, 0.1))
         assert solver.supports(Problem(X, RocAUC(y), 0.1)) is None
     assert "free intercept" in AGM().supports(Problem(X, MeanRisk("hinge", y), 0.1, intercept=True))
     for options in ({"epsilon": 0.0}, {"c_mu": -1.0}, {"memory": 0}):

@@ -10,7 +10,7 @@ from catalog import PLAIN_CASES, SOLVER_NAMES, Case
 from fenchel import L2, DualCoordinate, FenchelError, MeanRisk, Model, Problem, Status, Witness, solve
 from fenchel.certificate import judge
 from fenchel.regularizers import Regularizer
-from fenchel.solvers import STALLED
+from fenchel.solvers import STALLED, Need, Solver
 from fenchel.solvers.dual_coordinate import solver as module
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
@@ -176,7 +176,7 @@ def test_trace_and_best(case):
     assert solution.trace[-1].passes == solution.passes
 
 
-class Scripted:
+class Scripted(Solver):
     """A solver that proposes what a script says: models w = value * ones, witnesses theta = value * ones."""
 
     name = "scripted"
@@ -184,8 +184,9 @@ class Scripted:
     def __init__(self, script, reason=None):
         self.script, self.reason = script, reason
 
-    def supports(self, problem):
-        return self.reason
+    @property
+    def needs(self):
+        return () if self.reason is None else (Need(lambda problem: False, self.reason),)
 
     def start(self, problem, warm):
         return {"problem": problem, "turn": -1}
@@ -195,9 +196,6 @@ class Scripted:
             return STALLED
         state["turn"] += 1
         return 2.0
-
-    def expected_gap(self, state):
-        return float("nan")
 
     def propose(self, state):
         w, theta = self.script[state["turn"]]
@@ -257,12 +255,12 @@ def test_unknown_solver_is_named(solver):
 
 def test_unsupported_problems_say_why():
     problem = Case("hinge").problem()
-    with pytest.raises(FenchelError, match="solver='scripted' does not support this problem: only on Sundays"):
-        solve(problem, Scripted([], reason="only on Sundays"))
+    with pytest.raises(FenchelError, match="does not support this problem: scripted works only on Sundays"):
+        solve(problem, Scripted([], reason="works only on Sundays"))
 
     class Other(Regularizer):
         name = "other"
-        value = gradient = conjugate = conjugate_slope = radius = transfer = L2.value
+        value = gradient = conjugate = conjugate_slope = radius = grad_conjugate = L2.value
         strong_convexity = 1.0
 
     with pytest.raises(FenchelError, match="'other'"):

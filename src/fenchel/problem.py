@@ -22,19 +22,21 @@ With k outputs w is (k, d), b is (k,), and scores and theta are (n, k).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
-from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
-from fenchel.kernels import GramNorm, KernelDesign
+from fenchel.kernels import CachedGram
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
-from fenchel.risks import Risk
+from fenchel.risks import MeanRisk, MulticlassRisk, Risk
+from fenchel.risks.base import ClosedForm, Smoothable
+from fenchel.validation import check_bool, check_number
+
+T = TypeVar("T")
 
 _FARTHEST_SCORE = 1e7
 
@@ -80,23 +82,19 @@ class Problem:
             object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
         if not isinstance(self.regularizer, Regularizer):
             raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
-        of_kernels = isinstance(self.design, KernelDesign) or isinstance(self.regularizer, GramNorm)
-        if of_kernels and getattr(self.regularizer, "gram", None) is not self.design:
+        if self.regularizer.kernel() is not self.design.kernel():
             # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
             raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
-        if isinstance(self.regularizer, FreeDirections):
-            self.regularizer.check_features(self.design.shape[1])
+        free = self.regularizer.free_directions()
+        if free is not None:
+            free.check_features(self.design.shape[1])
             if self.risk.separable() is None:
                 # a certificate needs dual points of a box that meet the equalities
                 shown = self.risk.name
                 raise FenchelError(f"free_directions needs a mean of losses, MeanRisk(loss, labels), got {shown!r}")
-        if isinstance(self.lam, bool) or not isinstance(self.lam, Real):
-            raise FenchelError(f"lam must be a number, got {type(self.lam).__name__}")
-        if not (math.isfinite(self.lam) and self.lam > 0):
-            raise FenchelError(f"lam must be positive and finite, got {self.lam}")
+        check_number("lam", self.lam, above=0.0)
         object.__setattr__(self, "lam", float(self.lam))
-        if not isinstance(self.intercept, (bool, np.bool_)):
-            raise FenchelError(f"intercept must be True or False, got {self.intercept!r}")
+        check_bool("intercept", self.intercept)
         object.__setattr__(self, "intercept", bool(self.intercept))
         if self.intercept and self.risk.intercepts() is None:
             raise FenchelError(f"the risk {self.risk.name!r} {self.risk.intercept_refusal}")
@@ -114,6 +112,37 @@ class Problem:
     def theta_shape(self) -> tuple[int, ...]:
         outputs = self.risk.outputs
         return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
+
+    @property
+    def mean_risk(self) -> MeanRisk:
+        """The risk, for solvers that require a mean of losses."""
+        return _required(self.risk.separable(), "a mean of losses")
+
+    @property
+    def multiclass_risk(self) -> MulticlassRisk:
+        """The risk, for solvers that require a joint risk of several classes."""
+        return _required(self.risk.multiclass(), "a joint risk of several classes")
+
+    @property
+    def smoothable_risk(self) -> Smoothable:
+        """The risk, for solvers that require a smoothing."""
+        return _required(self.risk.smoothable(), "a risk with a smoothing")
+
+    @property
+    def closed_form(self) -> ClosedForm:
+        """The risk, for solvers that require its conjugate."""
+        return _required(self.risk.closed_form(), "a risk with a conjugate in closed form")
+
+    @property
+    def free_directions(self) -> FreeDirections:
+        """The regularizer, for solvers that require free directions."""
+        return _required(self.regularizer.free_directions(), "free directions")
+
+    @property
+    def cached_gram(self) -> CachedGram | None:
+        """The Gram matrix if only some of its rows are kept in memory."""
+        kernel = self.design.kernel()
+        return None if kernel is None else kernel.cached()
 
     @property
     def level_bound(self) -> float:
@@ -141,3 +170,9 @@ class Problem:
     def fits(self, model: Model) -> bool:
         """Whether a model has this problem's shape."""
         return np.shape(model.weights) == self.weights_shape
+
+
+def _required(found: T | None, what: str) -> T:
+    if found is None:
+        raise TypeError(f"the problem does not have {what}")
+    return found

@@ -1,4 +1,4 @@
-"""Checks of the options that solvers take: an error names the option and says what it may be."""
+"""Checks of arguments: an error names the argument, says what is allowed, and shows what was given."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from fenchel.errors import FenchelError
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number, which True and False are not."""
+    """Whether this is a real number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
-def is_whole(value: Any, least: int) -> bool:
-    """Whether this is a whole number from ``least`` on."""
+def is_integer(value: Any, *, least: float = -math.inf) -> bool:
+    """Whether this is an integer of at least ``least``; True and False are none."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -28,40 +28,59 @@ def is_positive(value: Any) -> bool:
     return is_number(value) and 0.0 < float(value) < math.inf
 
 
-def check_positive(solver: Any, *names: str, or_none: bool = False) -> None:
-    """Raise unless each of these options is a positive finite number."""
-    for name in names:
-        value = getattr(solver, name)
-        if not (is_positive(value) or (or_none and value is None)):
-            raise FenchelError(f"{name} must be positive and finite{_or_none(or_none)}, got {value!r}")
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+    finite: bool = True,
+    optional: bool = False,
+) -> None:
+    """Raise unless this is a number with above < value < below and least <= value <= most."""
+    if optional and value is None:
+        return
+    inside = is_number(value)
+    if inside:
+        number = float(value)
+        inside = (above is None or number > above) and (least is None or number >= least)
+        inside = inside and (below is None or number < below) and (most is None or number <= most)
+        inside = inside and not math.isnan(number) and not (finite and math.isinf(number))
+    if not inside:
+        allowed = _range(above, least, below, most, finite)
+        raise FenchelError(f"{name} must be {allowed}{_or_none(optional)}, got {value!r}")
 
 
-def check_switches(solver: Any, *names: str, or_none: bool = False) -> None:
-    """Raise unless each of these options is True or False."""
-    for name in names:
-        value = getattr(solver, name)
-        if not (isinstance(value, (bool, np.bool_)) or (or_none and value is None)):
-            raise FenchelError(f"{name} must be True or False{_or_none(or_none)}, got {value!r}")
+def check_integer(name: str, value: Any, *, least: int, optional: bool = False) -> None:
+    """Raise unless this is an integer of at least ``least``."""
+    if not (is_integer(value, least=least) or (optional and value is None)):
+        raise FenchelError(f"{name} must be an integer >= {least}{_or_none(optional)}, got {value!r}")
 
 
-def check_choice(solver: Any, name: str, choices: Sequence[str]) -> None:
-    """Raise unless this option is one of these words."""
-    value = getattr(solver, name)
+def check_bool(name: str, value: Any, *, optional: bool = False) -> None:
+    """Raise unless this is True or False."""
+    if not (isinstance(value, (bool, np.bool_)) or (optional and value is None)):
+        raise FenchelError(f"{name} must be True or False{_or_none(optional)}, got {value!r}")
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise unless this is one of these words."""
     if not isinstance(value, str) or value not in choices:
         raise FenchelError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, choices))}")
 
 
 def check_seed(seed: Any) -> None:
-    """Raise unless this can start random choices: None, or a whole number."""
-    if seed is not None and not is_whole(seed, 0):
-        raise FenchelError(f"seed must be an integer >= 0, got {seed!r}")
+    """Raise unless this can start random choices: None, or an integer of at least 0."""
+    check_integer("seed", seed, least=0, optional=True)
 
 
 def processors(n_jobs: Any) -> int:
     """How many threads ``n_jobs`` means: None is one, -1 all processors, -2 all but one."""
     if n_jobs is None:
         return 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, Integral) or n_jobs == 0:
+    if not is_integer(n_jobs) or n_jobs == 0:
         raise FenchelError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
     count = int(n_jobs)
     return count if count > 0 else max(1, _available() + 1 + count)
@@ -70,6 +89,19 @@ def processors(n_jobs: Any) -> int:
 def _available() -> int:
     """The processors that this process may use, as far as the platform tells."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _range(above: float | None, least: float | None, below: float | None, most: float | None, finite: bool) -> str:
+    """The numbers that ``check_number`` allows, in words."""
+    if least is not None and most is not None:
+        return f"a number from {least:g} to {most:g}"
+    if below is not None or most is not None:
+        finite = False
+    if above == 0.0 and below is None and most is None:
+        return "a positive finite number" if finite else "a positive number"
+    bounds = {">": above, ">=": least, "<": below, "<=": most}
+    limits = " and ".join(f"{sign} {bound:g}" for sign, bound in bounds.items() if bound is not None)
+    return f"a {'finite ' if finite else ''}number {limits}".rstrip()
 
 
 def _or_none(allowed: bool) -> str:

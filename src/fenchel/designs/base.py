@@ -11,13 +11,16 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.designs.rows import Rows
+
+if TYPE_CHECKING:
+    from fenchel.kernels import KernelDesign
 
 #: entries of X that are cast to float64 at once (8 MB)
 BLOCK = 1 << 20
@@ -29,6 +32,10 @@ class Design(abc.ABC):
     """A matrix of examples.  The only objects in the house that know how it is stored."""
 
     shape: tuple[int, int]
+
+    def kernel(self) -> KernelDesign | None:
+        """This design if it is the Gram matrix of a kernel."""
+        return None
 
     @abc.abstractmethod
     def scores(self, weights: NDArray) -> NDArray[np.float64]:

@@ -76,6 +76,9 @@ class CachedGram(KernelDesign):
         #: coefficients, their product, and how many products it was added to
         self._products: list[tuple[NDArray, NDArray, int]] = []
 
+    def cached(self) -> CachedGram:
+        return self
+
     @property
     def capacity(self) -> int:
         """How many rows are kept."""

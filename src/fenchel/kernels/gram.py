@@ -13,6 +13,7 @@ sums over rows of K and that is how they round; ``diagonal`` has the squared len
 from __future__ import annotations
 
 import abc
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,9 @@ from fenchel.designs.base import Design
 from fenchel.designs.dense import DenseDesign
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
+
+if TYPE_CHECKING:
+    from fenchel.kernels.cached_gram import CachedGram
 
 #: asymmetry, relative to the largest entry, that is taken for rounding
 _ASYMMETRY = 1e-10
@@ -31,6 +35,17 @@ class KernelDesign(Design):
 
     #: K_ii, the squared lengths of the features
     diagonal: NDArray[np.float64]
+
+    def kernel(self) -> KernelDesign:
+        return self
+
+    def in_memory(self) -> GramDesign | None:
+        """This matrix if all of it is in memory."""
+        return None
+
+    def cached(self) -> CachedGram | None:
+        """This matrix if only some of its rows are kept in memory."""
+        return None
 
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
         """The coefficients of the weights that theta makes: theta itself."""
@@ -62,6 +77,9 @@ class GramDesign(KernelDesign, DenseDesign):
             )
         super().__init__(gram)
         self.diagonal = np.diagonal(self._values).copy()
+
+    def in_memory(self) -> GramDesign:
+        return self
 
     def reading(self) -> CSRRows:
         """For loops that keep all scores up to date: example i reads its own one."""

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.kernels.gram import KernelDesign
 from fenchel.regularizers.base import Regularizer
 
 
@@ -21,8 +22,11 @@ from fenchel.regularizers.base import Regularizer
 class GramNorm(Regularizer):
     """Half the squared length of weights that are given by coefficients; ``gram`` is the ``GramDesign``."""
 
-    gram: Any
+    gram: KernelDesign
     name: ClassVar[str] = "gram_norm"
+
+    def kernel(self) -> KernelDesign:
+        return self.gram
 
     def value(self, weights: NDArray) -> float:
         weights = np.asarray(weights, dtype=np.float64)

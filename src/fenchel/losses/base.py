@@ -29,7 +29,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,13 @@ class CompiledLoss(Protocol):
         ...
 
 
+class PiecewiseQuadratic(NamedTuple):
+    r"""A conjugate :math:`f^*(-\alpha, y) = -y\alpha + \epsilon|\alpha| + \tfrac\kappa2\alpha^2` on its domain."""
+
+    kappa: float
+    epsilon: float
+
+
 @dataclass(frozen=True)
 class Loss(abc.ABC):
     """A convex loss of one example.  A new loss is one file with a subclass and one line in the registry."""
@@ -67,8 +74,12 @@ class Loss(abc.ABC):
     name: ClassVar[str]
     #: "classification" (labels are -1 and +1) or "regression" (any finite label)
     task: ClassVar[str]
-    #: whether f is a constraint: zero or infinite
-    constraint: ClassVar[bool] = False
+    #: whether f is zero or infinite, a constraint on "margin" (y s >= 1) or "residual" (abs(s - y) <= tolerance)
+    constraint: ClassVar[Literal["margin", "residual"] | None] = None
+    #: whether the infimum of f over the scores is finite
+    bounded_below: ClassVar[bool] = True
+    #: whether ``compiled()`` has the method hess_conjugate, which Newton's methods require
+    has_hess_conjugate: ClassVar[bool] = False
     #: whether f may be infinite, or too large for floats, at scores that are not large themselves
     overflows: ClassVar[bool] = False
 
@@ -116,6 +127,15 @@ class Loss(abc.ABC):
         """Why these (finite) labels are none for this loss, or None."""
         if self.task == "classification" and not np.all(np.abs(labels) == 1.0):
             return "takes the labels -1 and +1; encode the classes first"
+        return None
+
+    @property
+    def tolerance(self) -> float:
+        """By how much a constraint on residuals may be missed."""
+        return 0.0
+
+    def piecewise_quadratic(self) -> PiecewiseQuadratic | None:
+        """The coefficients of the conjugate if it is piecewise quadratic; None for other losses."""
         return None
 
     def prediction(self, score: Array) -> Array:

@@ -26,14 +26,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.errors import FenchelError
 from fenchel.losses.base import Array, Loss
+from fenchel.validation import check_number
 
 #: a bound that only one class has is kept by this much, relative to the scores
 _CLEARANCE = 1e-12
@@ -87,7 +86,7 @@ class HardMargin(_Infinite):
     """Zero if y s >= 1, infinite otherwise: the hinge with an infinite C."""
 
     name: ClassVar[str] = "hard_margin"
-    constraint: ClassVar[bool] = True
+    constraint: ClassVar[Literal["margin", "residual"] | None] = "margin"
     task: ClassVar[str] = "classification"
 
     def value(self, score: Array, label: Array) -> Array:
@@ -129,14 +128,12 @@ class Interpolation(_Infinite):
     """Zero if abs(s - y) <= tolerance, infinite otherwise."""
 
     name: ClassVar[str] = "interpolation"
-    constraint: ClassVar[bool] = True
+    constraint: ClassVar[Literal["margin", "residual"] | None] = "residual"
     task: ClassVar[str] = "regression"
     tolerance: float = 1e-9
 
     def __post_init__(self) -> None:
-        number = isinstance(self.tolerance, Real) and not isinstance(self.tolerance, bool)
-        if not number or not 0 < self.tolerance < math.inf:
-            raise FenchelError(f"tolerance must be positive and finite, got {self.tolerance!r}")
+        check_number("tolerance", self.tolerance, above=0.0)
 
     def value(self, score: Array, label: Array) -> Array:
         return np.where(np.abs(score - label) <= self.tolerance, 0.0, np.inf)
@@ -203,6 +200,7 @@ class NegativeLog(_Infinite):
     """
 
     name: ClassVar[str] = "negative_log"
+    bounded_below: ClassVar[bool] = False
     task: ClassVar[str] = "classification"
 
     def value(self, score: Array, label: Array) -> Array:

@@ -89,6 +89,7 @@ class _Steep(Loss):
 
     smooth: ClassVar[bool] = True
     overflows: ClassVar[bool] = True
+    has_hess_conjugate: ClassVar[bool] = True
 
     def _steps(self, v: Array, t: Array, curvature: Array) -> Array:
         """The root of ln v + c v = k, see the kernel."""

@@ -96,6 +96,7 @@ class Logistic(Loss):
     name: ClassVar[str] = "logistic"
     task: ClassVar[str] = "classification"
     smooth: ClassVar[bool] = True
+    has_hess_conjugate: ClassVar[bool] = True
 
     def value(self, score: Array, label: Array) -> Array:
         return np.logaddexp(0.0, -label * score)

@@ -26,10 +26,10 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, CompiledLoss, Loss, from_margin
+from fenchel.losses.base import Array, CompiledLoss, Loss, PiecewiseQuadratic, from_margin
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.validation import check_number
 
 
 class CompiledMargin(NamedTuple):
@@ -116,6 +116,10 @@ class MarginLoss(Loss):
     """What the family shares; members say kappa and h."""
 
     task: ClassVar[str] = "classification"
+    has_hess_conjugate: ClassVar[bool] = True
+
+    def piecewise_quadratic(self) -> PiecewiseQuadratic:
+        return PiecewiseQuadratic(float(self.shape.bend), 0.0)
 
     @property
     @abc.abstractmethod
@@ -262,8 +266,7 @@ class HuberHinge(MarginLoss):
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.width < math.inf:
-            raise FenchelError(f"width must be positive and finite, got {self.width!r}")
+        check_number("width", self.width, above=0.0)
 
     @property
     def shape(self) -> CompiledMargin:

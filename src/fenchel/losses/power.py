@@ -28,15 +28,14 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, CompiledLoss, Loss
+from fenchel.losses.base import Array, CompiledLoss, Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root
+from fenchel.validation import check_number
 
 #: the logarithm of the largest float, nearly
 _LARGEST = 709.0
@@ -117,6 +116,7 @@ class PowerLoss(Loss):
     """The vectorized functions for p other than 1 and 2; users see ``Hinge`` and ``EpsilonInsensitive``."""
 
     name: ClassVar[str] = "power"
+    has_hess_conjugate: ClassVar[bool] = True
     task: str = "classification"  # type: ignore[misc]
     epsilon: float = 0.0
     power: float = 3.0
@@ -209,6 +209,8 @@ class PowerLoss(Loss):
 class OfPower(Loss):
     """A loss with a parameter ``power``, in the form that is simplest for it."""
 
+    has_hess_conjugate: ClassVar[bool] = True
+
     @property
     @abc.abstractmethod
     def form(self) -> Loss:
@@ -239,11 +241,8 @@ class OfPower(Loss):
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         return self.form.best_intercept(score, label, share)
 
-    @property
-    def shape(self) -> Any:
-        """The bend and the height of the pieces; powers other than 1 and 2 have none."""
-        form: Any = self.form
-        return form.shape
+    def piecewise_quadratic(self) -> PiecewiseQuadratic | None:
+        return self.form.piecewise_quadratic()
 
     def compiled(self) -> CompiledLoss:
         return self.form.compiled()
@@ -251,5 +250,4 @@ class OfPower(Loss):
 
 def checked_power(power: float) -> None:
     """Raise for a power that makes no convex loss."""
-    if isinstance(power, bool) or not isinstance(power, Real) or not 1 <= power < math.inf:
-        raise FenchelError(f"power must be a number of at least 1 and finite, got {power!r}")
+    check_number("power", power, least=1.0)

@@ -25,15 +25,14 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, Loss
+from fenchel.losses.base import Array, Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.validation import check_number
 
 
 class CompiledResidual(NamedTuple):
@@ -93,6 +92,10 @@ class ResidualLoss(Loss):
     """What the family shares; members say epsilon, kappa and the bounds."""
 
     task: ClassVar[str] = "regression"
+    has_hess_conjugate: ClassVar[bool] = True
+
+    def piecewise_quadratic(self) -> PiecewiseQuadratic:
+        return PiecewiseQuadratic(float(self.shape.bend), float(self.shape.tube))
 
     @property
     @abc.abstractmethod
@@ -170,12 +173,6 @@ class ResidualLoss(Loss):
         return np.copysign(slope, residual), size
 
 
-def _positive(name: str, value: float, *, zero: bool = False) -> None:
-    number = isinstance(value, Real) and math.isfinite(value)
-    if not number or value < 0 or (value == 0 and not zero):
-        raise FenchelError(f"{name} must be {'at least 0' if zero else 'positive'} and finite, got {value!r}")
-
-
 @dataclass(frozen=True)
 class Squared(ResidualLoss):
     """(s - y)^2 / 2."""
@@ -228,7 +225,7 @@ class EpsilonInsensitive(OfPower):
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon, zero=True)
+        check_number("epsilon", self.epsilon, least=0.0)
         checked_power(self.power)
 
     @property
@@ -247,7 +244,7 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
-        _positive("epsilon", self.epsilon, zero=True)
+        check_number("epsilon", self.epsilon, least=0.0)
 
     @property
     def shape(self) -> CompiledResidual:
@@ -263,7 +260,7 @@ class Huber(ResidualLoss):
     width: float = 1.35
 
     def __post_init__(self) -> None:
-        _positive("width", self.width)
+        check_number("width", self.width, above=0.0)
 
     @property
     def shape(self) -> CompiledResidual:
@@ -279,8 +276,7 @@ class Quantile(ResidualLoss):
     quantile: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.quantile < 1:
-            raise FenchelError(f"quantile must lie strictly between 0 and 1, got {self.quantile!r}")
+        check_number("quantile", self.quantile, above=0.0, below=1.0)
 
     @property
     def shape(self) -> CompiledResidual:

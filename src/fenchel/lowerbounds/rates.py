@@ -15,7 +15,7 @@ import numpy as np
 
 from fenchel.lowerbounds.construction import Construction, bundle, weights_of
 from fenchel.lowerbounds.four_points import FourPoints
-from fenchel.solvers import SOLVERS
+from fenchel.solvers import Pragam, Solver
 
 #: accuracies of the constructions that depend on it, and of the one that does not
 ACCURACIES = tuple(2.0**-power for power in range(3, 8))
@@ -49,12 +49,13 @@ class Rate:
         return float(np.polyfit(-np.log(self.accuracies), np.log(found), 1)[0])
 
 
-def contenders() -> dict[str, Any]:
+def contenders() -> dict[str, Solver]:
     """The solvers that are watched: the bundle methods of the papers, and pragam."""
-    found: dict[str, Any] = {"line-search bundle": bundle("line_search"), "qp bundle": bundle("qp")}
-    if "pragam" in SOLVERS:
-        found["pragam"] = SOLVERS["pragam"](lipschitz="data")
-    return found
+    return {
+        "line-search bundle": bundle("line_search"),
+        "qp bundle": bundle("qp"),
+        "pragam": Pragam(lipschitz="data"),
+    }
 
 
 def applies(solver: str, kind: type[Construction]) -> bool:

@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
+    from fenchel.kernels import KernelDesign
     from fenchel.regularizers.free_directions import FreeDirections
+    from fenchel.regularizers.quadratic_form import QuadraticForm
 
 
 class CompiledRegularizer(Protocol):
@@ -79,6 +81,42 @@ class Regularizer(abc.ABC):
     """
 
     name: ClassVar[str]
+    #: whether Omega is half the squared Euclidean norm of the weights
+    is_ridge: ClassVar[bool] = False
+
+    @property
+    def l1_ratio(self) -> float | None:
+        """rho if Omega is (1 - rho)/2 |w|^2 + rho |w|_1: 0 for ridge, 1 for the lasso; None for other regularizers."""
+        return None
+
+    @property
+    def steep_conjugate(self) -> bool:
+        """Whether the Hessian of the conjugate is infinite at zero, as for q-norms with q > 2."""
+        return False
+
+    @property
+    def fixes_mass(self) -> bool:
+        """Whether Omega is finite only for weights with a given sum."""
+        return False
+
+    def quadratic_form(self) -> QuadraticForm | None:
+        """This regularizer if it is half of w^T K w."""
+        return None
+
+    def free_directions(self) -> FreeDirections | None:
+        """This regularizer if some directions of the weights are not regularized."""
+        return None
+
+    def kernel(self) -> KernelDesign | None:
+        """The Gram matrix if Omega is the norm of its RKHS: half of a^T K a for coefficients a."""
+        return None
+
+    def hessian(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne | None:
+        """About the Hessian at the weights of one output, for a Newton step towards ``grad_conjugate(dual)``.
+
+        None where it is ``strong_convexity`` times the identity, beside absolute values, or not available.
+        """
+        return None
 
     @property
     def finite(self) -> bool:
@@ -109,10 +147,6 @@ class Regularizer(abc.ABC):
     def zero_is_dual_feasible(self) -> bool:
         """Whether Omega*(0) is finite, so that theta = 0 proves something."""
         return True
-
-    def free_directions(self) -> FreeDirections | None:
-        """This regularizer if it leaves directions of the weights free, which the dual pays for with equalities."""
-        return None
 
     @abc.abstractmethod
     def conjugate_slope(self, dual: NDArray, scale: float) -> float:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.validation import check_number
 
 
 class CompiledElasticNet(NamedTuple):
@@ -85,10 +85,9 @@ class ElasticNet(Regularizer):
 
     def __post_init__(self) -> None:
         ratio = self.l1_ratio
-        if isinstance(ratio, bool) or not isinstance(ratio, Real) or not 0 <= ratio <= 1:
-            raise FenchelError(f"l1_ratio must be a number from 0 to 1, got {ratio!r}")
+        check_number("l1_ratio", ratio, least=0.0, most=1.0)
         if ratio == 1:
-            raise FenchelError("l1_ratio=1 is no mixture: the absolute values alone are the regularizer L1(), or 'l1'")
+            raise FenchelError("l1_ratio=1 is the lasso, not an elastic net: use the regularizer L1(), or 'l1'")
         object.__setattr__(self, "l1_ratio", float(ratio))
 
     def value(self, weights: NDArray) -> float:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from fenchel.errors import FenchelError
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
+from fenchel.validation import check_number
 
 #: how far, relative to the mass, weights may miss it through rounding alone
 _ROUNDING = 1e-12
@@ -51,11 +51,14 @@ class Entropy(Regularizer):
     prior: float | NDArray[np.float64] | None = None
     balanced: bool = False
 
+    @property
+    def fixes_mass(self) -> bool:
+        return True
+
     def __post_init__(self) -> None:
         mass = self.mass
         if mass is not None:
-            if isinstance(mass, bool) or not isinstance(mass, Real) or not 0 < mass < math.inf:
-                raise FenchelError(f"mass must be positive and finite, got {mass!r}")
+            check_number("mass", mass, above=0.0)
             object.__setattr__(self, "mass", float(mass))
         object.__setattr__(self, "balanced", bool(self.balanced))
         if self.prior is None:

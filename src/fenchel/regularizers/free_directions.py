@@ -22,7 +22,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,6 +32,7 @@ from scipy.linalg import cho_factor, cho_solve
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.l2 import L2
+from fenchel.validation import check_integer
 
 #: directions whose normalized Gram matrix has a smaller eigenvalue count as dependent
 _DEPENDENT = 1e-10
@@ -52,7 +52,7 @@ class FreeDirections(Regularizer):
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, L2):
-            shown = getattr(self.base, "name", self.base)
+            shown = self.base.name if isinstance(self.base, Regularizer) else self.base
             raise FenchelError(
                 f"base={shown!r} has no free directions: what a direction leaves of the weights is known for L2() only"
             )
@@ -77,8 +77,7 @@ class FreeDirections(Regularizer):
             raise FenchelError(f"indices must be a list of feature indices, got {indices!r}") from error
         if given.ndim != 1 or given.size == 0 or given.dtype.kind not in "iu":
             raise FenchelError("indices must be a list of at least one integer: the features that are not regularized")
-        if isinstance(n_features, bool) or not isinstance(n_features, Integral) or n_features < 1:
-            raise FenchelError(f"n_features must be a positive integer, got {n_features!r}")
+        check_integer("n_features", n_features, least=1)
         if np.any(given < -n_features) or np.any(given >= n_features):
             raise FenchelError(f"indices must lie in 0..{n_features - 1}, got {given.tolist()}")
         chosen = np.unique(given % n_features)
@@ -96,6 +95,9 @@ class FreeDirections(Regularizer):
 
     def __hash__(self) -> int:
         return hash((self.directions.shape, self.prices.tobytes()))
+
+    def free_directions(self) -> FreeDirections:
+        return self
 
     @property
     def priced(self) -> bool:
@@ -126,9 +128,6 @@ class FreeDirections(Regularizer):
         for _ in range(2):
             rest = rest - (self.directions.T @ self.multipliers(rest).T).T
         return rest
-
-    def free_directions(self) -> FreeDirections:
-        return self
 
     def value(self, weights: NDArray) -> float:
         rows = np.atleast_2d(self.rest(weights))

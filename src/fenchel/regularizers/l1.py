@@ -30,6 +30,10 @@ class L1(Regularizer):
 
     name: ClassVar[str] = "l1"
 
+    @property
+    def l1_ratio(self) -> float:
+        return 1.0
+
     def value(self, weights: NDArray) -> float:
         return float(np.sum(np.abs(weights)))
 

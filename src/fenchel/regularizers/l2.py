@@ -35,6 +35,11 @@ class L2(Regularizer):
     """Half the squared Euclidean norm."""
 
     name: ClassVar[str] = "l2"
+    is_ridge: ClassVar[bool] = True
+
+    @property
+    def l1_ratio(self) -> float:
+        return 0.0
 
     def value(self, weights: NDArray) -> float:
         flat = np.ravel(weights, order="K")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,12 @@ from numpy.typing import NDArray
 from scipy.special import kl_div
 
 from fenchel.errors import FenchelError
+from fenchel.validation import is_number
 
 
 def checked_prior(prior: Any) -> float | NDArray[np.float64]:
     """A positive number, or a read-only array of them."""
-    if isinstance(prior, Real) and not isinstance(prior, bool):
+    if is_number(prior):
         found: Any = float(prior)
     else:
         try:
@@ -23,7 +23,7 @@ def checked_prior(prior: Any) -> float | NDArray[np.float64]:
         except (TypeError, ValueError) as error:
             raise FenchelError(f"prior must be a positive number or one for each feature, got {prior!r}") from error
         found.flags.writeable = False
-        if isinstance(prior, bool) or found.ndim != 1 or found.size == 0:
+        if found.ndim != 1 or found.size == 0:
             raise FenchelError(f"prior must be a positive number or one for each feature, got {prior!r}")
     if not np.all(np.isfinite(found)) or not np.all(np.asarray(found) > 0):
         raise FenchelError("prior must be positive and finite: a feature without prior has no weight; leave it out")

@@ -21,14 +21,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.validation import check_number
 
 #: second derivatives that are infinite at zero are taken here, relative to the norm
 _NEAR_ZERO = 1e-8
@@ -104,8 +103,7 @@ class QNorm(Regularizer):
     def __post_init__(self) -> None:
         for name in ("q", "power"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Real) or not 1 < float(value) < math.inf:
-                raise FenchelError(f"{name} must be a finite number above 1, got {value!r}")
+            check_number(name, value, above=1.0)
             object.__setattr__(self, name, float(value))
 
     @property
@@ -159,12 +157,18 @@ class QNorm(Regularizer):
     def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
-    def curvature(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne:
-        """About the second derivative at the weights of one output, for q > 2; never less than zero.
+    @property
+    def steep_conjugate(self) -> bool:
+        return self.q > 2.0
+
+    def hessian(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne | None:
+        """For q > 2; positive semi-definite.
 
         Where it changes much on the way to the weights that belong to the dual vector, as it does near zero, the
         diagonal holds secants instead of tangents.  The last factor keeps what the sum of both is along w.
         """
+        if not self.steep_conjugate:
+            return None
         q, power = self.q, self.power
         norm = float(_norms(weights, q)[0]) or float(_norms(self.grad_conjugate(dual), q)[0])
         if norm == 0.0:

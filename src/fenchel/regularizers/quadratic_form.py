@@ -86,6 +86,9 @@ class QuadraticForm(Regularizer):
     def __hash__(self) -> int:
         return hash(self.operator.tobytes() if isinstance(self.operator, np.ndarray) else id(self.operator))
 
+    def quadratic_form(self) -> QuadraticForm:
+        return self
+
     @property
     def diagonal(self) -> bool:
         """Whether K is given by its diagonal."""

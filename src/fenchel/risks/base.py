@@ -12,6 +12,10 @@ accessor            what it gives
 ``smoothable()``    Nesterov's smoothing :math:`R_\mu`
 ``intercepts()``    the best intercept, a bound on it, and how :math:`\theta` is made to satisfy
                     :math:`\sum\theta = 0`
+``contingency()``   a measure of the contingency table
+``roc_auc()``       one minus the area under the ROC curve
+``ordinal()``       the mean hinge of all pairs of ordered labels
+``multilabel()``    the mean hinge of the worst pair of labels of an example
 ==================  ====================================================================================
 
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
@@ -31,7 +35,11 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from fenchel.risks.mean import MeanRisk
+    from fenchel.risks.measures.contingency import ContingencyRisk
+    from fenchel.risks.measures.roc_auc import RocAUC
     from fenchel.risks.multiclass.base import MulticlassRisk
+    from fenchel.risks.multilabel import MultilabelHinge
+    from fenchel.risks.ordinal import OrdinalHinge
     from fenchel.risks.smoothing import Smoothed
 
 #: slope a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores where it was made
@@ -113,7 +121,10 @@ class Risk(abc.ABC):
 
     def plane(self, scores: NDArray) -> Plane:
         """The supporting hyperplane at s: slope, offset and R(s)."""
-        slope, value = self.subgradient(scores), self.value(scores)
+        slope, value, form = self.subgradient(scores), self.value(scores), self.closed_form()
+        if form is not None:
+            # R(s) - a . s loses all digits at large scores, and the plane would not be below R
+            return slope, -form.conjugate(-slope, feasible=True), value
         return slope, value - float(np.vdot(slope, scores)), value
 
     @cached_property
@@ -167,6 +178,22 @@ class Risk(abc.ABC):
 
     def smoothable(self) -> Smoothable | None:
         """This risk if it has a smoothing."""
+        return None
+
+    def contingency(self) -> ContingencyRisk | None:
+        """This risk if it is a measure of the contingency table."""
+        return None
+
+    def roc_auc(self) -> RocAUC | None:
+        """This risk if it is one minus the area under the ROC curve."""
+        return None
+
+    def ordinal(self) -> OrdinalHinge | None:
+        """This risk if it is the mean hinge of all pairs of ordered labels."""
+        return None
+
+    def multilabel(self) -> MultilabelHinge | None:
+        """This risk if it is the mean hinge of the worst pair of labels of an example."""
         return None
 
     def intercepts(self) -> Intercepts | None:

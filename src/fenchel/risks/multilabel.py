@@ -63,6 +63,9 @@ class MultilabelHinge(Risk):
     def closed_form(self) -> ClosedForm:
         return self
 
+    def multilabel(self) -> MultilabelHinge:
+        return self
+
     def largest_scale(self, theta: NDArray) -> float:
         """One: how far theta may be lengthened is not looked at."""
         return 1.0

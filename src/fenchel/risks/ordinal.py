@@ -82,6 +82,9 @@ class OrdinalHinge(Risk):
     def smoothable(self) -> Smoothable:
         return self
 
+    def ordinal(self) -> OrdinalHinge:
+        return self
+
     @cached_property
     def shares(self) -> NDArray[np.float64]:
         """c_i: what each example counts; they add up to one."""

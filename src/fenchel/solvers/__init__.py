@@ -1,6 +1,6 @@
-"""Solvers: one method a file.  A new solver is one file and one line in ``choose.SOLVERS``."""
+"""Solvers: one method a folder.  A new solver subclasses ``Solver`` and is one line in ``choose.SOLVERS``."""
 
-from fenchel.solvers.base import STALLED, Hint, Solver
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Start
 from fenchel.solvers.block_coordinate.solver import BlockCoordinate
 from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solvers.choose import SOLVERS, choose
@@ -33,6 +33,7 @@ __all__ = [
     "DualCoordinate",
     "Hint",
     "InteriorPoint",
+    "Need",
     "Newton",
     "NewtonCG",
     "Pegasos",
@@ -40,5 +41,6 @@ __all__ = [
     "ProxNewton",
     "Smoothing",
     "Solver",
+    "Start",
     "choose",
 ]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import abc
+import copy
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Protocol, Self
 
 from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Problem, Witness
+from fenchel.validation import processors
 
 #: returned by ``step`` when nothing moves any more
 STALLED: Final = -1.0
@@ -23,16 +27,21 @@ class Hint:
     target_gap: float
     #: whether the user wants to stop or time is up: a solver with long steps should return soon
     stop_requested: Callable[[], bool]
+    #: the number of certificates made so far: a solver that set examples aside takes all of them back when it changes
+    certificates: int = 0
 
 
 class Warm(Protocol):
-    """Anything with a model and a witness can start a solver, a Solution for one; a ``path_certificate`` saves work."""
+    """What can start a solver: a Solution, or a ``Start``."""
 
     @property
     def model(self) -> Model: ...
 
     @property
     def witness(self) -> Witness: ...
+
+    @property
+    def path_certificate(self) -> PathCertificate | None: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,33 +54,76 @@ class Start:
     path_certificate: PathCertificate | None = None
 
 
-class Solver(Protocol):
-    """A method.  Instances hold options only; everything that changes is in the state."""
+@dataclass(frozen=True)
+class Need:
+    """Something that a solver requires of a problem."""
+
+    #: whether a problem has it
+    met: Callable[[Problem], bool]
+    #: for a problem that does not: a sentence whose subject is the solver's name, such as "requires a smooth loss"
+    sentence: str | Callable[[Problem], str]
+
+    def refusal(self, problem: Problem) -> str | None:
+        """None, or the sentence for a problem that does not meet this need."""
+        if self.met(problem):
+            return None
+        return self.sentence if isinstance(self.sentence, str) else self.sentence(problem)
+
+    def unless(self, exempt: Callable[[Problem], bool]) -> Need:
+        """The same need, of all but the exempt problems."""
+        return Need(lambda problem: exempt(problem) or self.met(problem), self.sentence)
+
+
+@dataclass(frozen=True)
+class Solver(abc.ABC):
+    """A method.  Instances hold options only; everything that changes is in the state.
+
+    Subclass it for a solver of your own: set ``name``, list what it requires in ``needs``, and implement ``start``,
+    ``step`` and ``propose``.  A subclass with options is a frozen dataclass; options named ``seed`` and ``n_jobs`` that
+    are None take the values that ``solve`` was given.
+    """
+
+    name: ClassVar[str]
 
     @property
-    def name(self) -> str: ...
+    def needs(self) -> tuple[Need, ...]:
+        """What it requires of a problem; a need may rely on those before it."""
+        return ()
 
     def supports(self, problem: Problem) -> str | None:
-        """None, or the reason why this solver can't take this problem."""
-        ...
+        """None, or the first need that this problem does not meet, as a sentence."""
+        for need in self.needs:
+            refusal = need.refusal(problem)
+            if refusal is not None:
+                return f"{self.name} {refusal}"
+        return None
 
+    @abc.abstractmethod
     def start(self, problem: Problem, warm: Warm | None) -> Any:
         """A state to begin with."""
-        ...
 
+    @abc.abstractmethod
     def step(self, state: Any, hint: Hint) -> float:
         """Do a bounded amount of work; the data passes it took, or STALLED."""
-        ...
 
-    def expected_gap(self, state: Any) -> float:
-        """What the solver guesses its gap to be, NaN if it can't: it decides when to certify, never when to stop.
-
-        Optional: a solver without this method is certified on schedule.  A solver may also have
-        ``expected_objective(state)``, about what the objective is: the scale of a relative gap before the first
-        certificate.
-        """
-        ...
-
+    @abc.abstractmethod
     def propose(self, state: Any) -> tuple[Model, Witness]:
         """The present model and dual point, as copies."""
-        ...
+
+    def expected_gap(self, state: Any) -> float:
+        """An estimate of the gap, NaN without one: it decides when to certify, never when to stop."""
+        return math.nan
+
+    def expected_objective(self, state: Any) -> float:
+        """An estimate of the objective, NaN without one: the scale of a relative gap before the first certificate."""
+        return math.nan
+
+    def with_defaults(self, seed: int | None, n_jobs: int) -> Self:
+        """A copy with the options ``seed`` and ``n_jobs`` filled in where they are None."""
+        # not dataclasses.replace: a subclass may have another constructor
+        completed, given = copy.copy(self), {"seed": seed, "n_jobs": n_jobs}
+        for name in {field.name for field in fields(self)} & given.keys():
+            own = getattr(self, name)
+            own = processors(own) if name == "n_jobs" and own is not None else own
+            object.__setattr__(completed, name, given[name] if own is None else own)
+        return completed

@@ -26,17 +26,14 @@ the row.  The solution names all that took part, and the log says so.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
-from fenchel.regularizers import L1, FreeDirections, QNorm
-from fenchel.risks import MeanRisk, MulticlassRisk
 from fenchel.solvers.base import Solver
 from fenchel.solvers.block_coordinate.solver import BlockCoordinate
 from fenchel.solvers.bundle.solver import Bundle
@@ -58,7 +55,7 @@ from fenchel.solvers.smoothing.solver import Smoothing
 from fenchel.validation import check_seed, processors
 
 #: the solvers that users can name
-SOLVERS: dict[str, type[Any]] = {
+SOLVERS: dict[str, type[Solver]] = {
     solver.name: solver
     for solver in (
         DualCoordinate,
@@ -97,8 +94,8 @@ class Facts:
     smoothable: bool
     #: mean squared length of a row, over lam n: C times it for an estimator
     curvature: float
-    #: whether the regularizer is the absolute values alone, so that no weights follow from a dual point
-    sparse: bool = False
+    #: whether the regularizer is that of the lasso, so that no weights follow from a dual point
+    lasso: bool = False
     #: whether the regularizer is a q-norm with q > 2, whose dual is infinitely steep where weights are zero
     steep: bool = False
     #: whether the loss is a constraint
@@ -145,8 +142,8 @@ TABLE = (
         ((DualCoordinate.name, 300.0), (Barrier.name, np.inf), (BasisPursuit.name, np.inf)),
     ),
     Row(
-        "the absolute values alone",
-        lambda facts: facts.sparse,
+        "lasso",
+        lambda facts: facts.lasso,
         ((ProxNewton.name, np.inf), (Bundle.name, np.inf)),
     ),
     Row(
@@ -154,7 +151,7 @@ TABLE = (
         lambda facts: facts.smoothable,
         ((Smoothing.name, np.inf), (Bundle.name, np.inf)),
     ),
-    Row("planes below the risk are all there is", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
+    Row("only a subgradient oracle is available", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
     Row(
         "one smooth risk for several classes, and rows with little in common",
         lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
@@ -197,8 +194,8 @@ def choose(
     # the last one has all the passes that there are
     able[-1] = able[-1]._replace(patience=np.inf)
     check_seed(seed)
-    settings = {"seed": seed, "n_jobs": processors(n_jobs)}
-    return [candidate._replace(solver=_completed(candidate.solver, settings)) for candidate in able]
+    threads = processors(n_jobs)
+    return [candidate._replace(solver=candidate.solver.with_defaults(seed, threads)) for candidate in able]
 
 
 def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[str, str | None]) -> str:
@@ -208,8 +205,8 @@ def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[s
         others = [candidate.solver.supports(problem) for candidate in _candidates(problem, "auto", tol)]
         advice = "; use solver='auto'" if None in others else ""
         return f"solver={name!r} does not support this problem: {reason}{advice}"
-    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    joint = isinstance(problem.risk, MulticlassRisk)
+    why = "; ".join(reason for reason in reasons.values() if reason is not None)
+    joint = problem.risk.multiclass() is not None
     advice = "; use a problem for each class, which is multi_class='ovr' of an estimator" if joint else ""
     return f"no solver supports this problem ({why}){advice}"
 
@@ -223,46 +220,31 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
         if solver in SOLVERS:
             return [Candidate(SOLVERS[solver]())]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
-    if hasattr(solver, "supports") and not isinstance(solver, type):
+        raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a Solver object")
+    if isinstance(solver, Solver):
         return [Candidate(solver)]
-    raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")
+    raise FenchelError(f"solver must be a name or a Solver object, got {type(solver).__name__}")
 
 
 def facts_of(problem: Problem, tol: float) -> Facts:
     """What the table needs to know of a problem; cheap beside one pass over the data."""
     examples, features = problem.design.shape
-    if hasattr(problem.risk, "shares"):
-        # an example of weight zero is as if removed
-        examples = int(np.count_nonzero(problem.risk.shares))
+    # an example of weight zero is as if removed
+    examples = int(np.count_nonzero(problem.risk.shares))
+    risk, regularizer, mean = problem.risk, problem.regularizer, problem.risk.separable()
+    joint = risk.multiclass() is not None
+    planes = mean is None and not joint
     return Facts(
         examples=examples,
         features=features,
-        smooth=bool(getattr(problem.risk, "smooth", False)),
+        smooth=risk.smooth,
         tol=tol,
-        joint=isinstance(problem.risk, MulticlassRisk),
-        planes=not isinstance(problem.risk, (MeanRisk, MulticlassRisk)),
-        smoothable=hasattr(problem.risk, "smoothed")
-        and hasattr(problem.risk, "conjugate")
-        and not isinstance(problem.risk, MeanRisk),
+        joint=joint,
+        planes=planes,
+        smoothable=planes and risk.smoothable() is not None and risk.closed_form() is not None,
         curvature=problem.design.mean_square / (problem.lam * examples),
-        sparse=isinstance(problem.regularizer, L1),
-        steep=isinstance(problem.regularizer, QNorm) and problem.regularizer.q > 2.0,
-        constraint=bool(getattr(getattr(problem.risk, "loss", None), "constraint", False)),
-        free=isinstance(problem.regularizer, FreeDirections),
+        lasso=regularizer.l1_ratio == 1.0,
+        steep=regularizer.steep_conjugate,
+        constraint=mean is not None and mean.loss.constraint is not None,
+        free=regularizer.free_directions() is not None,
     )
-
-
-def _completed(solver: Solver, settings: dict[str, Any]) -> Solver:
-    """The solver with what it left open (None) filled in."""
-    if not isinstance(solver, tuple(SOLVERS.values())):
-        return solver
-    # a copy, not dataclasses.replace: a subclass may have another constructor
-    completed: Any = copy.copy(solver)
-    for field in fields(completed):
-        own = getattr(solver, field.name)
-        if own is None and field.name in settings:
-            object.__setattr__(completed, field.name, settings[field.name])
-        elif field.name == "n_jobs":
-            object.__setattr__(completed, "n_jobs", processors(own))
-    return completed

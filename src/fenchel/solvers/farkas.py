@@ -20,7 +20,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from fenchel.losses import HardMargin
 from fenchel.problem import Problem
 
 #: multipliers of the linear program below this are zero, and sums of rows too
@@ -33,7 +32,7 @@ _LONG = 4.0
 
 def infeasible_ray(problem: Problem) -> NDArray[np.float64]:
     """A long ray; zero if there is none.  Weights that are not all allowed are taken to be positive."""
-    risk = problem.risk
+    risk = problem.mean_risk
     ray, chosen = np.zeros(len(risk.labels)), np.flatnonzero(risk.shares > 0)
     rows = problem.design.sparse()[chosen]
     rows = rows / (float(np.max(np.abs(rows.data), initial=0.0)) or 1.0)
@@ -57,10 +56,10 @@ def infeasible_ray(problem: Problem) -> NDArray[np.float64]:
 def _multipliers(problem: Problem, labels: NDArray, rows: sp.csr_array, equal: NDArray) -> NDArray[np.float64]:
     """theta of the linear program, in which it is the difference of two positive parts; zero if there is no ray."""
     n, gains, most = len(labels), np.concatenate([labels, -labels]), np.full(2 * len(labels), np.inf)
-    if isinstance(problem.risk.loss, HardMargin):
+    if problem.mean_risk.loss.constraint == "margin":
         most[gains < 0] = 0.0
     else:
-        gains = gains - problem.risk.loss.tolerance
+        gains = gains - problem.mean_risk.loss.tolerance
     sums = sp.hstack([rows.T, -rows.T], format="csr")
     bounded = sp.csr_array(np.ones((1, 2 * n)))
     given: dict[str, Any] = {"A_ub": sp.vstack([sums[~equal], bounded], format="csr")}

@@ -23,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.farkas import infeasible_ray
 
@@ -44,26 +43,25 @@ class Repair:
 
     def __call__(self, model: Model, witness: Witness) -> tuple[Model, Witness]:
         """The model if it can be repaired; otherwise, sooner or later, a witness that nothing can."""
-        loss = self.problem.risk.loss
-        if isinstance(loss, HardMargin):
-            repaired = self._separating(model.weights)
-        elif isinstance(loss, Interpolation):
-            repaired = self._through(model.weights)
-        else:
+        constraint = self.problem.mean_risk.loss.constraint
+        if constraint is None:
             return model, witness
+        repaired = self._separating(model.weights) if constraint == "margin" else self._through(model.weights)
         if repaired is not None:
             return Model(repaired, model.intercept), witness
         self.missed += 1
         if self.ray is None and self.missed >= _PATIENCE:
-            through = isinstance(loss, Interpolation)
-            self.ray = self._long(self._residuals(model.weights)[1]) if through else infeasible_ray(self.problem)
+            if constraint == "margin":
+                self.ray = infeasible_ray(self.problem)
+            else:
+                self.ray = self._long(self._residuals(model.weights)[1])
         if self.ray is not None and np.any(self.ray):
             return model, Witness(self.ray)
         return model, witness
 
     def _separating(self, weights: NDArray) -> NDArray | None:
         """The weights, scaled to the margin one; None if they do not separate the classes."""
-        risk, scaled, clearance = self.problem.risk, weights, _CLEARANCE
+        risk, scaled, clearance = self.problem.mean_risk, weights, _CLEARANCE
         counted = risk.shares > 0
         for _ in range(_ATTEMPTS):
             scores = self.problem.design.scores(scaled)
@@ -81,13 +79,13 @@ class Repair:
     def _through(self, weights: NDArray) -> NDArray | None:
         """The weights that are nearest among those that fit; None if these do not fit either."""
         change, left = self._residuals(weights)
-        if np.max(np.abs(left[self.problem.risk.shares > 0])) <= self.problem.risk.loss.tolerance:
+        if np.max(np.abs(left[self.problem.risk.shares > 0])) <= self.problem.mean_risk.loss.tolerance:
             return weights + change
         return None
 
     def _residuals(self, weights: NDArray) -> tuple[NDArray, NDArray]:
         """The shortest change of the weights that makes the residuals smallest, and those residuals."""
-        design, risk, (n, d) = self.problem.design, self.problem.risk, self.problem.design.shape
+        design, risk, (n, d) = self.problem.design, self.problem.mean_risk, self.problem.design.shape
         counted = (risk.shares > 0).astype(np.float64)
 
         def seen(values: NDArray) -> NDArray:
@@ -109,5 +107,5 @@ class Repair:
 
     def _long(self, ray: NDArray) -> NDArray[np.float64]:
         """The ray, made so long that it proves an objective beyond all reason, if it is one."""
-        gain = -self.problem.risk.conjugate(ray)
+        gain = -self.problem.closed_form.conjugate(ray)
         return ray * (4.0 * self.problem.level_bound / gain) if gain > 0.0 else ray

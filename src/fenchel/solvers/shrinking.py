@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
-from fenchel.kernels import KernelDesign
 from fenchel.problem import Problem
 
 #: an example is set aside if it rests by more than this share of the worst violation
@@ -105,8 +104,9 @@ def squared_norms(problem: Problem) -> NDArray[np.float64]:
 
     For a Gram matrix these are the squared lengths of the features.
     """
-    if isinstance(problem.design, KernelDesign):
-        return problem.design.diagonal
+    kernel = problem.design.kernel()
+    if kernel is not None:
+        return kernel.diagonal
     norms = np.empty(problem.design.shape[0])
     return problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
 

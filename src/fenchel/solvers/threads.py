@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from fenchel.compile.primitives.example_sums import half_gram
 from fenchel.designs import Design
 from fenchel.designs.rows import Rows
-from fenchel.kernels import KernelDesign
 from fenchel.problem import Problem
 
 #: a part has at least so many entries, or starting a thread costs more than it saves
@@ -114,7 +113,7 @@ class PartedDesign(Design):
 def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
     """The problem with products that threads share, if it is large enough for that, and its parts."""
     parts = Parts(problem.design, pool_of(n_jobs))
-    if parts.count == 1 or isinstance(problem.design, KernelDesign):
+    if parts.count == 1 or problem.design.kernel() is not None:
         return problem, parts
     return replace(problem, design=PartedDesign(problem.design, parts)), parts
 

@@ -18,7 +18,7 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     zero, centre = np.zeros(problem.theta_shape), np.zeros(problem.risk.outputs or 1)
     if problem.intercept:
         known = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
-        centre = centre + (problem.risk.best_intercept(zero) if known is None else np.asarray(known))
+        centre = centre + (problem.best_intercept(zero) if known is None else np.asarray(known))
     if warm is None or not problem.fits(warm.model):
         return zero, np.zeros(problem.weights_shape), centre
     weights = np.asarray(warm.model.weights, dtype=np.float64)
@@ -26,7 +26,7 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    path_certificate = getattr(warm, "path_certificate", None)
+    path_certificate = warm.path_certificate
     # a condensed path_certificate, as of a point of a path, has no vector to start from
     if (
         path_certificate is not None
@@ -35,7 +35,7 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     ):
         u = path_certificate.dual * (path_certificate.problem.lam / problem.lam)
     else:
-        theta = problem.risk.project(theta)
+        theta = problem.closed_form.project(theta)
         u = problem.design.adjoint(theta) / problem.lam
     # the factor t with t u = w, where the two are parallel
     squared = float(np.vdot(u, u))
@@ -45,6 +45,6 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
 
 
 def _dual_value(problem: Problem, theta: NDArray, u: NDArray, scale: float) -> float:
-    """D(scale theta) as far as it helps to choose a start; nobody is told."""
-    conjugate = problem.risk.conjugate(scale * theta, feasible=True)
+    """D(scale theta) to choose a start: heuristic, not reported."""
+    conjugate = problem.closed_form.conjugate(scale * theta, feasible=True)
     return -problem.lam * problem.regularizer.conjugate(u, scale) - conjugate

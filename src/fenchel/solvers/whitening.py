@@ -7,18 +7,17 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from fenchel.designs import as_design
-from fenchel.kernels import KernelDesign
 from fenchel.problem import Model, Problem
-from fenchel.regularizers import L2, QuadraticForm
+from fenchel.regularizers import L2
 from fenchel.solvers.base import Start, Warm
 
 
 def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
     """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
-    regularizer = problem.regularizer
-    if not isinstance(regularizer, QuadraticForm) or regularizer.diagonal or isinstance(problem.design, KernelDesign):
+    form = problem.regularizer.quadratic_form()
+    if form is None or form.diagonal:
         return problem, warm, None
-    root = regularizer.root(problem.design.shape[1])
+    root = form.root(problem.design.shape[1])
     plain = Problem(as_design(problem.design.scores(root.T)), problem.risk, problem.lam, L2(), problem.intercept)
     if warm is not None and problem.fits(warm.model):
         inner = solve_triangular(root, np.asarray(warm.model.weights).T, lower=True).T

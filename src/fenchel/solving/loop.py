@@ -9,12 +9,11 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
-from fenchel.certificate import PathCertificate, Verdict, best_of, judge, judge_moved
+from fenchel.certificate import Verdict, best_of, judge, judge_moved
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver, choose
@@ -22,6 +21,7 @@ from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 from fenchel.solving.schedule import ROUNDING, Schedule
 from fenchel.solving.solution import Progress, Solution, Status, TracePoint
+from fenchel.validation import check_number
 
 #: certificates at a rounding floor that is no small share of the objective before a solve gives up
 _UNRESOLVED_ROUNDS = 3
@@ -54,7 +54,7 @@ def solve(
     tol : the relative gap (P - D) / max(abs(P), abs(D)) to prove; 0 runs to the rounding floor
     max_iter : at most so many passes over the data
     time_limit : at most so many seconds (a step that is under way is finished; long ones are cut short)
-    warm_start : a Solution (or anything with a model and a witness) to start from
+    warm_start : a Solution, or a ``solvers.base.Start``, to start from
     callback : called with a ``Progress`` after each certificate; a true answer stops the solve
     stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
     decay : stop as well once the gap is less than this share of the gap after the first pass over the data, the rule
@@ -69,10 +69,13 @@ def solve(
     """
     if not isinstance(problem, Problem):
         raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
-    _check_limits(tol, max_iter, time_limit)
-    _check_shares(decay, certify_every)
-    if warm_start is not None and not (hasattr(warm_start, "model") and hasattr(warm_start, "witness")):
-        raise FenchelError(f"warm_start must be a Solution, got {type(warm_start).__name__}")
+    check_number("tol", tol, least=0.0, finite=False)
+    check_number("max_iter", max_iter, least=0.0, finite=False)
+    check_time_limit(time_limit)
+    check_number("decay", decay, above=0.0, below=1.0, optional=True)
+    check_number("certify_every", certify_every, above=0.0, optional=True)
+    if warm_start is not None and not isinstance(warm_start, (Solution, Start)):
+        raise FenchelError(f"warm_start must be a Solution or a Start, got {type(warm_start).__name__}")
     if callback is not None and not callable(callback):
         raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
     candidates = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
@@ -83,22 +86,7 @@ def solve(
 
 def check_time_limit(time_limit: float | None) -> None:
     """Raise unless this is None or a number of seconds."""
-    _check_limits(0.0, 0.0, time_limit)
-
-
-def _check_limits(tol: float, max_iter: float, time_limit: float | None) -> None:
-    for name, value, low in (("tol", tol, 0.0), ("max_iter", max_iter, 0.0), ("time_limit", time_limit, 0.0)):
-        if value is None and name == "time_limit":
-            continue
-        if isinstance(value, bool) or not isinstance(value, Real) or not value >= low:
-            raise FenchelError(f"{name} must be a number >= 0, got {value!r}")
-
-
-def _check_shares(decay: float | None, certify_every: float | None) -> None:
-    for name, value, high in (("decay", decay, 1.0), ("certify_every", certify_every, math.inf)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < high):
-            less = " and less than 1" if high == 1.0 else ""
-            raise FenchelError(f"{name} must be a number greater than 0{less}, or None, got {value!r}")
+    check_number("time_limit", time_limit, least=0.0, finite=False, optional=True)
 
 
 class _Run:
@@ -222,11 +210,12 @@ class _Run:
                 return Status.CALLBACK
             if status is not None or over:
                 return status
-            self.schedule.go_on(self.passes, self._expected_gap(state))
+            self.schedule.go_on(self.passes, self.solver.expected_gap(state))
 
     def _is_early(self, state: Any) -> bool:
         target = self._hint(state).target_gap
-        return self.schedule.is_early(self.passes, self._expected_gap(state), target, on_time=self._wants_first_gap())
+        expected = self.solver.expected_gap(state)
+        return self.schedule.is_early(self.passes, expected, target, on_time=self._wants_first_gap())
 
     def _wants_first_gap(self) -> bool:
         """Whether the gap after the first pass is needed and not known yet."""
@@ -254,20 +243,17 @@ class _Run:
         self.rounds_at_floor += 1
         return self.rounds_at_floor > 1
 
-    def _expected_gap(self, state: Any) -> float:
-        """What the solver expects its gap to be; NaN for one that does not say."""
-        return self.solver.expected_gap(state) if hasattr(self.solver, "expected_gap") else math.nan
-
     def _hint(self, state: Any) -> Hint:
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
             target = max(self.tol * certificate.scale, certificate.rounding_floor, decayed)
-            return Hint(certificate, target, self._wants_an_end)
+            return Hint(certificate, target, self._wants_an_end, len(self.trace))
         # the objective is at most R(0), which is all that is known before the first certificate
         scale = self.problem.risk.value_at_zero
-        if hasattr(self.solver, "expected_objective") and self._expected_gap(state) <= self.tol * scale:
+        if self.solver.expected_gap(state) <= self.tol * scale:
             with np.errstate(over="ignore", invalid="ignore"):
+                # the first argument if the second is NaN
                 scale = min(scale, abs(self.solver.expected_objective(state)))
         return Hint(None, max(self.tol * scale, decayed), self._wants_an_end)
 
@@ -304,10 +290,9 @@ class _Run:
             not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
         ):
             return None
-        path_certificate = getattr(warm, "path_certificate", None)
-        if isinstance(path_certificate, PathCertificate) and path_certificate.fits(self.problem):
+        if warm.path_certificate is not None and warm.path_certificate.fits(self.problem):
             # the same data: nothing of them is needed again
-            self._record(judge_moved(self.problem, warm.model, warm.witness, path_certificate))
+            self._record(judge_moved(self.problem, warm.model, warm.witness, warm.path_certificate))
         else:
             self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, Smoothable
-from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
 
@@ -44,6 +44,9 @@ class BreakEven(DiagonalRisk):
 
     def smoothable(self) -> Smoothable:
         return self
+
+    def count_bound(self) -> CountBound:
+        return CountBound(0, True)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import abc
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,11 +33,22 @@ from fenchel.risks.base import Intercepts, Plane, Risk
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
+class CountBound(NamedTuple):
+    """fp - fn <= surplus, or fp - fn = surplus if ``equality``."""
+
+    surplus: int
+    equality: bool
+
+
 class ContingencyRisk(Risk):
     """What the measures of a contingency table share."""
 
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
+
+    def count_bound(self) -> CountBound | None:
+        """For Delta = fn/n_pos with one bound on fp - fn: that bound; None for other measures."""
+        return None
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
@@ -65,6 +77,9 @@ class ContingencyRisk(Risk):
 
     def label_sizes(self) -> NDArray[np.float64]:
         return np.abs(self.labels)
+
+    def contingency(self) -> ContingencyRisk:
+        return self
 
     def intercepts(self) -> Intercepts | None:
         """None if every labelling that is allowed has as many positives as there are."""

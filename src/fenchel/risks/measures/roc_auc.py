@@ -77,6 +77,9 @@ class RocAUC(Risk):
     def smoothable(self) -> Smoothable:
         return self
 
+    def roc_auc(self) -> RocAUC:
+        return self
+
     def label_sizes(self) -> NDArray[np.float64]:
         return np.abs(self.labels)
 

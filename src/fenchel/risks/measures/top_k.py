@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.risks.base import ClosedForm, Smoothable
-from fenchel.risks.measures.contingency import DiagonalRisk
+from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
 
@@ -78,6 +78,9 @@ class RecallAtK(DiagonalRisk):
 
     def smoothable(self) -> Smoothable:
         return self
+
+    def count_bound(self) -> CountBound:
+        return CountBound(self.k - self.n_pos, False)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""

@@ -16,7 +16,7 @@ import copy
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,6 +37,11 @@ class MulticlassRisk(Risk):
     conjugate_at_zero = 0.0
     #: the margin that is asked for: z_j = margin - s_y + s_j
     margin: float = 1.0
+    #: where beta of an example lies: "box" (beta_j <= costs), "simplex" (sum beta <= 1), both with h = 0, or "entropy"
+    #: (the simplex with its negative entropy as h); None is anything else
+    dual_block: Literal["box", "simplex", "entropy"] | None = None
+    #: whether all pairs of classes cost the same
+    uniform: bool = True
 
     def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
         found = np.asarray(classes)
@@ -66,6 +71,11 @@ class MulticlassRisk(Risk):
     def shares(self) -> NDArray[np.float64]:
         """c_i: what each example counts; they add up to one."""
         return shares_of(self._weights, self.examples)
+
+    @cached_property
+    def costs(self) -> NDArray[np.float64]:
+        """(k, k): what a violated margin of class j costs an example of class y; zero on the diagonal."""
+        return 1.0 - np.eye(self.outputs)
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""

@@ -70,6 +70,7 @@ class WestonWatkins(_HingeRisk):
     """
 
     name = "weston_watkins"
+    dual_block = "box"
 
     def __init__(
         self,
@@ -127,6 +128,7 @@ class CrammerSinger(_HingeRisk):
     """The hinge of the worst margin."""
 
     name = "crammer_singer"
+    dual_block = "simplex"
 
     def _losses(self, margins: NDArray) -> NDArray[np.float64]:
         return np.maximum(np.max(margins, axis=1), 0.0)

@@ -42,6 +42,7 @@ class Multinomial(MulticlassRisk):
     """Minus the logarithm of the label's probability under the softmax of the scores."""
 
     name = "multinomial"
+    dual_block = "entropy"
     smooth = True
     margin = 0.0
 

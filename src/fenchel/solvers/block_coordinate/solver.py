@@ -28,17 +28,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.kernels import CachedGram, GramDesign, GramNorm
+from fenchel.kernels import GramDesign
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import CrammerSinger, MulticlassRisk, Multinomial, WestonWatkins
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.block_coordinate.loop import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.solvers.block_coordinate.loop_softmax import visit_softmax_blocks
 from fenchel.solvers.block_coordinate.softmax_start import first_intercept, logarithms
 from fenchel.solvers.shrinking import Descent, random_state, squared_norms
-from fenchel.validation import check_choice, check_positive, check_seed, check_switches
+from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X times classes that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 26
@@ -72,7 +71,7 @@ class State:
     bounds: NDArray[np.float64]
     #: curvature and scale of each example
     book: NDArray[np.float64]
-    alpha: NDArray[np.floating]
+    alpha: NDArray[Any]
     #: of the probabilities, with the multinomial risk; of others there are no rows
     logs: NDArray[np.float64]
     #: (d, k); with a Gram matrix the scores
@@ -87,11 +86,17 @@ class State:
     lists: NDArray[np.uint32]
     sizes: NDArray[np.uint32]
     descent: Descent
-    seen: Any = None
+    #: the certificates that had been made when all examples were last taken back
+    certificates: int = 0
+
+
+def _gram(problem: Problem) -> GramDesign | None:
+    kernel = problem.design.kernel()
+    return None if kernel is None else kernel.in_memory()
 
 
 @dataclass(frozen=True)
-class BlockCoordinate:
+class BlockCoordinate(Solver):
     """Options of block coordinate descent."""
 
     #: who solves a block: "root", "walrus" (the paper's, sorted) or "greedy" (as in Shark)
@@ -107,29 +112,35 @@ class BlockCoordinate:
     name: ClassVar[str] = "block_coordinate"
 
     def __post_init__(self) -> None:
-        check_choice(self, "inner", _INNER)
-        check_switches(self, "shrinking")
-        check_switches(self, "single", or_none=True)
-        check_positive(self, "accuracy")
+        check_choice("inner", self.inner, _INNER)
+        check_bool("shrinking", self.shrinking)
+        check_bool("single", self.single, optional=True)
+        check_number("accuracy", self.accuracy, above=0.0)
         check_seed(self.seed)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, (WestonWatkins, CrammerSinger, Multinomial)):
-            return "block_coordinate needs the Weston-Watkins, the Crammer-Singer or the multinomial risk"
-        if isinstance(problem.regularizer, GramNorm):
-            if problem.intercept:
-                return "block_coordinate has no intercepts with a Gram matrix"
-            if isinstance(problem.design, CachedGram):
-                return "block_coordinate needs the whole Gram matrix in memory: raise memory_limit"
-        elif not isinstance(problem.regularizer, L2):
-            return f"block_coordinate has no step for the regularizer {problem.regularizer.name!r}"
-        if self.inner != "root" and not getattr(problem.risk, "uniform", False):
-            return f"inner={self.inner!r} takes the Weston-Watkins risk without costs; inner='root' takes all"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            Need(
+                lambda problem: needs.dual_block(problem) is not None,
+                "requires the Weston-Watkins, the Crammer-Singer or the multinomial risk",
+            ),
+            needs.RIDGE_OR_KERNEL,
+            Need(
+                lambda problem: not problem.intercept or problem.design.kernel() is None,
+                "does not support free intercepts with a Gram matrix",
+            ),
+            needs.GRAM_IN_MEMORY,
+            Need(
+                lambda problem: (
+                    self.inner == "root" or (needs.dual_block(problem) == "box" and problem.multiclass_risk.uniform)
+                ),
+                f"requires the Weston-Watkins risk without costs for inner={self.inner!r}; use inner='root'",
+            ),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        risk, lam = problem.risk, problem.lam
-        assert isinstance(risk, MulticlassRisk)
+        risk, lam, gram = problem.multiclass_risk, problem.lam, _gram(problem)
         norms, shares = squared_norms(problem), risk.shares
         if not np.all(np.isfinite(norms)):
             raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
@@ -145,25 +156,25 @@ class BlockCoordinate:
         book[:, AHEAD] = square - projection
         book[:, SCALE] = shares / lam
         book[:, CURVE] = book[:, SCALE] * (norms + constant)
-        most = np.inf if isinstance(risk, WestonWatkins) else 1.0
+        most = np.inf if risk.dual_block == "box" else 1.0
         inner = {
             "root": RootBlock(most),
             "walrus": SortedBlock(1.0),
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
-        softmax = isinstance(risk, Multinomial)
+        softmax = risk.dual_block == "entropy"
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
         listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES and not softmax
         room = min(_MOST_LISTED, risk.outputs // 2) if listed else 0
         state = State(
             problem=problem,
-            rows=problem.design.reading() if isinstance(problem.design, GramDesign) else problem.design.rows(),
-            images=problem.design.moving() if isinstance(problem.design, GramDesign) else problem.design.rows(),
+            rows=problem.design.rows() if gram is None else gram.reading(),
+            images=problem.design.rows() if gram is None else gram.moving(),
             inner=inner,
             most=most,
             classes=risk.classes,
             # the bound on a sum needs no bounds on what is summed
-            bounds=risk.costs if isinstance(risk, WestonWatkins) else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
+            bounds=risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
             book=book,
             alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single and not softmax else np.float64),
             logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
@@ -187,7 +198,7 @@ class BlockCoordinate:
         problem, theta = state.problem, np.asarray(warm.witness.theta)
         if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
             return
-        for rows, part in problem.risk.parts():
+        for rows, part in problem.multiclass_risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
             state.alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
             if len(state.logs):
@@ -200,8 +211,8 @@ class BlockCoordinate:
 
     def step(self, state: State, hint: Hint) -> float:
         descent = state.descent
-        if hint.certificate is not state.seen:
-            state.seen, descent.restore = hint.certificate, True
+        if hint.certificates != state.certificates:
+            state.certificates, descent.restore = hint.certificates, True
         narrow = self.single is None and state.alpha.dtype == np.float32
         if narrow and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
             state.alpha, descent.stalled = state.alpha.astype(np.float64), False
@@ -244,14 +255,14 @@ class BlockCoordinate:
         """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
         problem, total = state.problem, np.zeros(state.weights.shape[1])
         state.weights[:] = 0.0
-        for rows, part in problem.risk.parts():
+        for rows, part in problem.multiclass_risk.parts():
             theta = part.shares[:, None] * state.alpha[rows]
             total += np.sum(theta, axis=0)
-            if isinstance(problem.design, GramDesign):
+            if problem.design.kernel() is not None:
                 state.weights[rows] = theta
             else:
                 state.weights += problem.design.part(rows.start, rows.stop).adjoint(theta).T
-        if isinstance(problem.design, GramDesign):
+        if problem.design.kernel() is not None:
             state.weights[:] = problem.design.scores(state.weights.T)
         state.weights /= problem.lam
         state.free[SUM] = total / problem.lam
@@ -269,7 +280,7 @@ class BlockCoordinate:
             found = np.einsum("i,ij,ij->", shares, state.alpha, state.logs) - float(shares @ state.logs[places])
         else:
             found = float(shares @ state.alpha[places])
-        if isinstance(problem.design, GramDesign):
+        if problem.design.kernel() is not None:
             square = float(np.einsum("i,ij,ij->", shares, state.alpha, state.weights))
         else:
             # of centred rows: |w - m S|^2
@@ -283,7 +294,7 @@ class BlockCoordinate:
         problem = state.problem
         # what single precision holds needs no more room here; the certificate goes on in double precision
         theta = state.alpha * problem.risk.shares[:, None].astype(state.alpha.dtype)
-        if isinstance(problem.design, GramDesign):
+        if problem.design.kernel() is not None:
             return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
         if not problem.intercept:
             return Model(state.weights.copy().T, problem.no_intercept()), Witness(theta)

@@ -9,15 +9,14 @@ mixed so that their sums cancel; their mixture has the value that their lines in
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
-from fenchel.risks import MeanRisk
+from fenchel.risks import MeanRisk, Risk
 
 _EPS = float(np.finfo(np.float64).eps)
 #: a sum of slopes below so many times the sum of their sizes is zero
@@ -30,7 +29,7 @@ _NARROWINGS = 60
 
 @dataclass(frozen=True, eq=False)
 class Touch:
-    """A plane a, c, and the value R(s + b) with the intercept b where it touches; c is NaN if nobody needs it."""
+    """A plane a, c, and the value R(s + b) with the intercept b where it touches."""
 
     slope: NDArray[np.float64]
     offset: float
@@ -50,17 +49,16 @@ class PlaneOracle:
         self._columns: list[MeanRisk] = []
         if self._free and problem.risk.outputs is not None:
             # the outputs of a mean risk are separate risks
-            weights = problem.risk.shares
-            self._columns = [MeanRisk(problem.risk.loss, labels, weights) for labels in problem.risk.labels.T]
+            mean = problem.mean_risk
+            self._columns = [MeanRisk(mean.loss, labels, mean.shares) for labels in mean.labels.T]
 
     def plane(self, scores: NDArray) -> Touch:
         """The plane at X w, or at X w + b for the best b."""
         if not self._free:
-            return _completed(self.risk, scores, touch(self.risk, scores, self._plain))
+            return touch(self.risk, scores, self._plain)
         if not self._columns:
-            return _completed(self.risk, scores, self._balanced(self.risk, scores))
-        pairs = zip(self._columns, scores.T, strict=True)
-        found = [_completed(risk, column, self._balanced(risk, column)) for risk, column in pairs]
+            return self._balanced(self.risk, scores)
+        found = [self._balanced(risk, column) for risk, column in zip(self._columns, scores.T, strict=True)]
         return Touch(
             np.stack([part.slope for part in found], axis=1),
             sum(part.offset for part in found),
@@ -68,15 +66,16 @@ class PlaneOracle:
             np.array([part.intercept for part in found]),
         )
 
-    def _balanced(self, risk: Any, scores: NDArray) -> Touch:
+    def _balanced(self, risk: Risk, scores: NDArray) -> Touch:
         """A plane whose slopes add up to zero, at the best intercept."""
-        start = float(risk.best_intercept(scores)) if hasattr(risk, "best_intercept") else 0.0
+        intercepts = risk.intercepts()
+        start = 0.0 if intercepts is None else float(intercepts.best_intercept(scores))
         near = touch(risk, scores, start)
         if _is_balanced(near):
             return near
         # walk to where the slope has the other sign, with longer and longer steps
         sign = -np.sign(np.sum(near.slope))
-        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores))) + getattr(risk, "largest_label", 1.0))
+        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores))) + risk.largest_label)
         for _ in range(_WIDENINGS):
             far = touch(risk, scores, near.intercept + sign * step)
             if _is_balanced(far):
@@ -84,10 +83,10 @@ class PlaneOracle:
             if np.sum(far.slope) * sign > 0.0:
                 return self._between(risk, scores, near, far)
             near, step = far, _WIDEN * step
-        # the risk falls for ever: whoever judges the witness shrinks what is too heavy
+        # unbounded in b; the certificate restores sum theta = 0
         return near
 
-    def _between(self, risk: Any, scores: NDArray, one: Touch, other: Touch) -> Touch:
+    def _between(self, risk: Risk, scores: NDArray, one: Touch, other: Touch) -> Touch:
         """Narrow the interval between two intercepts until their mixture is as good as the best value."""
         low, high = (one, other) if one.intercept < other.intercept else (other, one)
         for _ in range(_NARROWINGS):
@@ -106,28 +105,17 @@ class PlaneOracle:
             if _is_balanced(middle):
                 return middle
             low, high = (middle, high) if np.sum(middle.slope) < 0.0 else (low, middle)
+        mean = risk.separable()
+        if mean is not None:
+            # the highest plane with this slope, above the mixture of the two
+            offset = -mean.conjugate(-slope, feasible=True)
         return Touch(slope, offset, best.value, best.intercept)
 
 
-def touch(risk: Any, scores: NDArray, intercept: Any) -> Touch:
-    """The slope and the value at s + b, and the offset if the risk tells it."""
-    scores = scores + intercept if np.any(intercept) else scores
-    if hasattr(risk, "plane"):
-        slope, offset, value = risk.plane(scores)
-        return Touch(slope, float(offset), float(value), intercept)
-    return Touch(risk.subgradient(scores), math.nan, risk.value(scores), intercept)
-
-
-def _completed(risk: Any, scores: NDArray, plane: Touch) -> Touch:
-    """The plane with its offset.
-
-    -R*(a) where R* is known: R(s) - a . s loses all digits at large scores, and the plane would not be below R.
-    """
-    if not math.isnan(plane.offset):
-        return plane
-    if hasattr(risk, "conjugate"):
-        return replace(plane, offset=-risk.conjugate(-plane.slope, feasible=True))
-    return replace(plane, offset=plane.value - float(np.vdot(plane.slope, scores + plane.intercept)))
+def touch(risk: Risk, scores: NDArray, intercept: Any) -> Touch:
+    """The plane at s + b."""
+    slope, offset, value = risk.plane(scores + intercept if np.any(intercept) else scores)
+    return Touch(slope, float(offset), float(value), intercept)
 
 
 def _is_balanced(plane: Touch) -> bool:

@@ -27,24 +27,23 @@ lowers the bound: the mixture stays what it is.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L1, L2, ElasticNet
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_mixture
 from fenchel.solvers.bundle.line_search import Point, between, lowest_between, point_at
 from fenchel.solvers.bundle.linear_program import lowest_model
 from fenchel.solvers.bundle.oracle import PlaneOracle, Touch
 from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.threads import in_parts
-from fenchel.validation import check_choice, is_number, is_whole, processors
+from fenchel.validation import check_choice, check_integer, check_number, processors
 
 _INNER = ("qp", "line_search")
 _STABILISATIONS = ("none", "segment", "level")
@@ -95,7 +94,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Bundle:
+class Bundle(Solver):
     """Options of a bundle method."""
 
     #: "qp" or "line_search"
@@ -111,26 +110,28 @@ class Bundle:
     name: ClassVar[str] = "bundle"
 
     def __post_init__(self) -> None:
-        check_choice(self, "inner", _INNER)
-        check_choice(self, "stabilisation", _STABILISATIONS)
-        if self.most_planes is not None and not is_whole(self.most_planes, 2):
-            raise FenchelError(f"most_planes must be None or an integer of at least 2, got {self.most_planes!r}")
-        if not (is_number(self.inner_share) and 0.0 <= self.inner_share < 1.0):
-            raise FenchelError(f"inner_share must be at least 0 and below 1, got {self.inner_share!r}")
+        check_choice("inner", self.inner, _INNER)
+        check_choice("stabilisation", self.stabilisation, _STABILISATIONS)
+        check_integer("most_planes", self.most_planes, least=2, optional=True)
+        check_number("inner_share", self.inner_share, least=0.0, below=1.0)
         processors(self.n_jobs)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not hasattr(problem.risk, "subgradient") and not hasattr(problem.risk, "plane"):
-            return "bundle needs a risk with planes below it"
-        if getattr(getattr(problem.risk, "loss", None), "overflows", False):
-            return "bundle has no care for a loss that overflows; use dual_coordinate or newton"
-        if not isinstance(problem.regularizer, (L2, ElasticNet, L1)):
-            return f"bundle has no inner problem for the regularizer {problem.regularizer.name!r}"
-        if self.inner == "line_search" and isinstance(problem.regularizer, L1):
-            return "a line search needs a strongly convex regularizer: two planes may have no minimum with 'l1'"
-        if problem.intercept and problem.risk.outputs is not None and not isinstance(problem.risk, MeanRisk):
-            return "bundle can't balance the intercepts of several classes with one risk together"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.NO_OVERFLOW,
+            Need(lambda problem: problem.regularizer.l1_ratio is not None, needs.unsupported_regularizer),
+            Need(
+                lambda problem: self.inner != "line_search" or problem.regularizer.l1_ratio != 1.0,
+                "requires a strongly convex regularizer for inner='line_search', got 'l1'; use inner='qp'",
+            ),
+            Need(
+                lambda problem: (
+                    not problem.intercept or problem.risk.outputs is None or problem.risk.separable() is not None
+                ),
+                "does not support free intercepts of several classes with a joint risk",
+            ),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, _ = in_parts(problem, self.n_jobs)
@@ -189,9 +190,8 @@ class Bundle:
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, best = state.problem, state.best
         slope, offset, _ = state.planes.mixture()
-        bound = None if hasattr(problem.risk, "conjugate") else -offset
-        asks = problem.intercept and hasattr(problem.risk, "best_intercept")
-        return Model(best.weights.copy(), None if asks else best.intercept), Witness(-slope, bound)
+        bound = -offset if problem.risk.closed_form() is None else None
+        return Model(best.weights.copy(), None if problem.intercept else best.intercept), Witness(-slope, bound)
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: the minimizer of the model, from the last weights, so the bound never falls."""
@@ -280,7 +280,7 @@ class Bundle:
 
 def _penalty(problem: Problem) -> Penalty:
     """lam Omega as the inner problem reads it."""
-    ratio = 1.0 if isinstance(problem.regularizer, L1) else getattr(problem.regularizer, "l1_ratio", 0.0)
+    ratio = problem.regularizer.l1_ratio or 0.0
     return Penalty(problem.lam * (1.0 - ratio), problem.lam * ratio)
 
 
@@ -288,9 +288,10 @@ def _lowest(
     problem: Problem, planes: Planes, best: Point, mixture: NDArray, weights: NDArray, tolerance: float
 ) -> Optimum:
     """Line 5: the minimum of the model, from a mixture that is known and the weights of the last one."""
-    if not isinstance(problem.regularizer, L1):
+    if problem.regularizer.l1_ratio != 1.0:
         return best_mixture(planes, _penalty(problem), mixture, tolerance)
-    infimum = -float(getattr(problem.risk, "conjugate_at_zero", 0.0))
+    # a risk that does not tell its infimum is taken to be non-negative
+    infimum = -problem.risk.conjugate_at_zero if math.isfinite(problem.risk.conjugate_at_zero) else 0.0
     return lowest_model(planes, problem.lam, (best.value - infimum) / problem.lam, mixture, weights)
 
 
@@ -303,12 +304,12 @@ def _add_witness(problem: Problem, planes: Planes, warm: Warm) -> None:
     theta = np.array(warm.witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         return
-    path_certificate = getattr(warm, "path_certificate", None)
-    if hasattr(problem.risk, "conjugate"):
-        theta = problem.risk.project(theta)
-        conjugate = problem.risk.conjugate(theta, feasible=True)
-    elif path_certificate is not None and path_certificate.fits(problem) and warm.witness.conjugate_bound is not None:
-        conjugate = warm.witness.conjugate_bound
+    form, known, bound = problem.risk.closed_form(), warm.path_certificate, warm.witness.conjugate_bound
+    if form is not None:
+        theta = form.project(theta)
+        conjugate = form.conjugate(theta, feasible=True)
+    elif known is not None and known.fits(problem) and bound is not None:
+        conjugate = bound
     else:
         return
     sums, sizes = np.abs(np.sum(theta, axis=0)), np.sum(np.abs(theta), axis=0)

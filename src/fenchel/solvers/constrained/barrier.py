@@ -48,12 +48,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.kernels import GramDesign
-from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import Entropy, QuadraticForm
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.constrained.barrier_functions import Margin, Tube
 from fenchel.solvers.constrained.barrier_system import TALL, System
 from fenchel.solvers.farkas import infeasible_ray
@@ -103,41 +100,51 @@ class State:
     stalled: bool = False
 
 
+def _order(problem: Problem) -> int:
+    """Rows of the matrix that is factorized."""
+    constraints, features = int(np.count_nonzero(problem.risk.shares)), problem.design.shape[1]
+    tall = problem.mean_risk.loss.constraint == "margin" and constraints > TALL * features
+    return features if tall else constraints
+
+
 @dataclass(frozen=True)
-class Barrier:
+class Barrier(Solver):
     """Newton's method on a dual with a barrier."""
 
     name: ClassVar[str] = "barrier"
 
-    def supports(self, problem: Problem) -> str | None:
-        risk, regularizer = problem.risk, problem.regularizer
-        if not isinstance(risk, MeanRisk) or not isinstance(risk.loss, (HardMargin, Interpolation)):
-            return "barrier is for constraints: the losses 'hard_margin' and 'interpolation'"
-        if risk.outputs is not None:
-            return f"barrier takes the constraints of {risk.loss.name!r} for one output only"
-        if isinstance(problem.design, GramDesign):
-            return "barrier takes no Gram matrices"
-        if (
-            not isinstance(regularizer, QuadraticForm)
-            and regularizer.hess_conjugate(np.zeros(problem.design.shape[1])) is None
-        ):
-            return f"barrier needs the second derivative of a conjugate, which {regularizer.name!r} does not have"
-        constraints, features = np.count_nonzero(risk.shares), problem.design.shape[1]
-        tall = isinstance(risk.loss, HardMargin) and constraints > TALL * features
-        if (features if tall else constraints) > MOST:
-            return f"barrier factorizes a matrix of all constraints, or of all features of margins: {MOST} at most"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.CONSTRAINT,
+            needs.ONE_OUTPUT,
+            needs.NO_KERNEL,
+            Need(
+                lambda problem: (
+                    problem.regularizer.quadratic_form() is not None
+                    or problem.regularizer.hess_conjugate(np.zeros(problem.design.shape[1])) is not None
+                ),
+                lambda problem: (
+                    f"requires a regularizer whose conjugate is twice differentiable, got {problem.regularizer.name!r}"
+                ),
+            ),
+            Need(
+                lambda problem: _order(problem) <= MOST,
+                f"requires at most {MOST} constraints, or features with the loss 'hard_margin': it factorizes a matrix "
+                "of that order",
+            ),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         given = problem
         problem, warm, root = whitened(problem, warm)
-        risk, (_, features) = problem.risk, problem.design.shape
+        risk, (_, features) = problem.mean_risk, problem.design.shape
         chosen = np.flatnonzero(risk.shares > 0)
         labels = risk.labels[chosen]
         rows: Any = problem.design.sparse()[chosen]
         if rows.nnz > _DENSE * len(chosen) * features:
             rows = rows.toarray()
-        margin = isinstance(risk.loss, HardMargin)
+        margin = risk.loss.constraint == "margin"
         barrier = Margin(labels) if margin else Tube(labels, risk.loss.tolerance)
         theta = np.zeros(len(chosen))
         state = State(problem, root, chosen, rows, barrier, theta, np.zeros(features), problem.lam, given)
@@ -194,7 +201,7 @@ class Barrier:
             self._sharpen(state)
         if self._bound(state) > _BEYOND * state.given.level_bound:
             state.stalled = True
-        elif state.stalled and state.met is None and not isinstance(state.problem.regularizer, Entropy):
+        elif state.stalled and state.met is None and not state.problem.regularizer.fixes_mass:
             # the last chance for a proof that nothing meets them
             ray = infeasible_ray(state.given)[state.chosen]
             state.theta = ray if np.any(ray) else state.theta
@@ -265,8 +272,7 @@ class Barrier:
         if not np.all(np.isfinite(weights)):
             return False
         scores = problem.design.scores(weights)
-        if problem.intercept:
-            scores = scores + problem.risk.best_intercept(scores)
+        scores = scores + problem.best_intercept(scores)
         if problem.risk.value(scores) > 0.0:
             return False
         primal = problem.lam * problem.regularizer.value(weights)
@@ -280,7 +286,7 @@ class Barrier:
         state.stalled = not len(state.theta) * state.mu > _NOTHING * abs(self._bound(state))
 
     def _bound(self, state: State) -> float:
-        """About D(theta): nobody is told."""
+        """About D(theta): heuristic, not reported."""
         return self._value(state, state.theta, state.dual)
 
     def _value(self, state: State, theta: Vector, dual: Vector) -> float:

@@ -25,11 +25,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from fenchel.losses import HardMargin, Interpolation
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L1
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.farkas import infeasible_ray
 from fenchel.solvers.feasibility import Repair
 
@@ -58,20 +56,14 @@ class State:
 
 
 @dataclass(frozen=True)
-class BasisPursuit:
+class BasisPursuit(Solver):
     """The linear program of a constraint and the absolute values."""
 
     name: ClassVar[str] = "basis_pursuit"
 
-    def supports(self, problem: Problem) -> str | None:
-        risk = problem.risk
-        if not isinstance(risk, MeanRisk) or not isinstance(risk.loss, (HardMargin, Interpolation)):
-            return "basis_pursuit is for constraints: the losses 'hard_margin' and 'interpolation'"
-        if not isinstance(problem.regularizer, L1):
-            return "basis_pursuit is a linear program, which only the regularizer 'l1' makes of constraints"
-        if risk.outputs is not None:
-            return f"basis_pursuit takes the constraints of {risk.loss.name!r} for one output only"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (needs.CONSTRAINT, needs.LASSO, needs.ONE_OUTPUT)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         return State(problem, np.zeros(problem.weights_shape), np.zeros(problem.theta_shape))
@@ -80,7 +72,7 @@ class BasisPursuit:
         if state.solved:
             return STALLED
         state.solved = True
-        problem, risk = state.problem, state.problem.risk
+        problem, risk = state.problem, state.problem.mean_risk
         chosen = np.flatnonzero(risk.shares > 0)
         rows = problem.design.sparse()[chosen]
         found = _solved(problem, risk.labels[chosen], rows)
@@ -88,7 +80,7 @@ class BasisPursuit:
             state.theta = infeasible_ray(problem)
             return 1.0
         weights, state.theta[chosen] = found
-        if isinstance(risk.loss, HardMargin):
+        if risk.loss.constraint == "margin":
             state.weights = Repair(problem)(Model(weights, None), Witness(state.theta))[0].weights
         else:
             state.weights = _inside(problem, risk.labels[chosen], rows, weights, state.theta[chosen])
@@ -103,13 +95,14 @@ def _solved(problem: Problem, labels: NDArray, rows: sp.csr_array) -> tuple[NDAr
     """Weights and theta, or None if there are none; in units in which X and the labels are about one."""
     size = float(np.max(np.abs(rows.data), initial=0.0)) or 1.0
     unit = _spread(problem, labels)
-    margin, d = isinstance(problem.risk.loss, HardMargin), rows.shape[1]
+    loss, d = problem.mean_risk.loss, rows.shape[1]
+    margin = loss.constraint == "margin"
     scores = sp.hstack([rows, -rows], format="csr") / size
     bounds: list[tuple[float | None, None]] = [(0.0, None)] * (2 * d)
     if problem.intercept:
         scores = sp.hstack([scores, np.ones((len(labels), 1))], format="csr")
         bounds.append((None, None))
-    tolerance = 0.0 if margin else problem.risk.loss.tolerance / unit
+    tolerance = loss.tolerance / unit
     given: dict[str, Any]
     if margin:
         given = {"A_ub": sp.diags_array(-labels) @ scores, "b_ub": -np.ones(len(labels))}
@@ -140,7 +133,7 @@ def _middle(problem: Problem, labels: NDArray) -> float:
 
 def _spread(problem: Problem, labels: NDArray) -> float:
     """How large labels are, without what an intercept takes away."""
-    if isinstance(problem.risk.loss, HardMargin):
+    if problem.mean_risk.loss.constraint == "margin":
         return 1.0
     return float(np.max(np.abs(labels - _middle(problem, labels)))) or 1.0
 
@@ -153,11 +146,11 @@ def _inside(
     part = rows[:, used].toarray()
     if problem.intercept:
         part = np.column_stack([part, np.ones(len(labels))])
-    tolerance = problem.risk.loss.tolerance
+    tolerance = problem.mean_risk.loss.tolerance
     width = max(tolerance - _INSIDE * (float(np.max(np.abs(labels))) + tolerance), 0.5 * tolerance)
     found = np.append(weights[used], [0.0] * problem.intercept)
     if problem.intercept:
-        found[-1] = problem.risk.loss.best_intercept(part[:, :-1] @ weights[used], labels, np.ones(len(labels)))
+        found[-1] = problem.mean_risk.loss.best_intercept(part[:, :-1] @ weights[used], labels, np.ones(len(labels)))
     narrow = tolerance <= _NARROW * _spread(problem, labels)
     if narrow:
         found = _at_border(part, labels, found, theta, tolerance, len(used))

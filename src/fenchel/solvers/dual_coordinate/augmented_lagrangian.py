@@ -47,16 +47,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.losses import NegativeLog
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import FreeDirections
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers.base import STALLED, Hint, Need, Warm
 from fenchel.solvers.dual_coordinate.free_directions import FreeOutput, FreeState
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVE, SCALE, SUM
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.dual_coordinate.state import OutputState, State
-from fenchel.validation import check_positive, check_switches
+from fenchel.validation import check_bool, check_number
 
 #: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score, and
 #: the gap is this share of twice that term
@@ -65,6 +62,10 @@ _INNER = 0.1
 _PASSES = 100
 #: equalities are met if this share of the sizes of their terms is left
 _NOTHING = 1e-13
+
+
+def _has_free_directions(problem: Problem) -> bool:
+    return problem.regularizer.free_directions() is not None
 
 
 @dataclass(frozen=True)
@@ -82,29 +83,30 @@ class AugmentedLagrangian(DualCoordinate):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self, "mu", "eta", or_none=True)
-        check_switches(self, "exactly")
+        check_number("mu", self.mu, above=0.0, optional=True)
+        check_number("eta", self.eta, above=0.0, optional=True)
+        check_bool("exactly", self.exactly)
 
-    def supports(self, problem: Problem) -> str | None:
-        if isinstance(problem.regularizer, FreeDirections):
-            return self._refusal(problem.risk)
-        if not problem.intercept:
-            return (
-                "augmented_lagrangian is for a free intercept or free directions; dual_coordinate is the same without"
-            )
-        reason = super().supports(problem)
-        return None if reason is None else reason.replace(DualCoordinate.name, self.name)
-
-    def _refusal(self, risk: MeanRisk) -> str | None:
-        """Why it can't take this risk with free directions."""
-        if risk.loss.constraint or isinstance(risk.loss, NegativeLog):
-            return f"augmented_lagrangian makes no models that meet {risk.loss.name!r} with free directions"
-        if self.rule not in ("auto", "exact"):
-            return f"augmented_lagrangian has exact steps only with free directions, not rule={self.rule!r}"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            Need(
+                lambda problem: problem.intercept or _has_free_directions(problem),
+                "requires a free intercept or free directions: use dual_coordinate for other problems",
+            ),
+            *(need.unless(_has_free_directions) for need in super().needs),
+            Need(
+                lambda problem: problem.mean_risk.loss.constraint is None and problem.mean_risk.loss.bounded_below,
+                lambda problem: f"does not support the loss {problem.mean_risk.loss.name!r} with free directions",
+            ).unless(lambda problem: not _has_free_directions(problem)),
+            Need(
+                lambda problem: self.rule in ("auto", "exact"),
+                f"requires rule='auto' or 'exact' with free directions, got rule={self.rule!r}",
+            ).unless(lambda problem: not _has_free_directions(problem)),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> Any:
-        if not isinstance(problem.regularizer, FreeDirections):
+        if not _has_free_directions(problem):
             return super().start(problem, warm)
         weight = None if self.mu is None else self._first_constant(problem, None)
         return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
@@ -112,9 +114,9 @@ class AugmentedLagrangian(DualCoordinate):
     def step(self, state: Any, hint: Hint) -> float:
         if isinstance(state, State):
             return super().step(state, hint)
-        if hint.certificate is not state.seen:
+        if hint.certificates != state.certificates:
             # a new certificate is a new round: everyone takes part again
-            state.seen = hint.certificate
+            state.certificates = hint.certificates
             for output in state.outputs:
                 output.descent.restore = True
         for _ in state.outputs:

@@ -43,7 +43,7 @@ Found = tuple[int, float, int, float]
 def near_mean(problem: Problem) -> NDArray[np.float64]:
     """The shares of examples in a point to centre on: their mean, or near it, if that would need every row of K."""
     shares = problem.risk.shares
-    if not isinstance(problem.design, CachedGram) or np.count_nonzero(shares) <= _SAMPLE:
+    if problem.cached_gram is None or np.count_nonzero(shares) <= _SAMPLE:
         return shares
     # each is drawn as often as it counts
     drawn = np.random.default_rng(0).choice(len(shares), _SAMPLE, p=shares / np.sum(shares))

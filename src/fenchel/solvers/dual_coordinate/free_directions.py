@@ -32,7 +32,6 @@ from scipy.linalg import qr, solve_triangular
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import FreeDirections
 from fenchel.solvers.base import Warm
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVE, LABEL, SCALE
 from fenchel.solvers.dual_coordinate.loop_free_directions import epoch_with_equalities
@@ -87,7 +86,7 @@ class FreeState:
     random: NDArray[np.uint64]
     outputs: list[FreeOutput] = field(default_factory=list)
     turn: int = 0
-    seen: Any = None
+    certificates: int = 0
 
     @classmethod
     def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
@@ -107,7 +106,7 @@ class FreeState:
         state = cls(
             problem,
             problem.design.rows(),
-            problem.risk.loss.compiled(),
+            problem.mean_risk.loss.compiled(),
             mixing,
             means,
             target,
@@ -126,7 +125,7 @@ class FreeState:
     def _begin(self, warm: Warm | None, weight: float, stretch: float) -> None:
         problem, shares = self.problem, self.problem.risk.shares
         thetas, models = _first(problem, warm)
-        labels = np.atleast_2d(problem.risk.labels.T)
+        labels = np.atleast_2d(problem.mean_risk.labels.T)
         for theta, label, model in zip(thetas, labels, models, strict=True):
             book = np.zeros((len(shares), 4))
             book[:, LABEL] = label
@@ -148,8 +147,7 @@ class FreeState:
 
     def _free_scores(self, model: tuple[NDArray, float]) -> NDArray[np.float64]:
         weights, intercept = model
-        regularizer = self.problem.regularizer
-        assert isinstance(regularizer, FreeDirections)
+        regularizer = self.problem.free_directions
         part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
         return self.problem.design.scores(np.asarray(part)) + intercept
 
@@ -199,8 +197,7 @@ class FreeState:
     def propose(self) -> tuple[Model, Witness]:
         """(38), with the intercept left to the judge, and theta."""
         problem = self.problem
-        regularizer, weights = problem.regularizer, []
-        assert isinstance(regularizer, FreeDirections)
+        regularizer, weights = problem.free_directions, []
         for output in self.outputs:
             sigma = self.mixing @ (output.tilt + output.weight * output.left)
             free = regularizer.directions.T @ sigma[: len(regularizer.prices)]
@@ -215,13 +212,12 @@ class FreeState:
         """About the dual at the present point."""
         theta = self.propose()[1].theta
         squares = sum(float(np.sum(self.vector(output) ** 2)) for output in self.outputs)
-        return -0.5 * self.problem.lam * squares - self.problem.risk.conjugate(theta, feasible=True)
+        return -0.5 * self.problem.lam * squares - self.problem.closed_form.conjugate(theta, feasible=True)
 
 
 def _mixed(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """B, T and b in the mixed directions."""
-    regularizer, root = problem.regularizer, np.sqrt(problem.risk.shares)
-    assert isinstance(regularizer, FreeDirections)
+    regularizer, root = problem.free_directions, np.sqrt(problem.risk.shares)
     sparse = sp.issparse(regularizer.directions)
     sides = problem.design.scores(regularizer.directions.toarray() if sparse else regularizer.directions)
     target = regularizer.prices
@@ -245,7 +241,7 @@ def _first(problem: Problem, warm: Warm | None) -> tuple[NDArray, list[tuple[NDA
     if warm is None or not problem.fits(warm.model):
         return theta, list(models)
     if np.shape(warm.witness.theta) == problem.theta_shape and np.all(np.isfinite(warm.witness.theta)):
-        theta = np.atleast_2d(problem.risk.project(warm.witness.theta).T)
+        theta = np.atleast_2d(problem.closed_form.project(warm.witness.theta).T)
     weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))
     known = 0.0 if warm.model.intercept is None else warm.model.intercept
     intercepts = np.broadcast_to(np.asarray(known, dtype=np.float64), (count,))

@@ -52,12 +52,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.kernels import CachedGram, GramNorm, KernelDesign
-from fenchel.losses import Interpolation, NegativeLog
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet, QuadraticForm
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.dual_coordinate.cached_gram import balanced, near_mean, visit_on_demand
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM, visit
 from fenchel.solvers.dual_coordinate.mirror import RULES, Transfer
@@ -73,7 +70,7 @@ from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import Descent, random_state, squared_norms
 from fenchel.solvers.warm_start import first_dual
 from fenchel.solvers.whitening import whitened
-from fenchel.validation import check_choice, check_positive, check_seed, check_switches
+from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X that one step may visit: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 25
@@ -87,8 +84,12 @@ _CANCELLATION = 1e-14
 _STEEPEST = 1e100
 
 
+def _unconstrained(problem: Problem) -> bool:
+    return problem.mean_risk.loss.constraint is None
+
+
 @dataclass(frozen=True)
-class DualCoordinate:
+class DualCoordinate(Solver):
     """Options of dual coordinate descent."""
 
     shrinking: bool = True
@@ -105,35 +106,52 @@ class DualCoordinate:
     centres: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_choice(self, "rule", ("auto", *RULES))
-        check_positive(self, "stretch")
-        check_positive(self, "learning_rate", or_none=True)
-        check_switches(self, "shrinking")
+        check_choice("rule", self.rule, ("auto", *RULES))
+        check_number("stretch", self.stretch, above=0.0)
+        check_number("learning_rate", self.learning_rate, above=0.0, optional=True)
+        check_bool("shrinking", self.shrinking)
         check_seed(self.seed)
         if self.learning_rate is not None and self.rule != "gradient":
             raise FenchelError("learning_rate is for rule='gradient'")
         if self.stretch != 1.0 and self.rule not in ("auto", "exact"):
             raise FenchelError("stretch scales exact steps: use rule='exact'")
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, MeanRisk):
-            return "dual_coordinate needs a mean of losses"
-        loss, regularizer = problem.risk.loss, problem.regularizer
-        if loss.constraint and problem.risk.outputs is not None:
-            return f"dual_coordinate takes the constraints of {loss.name!r} for one output only"
-        if loss.constraint and not isinstance(regularizer, (L2, ElasticNet, GramNorm)):
-            return f"dual_coordinate makes models that meet {loss.name!r} for squares and the elastic net only"
-        if isinstance(loss, NegativeLog) and problem.intercept:
-            unbounded = "negative_log is not bounded below, so nothing bounds an intercept"
-            return f"{unbounded}: use intercept=False (of an estimator: fit_intercept=False)"
-        if isinstance(loss, Interpolation) and not isinstance(regularizer, L2):
-            return "dual_coordinate makes models that interpolate by least squares, which is for the square regularizer"
-        if loss.constraint and isinstance(problem.design, CachedGram):
-            return f"the constraints of {loss.name!r} need the whole Gram matrix in memory: raise memory_limit"
-        takes = isinstance(regularizer, (QuadraticForm, GramNorm)) or self._through(problem) is not None
-        if regularizer.compiled() is None and not takes:
-            return f"dual_coordinate has no step for the regularizer {problem.regularizer.name!r}"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.MEAN_OF_LOSSES,
+            needs.ONE_OUTPUT.unless(_unconstrained),
+            Need(
+                lambda problem: problem.regularizer.l1_ratio is not None or problem.design.kernel() is not None,
+                lambda problem: (
+                    f"requires 'l2', 'elastic_net' or a Gram matrix with the loss {problem.mean_risk.loss.name!r}, got "
+                    f"{problem.regularizer.name!r}"
+                ),
+            ).unless(_unconstrained),
+            Need(
+                lambda problem: problem.mean_risk.loss.bounded_below or not problem.intercept,
+                lambda problem: (
+                    f"does not support a free intercept with the loss {problem.mean_risk.loss.name!r}, which is not "
+                    "bounded below: use intercept=False (of an estimator: fit_intercept=False)"
+                ),
+            ),
+            Need(
+                lambda problem: problem.mean_risk.loss.constraint != "residual" or problem.regularizer.is_ridge,
+                lambda problem: (
+                    f"requires the regularizer 'l2' (ridge) with the loss {problem.mean_risk.loss.name!r}, got "
+                    f"{problem.regularizer.name!r}"
+                ),
+            ),
+            needs.GRAM_IN_MEMORY.unless(_unconstrained),
+            Need(self._has_step, needs.unsupported_regularizer),
+        )
+
+    def _has_step(self, problem: Problem) -> bool:
+        """Whether one of the loops takes the regularizer."""
+        regularizer = problem.regularizer
+        if regularizer.compiled() is not None or regularizer.quadratic_form() is not None:
+            return True
+        return regularizer.kernel() is not None or self._through(problem) is not None
 
     def _through(self, problem: Problem) -> Any:
         """The kernel for ``loops.transferred`` if that is the loop to take."""
@@ -152,17 +170,18 @@ class DualCoordinate:
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
             # weights that are no linear function of u can't be centred in passing
-            plain = self.centres and isinstance(problem.regularizer, (L2, GramNorm))
+            plain = self.centres and (problem.regularizer.is_ridge or in_kernel_form(problem))
             mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
             terms = norms + squared_length(problem, mean)
             # what is lost to cancellation is added: a curvature that is too small would overshoot
             norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
             constant = self._first_constant(problem, norms)
+        kernel = problem.design.kernel()
         state = State(
             problem=problem,
-            rows=problem.design.descending() if isinstance(problem.design, KernelDesign) else problem.design.rows(),
-            loss=problem.risk.loss.compiled(),
+            rows=problem.design.rows() if kernel is None else kernel.descending(),
+            loss=problem.mean_risk.loss.compiled(),
             regularizer=compiled_regularizer(problem) if through is None else through,
             mean=mean,
             projection=projection,
@@ -178,7 +197,7 @@ class DualCoordinate:
         if in_kernel_form(problem):
             u = problem.design.scores(u).T
         u, thetas = np.atleast_2d(np.ascontiguousarray(u)), np.atleast_2d(theta.T)
-        labels = np.atleast_2d(problem.risk.labels.T)
+        labels = np.atleast_2d(problem.mean_risk.labels.T)
         for k in range(len(thetas)):
             book = np.zeros((len(shares), 4))
             book[:, LABEL] = labels[k]
@@ -198,9 +217,9 @@ class DualCoordinate:
         return state
 
     def step(self, state: State, hint: Hint) -> float:
-        if hint.certificate is not state.seen:
+        if hint.certificates != state.certificates:
             # a new certificate is a new round: everyone takes part again
-            state.seen = hint.certificate
+            state.certificates = hint.certificates
             for output in state.outputs:
                 output.descent.restore = True
         if all(output.descent.stalled for output in state.outputs):
@@ -218,18 +237,18 @@ class DualCoordinate:
 
     def expected_objective(self, state: State) -> float:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
-        return -dual_square(state, vectors, theta) - problem.risk.conjugate(theta, feasible=True)
+        return -dual_square(state, vectors, theta) - problem.closed_form.conjugate(theta, feasible=True)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, (vectors, theta) = state.problem, self._dual_point(state)
         intercept = None if problem.intercept else problem.no_intercept()
-        if problem.intercept and isinstance(problem.design, CachedGram):
+        if problem.intercept and problem.cached_gram is not None:
             theta = balanced(theta)
             vectors = problem.design.adjoint(theta) / problem.lam
         weights = problem.regularizer.grad_conjugate(vectors)
         model = Model(weights if state.root is None else weights @ state.root.T, intercept)
         witness = Witness(theta)
-        return state.repair(model, witness) if problem.risk.loss.constraint else (model, witness)
+        return state.repair(model, witness) if problem.mean_risk.loss.constraint else (model, witness)
 
     def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Theta and the sums of the rows that belong to it."""
@@ -245,14 +264,14 @@ class DualCoordinate:
 
     def _advance(self, state: State, output: OutputState) -> int:
         """Go on with the present pass of one output for a bounded number of visits."""
-        descent, design = output.descent, state.problem.design
+        descent, design, cached = output.descent, state.problem.design, state.problem.cached_gram
         entries_per_row = max(1, design.stored_entries // design.shape[0])
         begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
         threshold, visits = descent.threshold if self.shrinking else np.inf, end - begin
         if output.transfer is not None:
             found = output.transfer.visit(state, output, begin, end, threshold)
-        elif isinstance(design, CachedGram):
-            found, end, visits = visit_on_demand(state, output, design, begin, end, threshold)
+        elif cached is not None:
+            found, end, visits = visit_on_demand(state, output, cached, begin, end, threshold)
         else:
             found = self._visit(state, output, begin, end, threshold)
         if descent.add(found, end, state.problem.lam):

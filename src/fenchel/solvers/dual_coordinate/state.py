@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.kernels import GramNorm
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.dual_coordinate.loop import OFFSET, SUM
@@ -56,13 +55,13 @@ class State:
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: NDArray[np.float64] | None = None
     turn: int = 0
-    #: the certificate that the solver was last shown: another one is a new round
-    seen: Any = field(default=None)
+    #: the certificates that had been made when the solver last took all examples back
+    certificates: int = 0
 
 
 def in_kernel_form(problem: Problem) -> bool:
     """Whether u holds scores in the place of weights, eq. (15)."""
-    return isinstance(problem.regularizer, GramNorm)
+    return problem.regularizer.kernel() is not None
 
 
 def compiled_regularizer(problem: Problem) -> Any:

@@ -35,7 +35,7 @@ class Rows:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.free = problem, problem.intercept
-        self.classes, self.count = problem.risk.classes, problem.risk.outputs
+        self.classes, self.count = problem.multiclass_risk.classes, problem.multiclass_risk.outputs
         self.features = problem.design.shape[1]
         self.size = self.features + self.free
         self.mean = problem.design.adjoint(problem.risk.shares) if self.free else np.zeros(self.features)

@@ -60,9 +60,9 @@ from scipy.sparse.csgraph import connected_components
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import CrammerSinger, WestonWatkins
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.risks import MulticlassRisk
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.interior_point.pair_matrix import Rows, Solve, complete, inverse, star
 from fenchel.solvers.interior_point.state import Point, State, moved_by
 
@@ -88,24 +88,32 @@ _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class InteriorPoint:
+class InteriorPoint(Solver):
     """The primal-dual interior-point method; it has no options."""
 
     name: ClassVar[str] = "interior_point"
 
-    def supports(self, problem: Problem) -> str | None:
-        risk = problem.risk
-        if not isinstance(risk, (WestonWatkins, CrammerSinger)):
-            return "interior_point needs the Weston-Watkins or the Crammer-Singer risk"
-        if not isinstance(problem.regularizer, L2):
-            return f"interior_point has no step for the regularizer {problem.regularizer.name!r}"
-        if risk.outputs * problem.design.shape[1] > MOST_WEIGHTS:
-            return f"interior_point takes up to {MOST_WEIGHTS} weights of all classes together"
-        if risk.outputs * risk.examples > MOST_PAIRS:
-            return f"interior_point takes up to {MOST_PAIRS} pairs of an example and a class"
-        if problem.intercept and not _joined(risk):
-            return "interior_point with free intercepts needs classes of which none can be told apart for nothing"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            Need(
+                lambda problem: needs.dual_block(problem) in ("box", "simplex"),
+                "requires the Weston-Watkins or the Crammer-Singer risk",
+            ),
+            needs.RIDGE,
+            Need(
+                lambda problem: problem.multiclass_risk.outputs * problem.design.shape[1] <= MOST_WEIGHTS,
+                f"requires at most {MOST_WEIGHTS} weights of all classes together",
+            ),
+            Need(
+                lambda problem: problem.multiclass_risk.outputs * problem.risk.examples <= MOST_PAIRS,
+                f"requires at most {MOST_PAIRS} pairs of an example and a class",
+            ),
+            Need(
+                lambda problem: not problem.intercept or _connected(problem.multiclass_risk),
+                "requires pairwise costs that connect all classes: otherwise the free intercepts are unbounded",
+            ),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         if not (np.isfinite(problem.design.largest_row_norm) and np.isfinite(problem.design.mean_square)):
@@ -113,11 +121,9 @@ class InteriorPoint:
         if not problem.design.mean_square / problem.lam < _STEEPEST:
             lam = problem.lam
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
-        risk, rows = problem.risk, Rows(problem)
-        together = isinstance(risk, CrammerSinger)
-        costs = np.ones((risk.outputs, risk.outputs)) if together else risk.costs
-        mass = risk.shares[:, None] * costs[risk.classes]
-        mass[np.arange(risk.examples), risk.classes] = 0.0
+        risk, rows = problem.multiclass_risk, Rows(problem)
+        together = risk.dual_block == "simplex"
+        mass = risk.shares[:, None] * risk.costs[risk.classes]
         live = mass > 0.0
         bound_mass = risk.shares[:, None] if together else mass
         beta = live / (risk.outputs if together else 2.0)
@@ -253,12 +259,8 @@ def _inside(products: NDArray, centre: float) -> NDArray[np.float64]:
     return np.maximum(np.clip(products, low, high) - products, -high)
 
 
-def _joined(risk: WestonWatkins | CrammerSinger) -> bool:
-    """Whether costs lead from every class to every other, so that no intercepts go to infinity for nothing.
-
-    Without examples no costs lead from a class.
-    """
+def _connected(risk: MulticlassRisk) -> bool:
+    """Whether costs lead from every class to every other; from a class without examples no costs lead."""
     present = np.bincount(risk.classes, risk.shares, risk.outputs) > 0
-    costs = getattr(risk, "costs", np.ones((risk.outputs, risk.outputs)))
-    parts, _ = connected_components(sp.csr_array((costs > 0.0) & present[:, None]), connection="strong")
+    parts, _ = connected_components(sp.csr_array((risk.costs > 0.0) & present[:, None]), connection="strong")
     return bool(parts == 1)

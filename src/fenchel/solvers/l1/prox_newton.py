@@ -35,9 +35,9 @@ from fenchel.compile.primitives.example_sums import slope_along, slopes
 from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_minimum
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.l1.working_set import (
     LEAST_LIFT,
     SHORT,
@@ -48,7 +48,7 @@ from fenchel.solvers.l1.working_set import (
     violation_of,
     with_kinks,
 )
-from fenchel.validation import check_switches
+from fenchel.validation import check_bool
 
 #: features in a working set at least, and for each one with a weight
 _FEWEST, _PER_WEIGHT = 600, 2
@@ -78,7 +78,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class ProxNewton:
+class ProxNewton(Solver):
     """Options."""
 
     #: whether features are screened for good; without it only working sets leave them out
@@ -86,23 +86,20 @@ class ProxNewton:
     name: ClassVar[str] = "prox_newton"
 
     def __post_init__(self) -> None:
-        check_switches(self, "screening")
+        check_bool("screening", self.screening)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, MeanRisk) or not problem.risk.smooth:
-            return "prox_newton needs a mean of smooth losses"
-        if not hasattr(problem.risk.loss.compiled(), "hess_conjugate"):
-            return (
-                f"prox_newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method hess_conjugate"
-            )
-        if not isinstance(problem.regularizer, L1):
-            return "prox_newton is for the regularizer 'l1'"
-        if not problem.design.has_columns:
-            return "prox_newton needs an X whose columns can be taken out"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.MEAN_OF_LOSSES,
+            Need(lambda problem: problem.risk.smooth, "requires a smooth loss"),
+            needs.HESS_CONJUGATE,
+            needs.LASSO,
+            Need(lambda problem: problem.design.has_columns, "requires an X whose columns can be selected"),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        design, risk = problem.design, problem.risk
+        design, risk = problem.design, problem.mean_risk
         squares = design.column_squares(risk.shares)
         if not np.all(np.isfinite(squares)):
             raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
@@ -150,11 +147,11 @@ class ProxNewton:
     def _look(self, part: Part) -> float:
         """1 to 3: the gap over all features, screening, and the next working set; the data passes it took."""
         problem, before = part.problem, (part.objective, part.gap)
-        risk, lam = problem.risk, problem.lam
+        risk, lam = problem.mean_risk, problem.lam
         # without the roundings of many steps
         raw = part.scores - part.intercept if part.design is None else part.design.scores(part.weights[part.chosen])
         if problem.intercept:
-            part.intercept = float(risk.best_intercept(raw))
+            part.intercept = float(problem.best_intercept(raw))
         part.scores = raw + part.intercept
         theta = -risk.subgradient(part.scores)
         pulls = problem.design.adjoint(theta)
@@ -203,7 +200,7 @@ class ProxNewton:
         """4: one Newton step on the working set; the data passes it took."""
         problem, lam, design = part.problem, part.problem.lam, part.design
         assert design is not None
-        risk, (theta, bend, centre) = problem.risk, state.buffers
+        risk, (theta, bend, centre) = problem.mean_risk, state.buffers
         n, weights, share = len(theta), part.weights[part.chosen], design.stored_entries / problem.design.stored_entries
         data = (risk.loss.compiled(), risk.labels, risk.shares, centre, part.scores)
         slopes(*data, 0.0, theta, bend, 0, n)
@@ -236,7 +233,7 @@ class ProxNewton:
 
 def _is_done(part: Part, weights: NDArray, pulls: NDArray, theta: NDArray, bend: NDArray) -> bool:
     """Whether the gap of the working set is a small share of the whole one."""
-    lam, risk = part.problem.lam, part.problem.risk
+    lam, risk = part.problem.lam, part.problem.mean_risk
     scale = min(1.0, lam / max(float(np.max(np.abs(pulls), initial=0.0)), np.finfo(np.float64).tiny))
     if scale < _FAR:
         return False

@@ -30,12 +30,11 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_minimum
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import Multinomial
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.newton.multinomial_direction import Preconditioner, conjugate_gradients, preconditioner, unbalanced
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
-from fenchel.validation import check_seed, check_switches
+from fenchel.validation import check_bool, check_seed
 
 #: products with the Hessian in one step at most
 _PRODUCTS = 100
@@ -92,7 +91,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class NewtonCG:
+class NewtonCG(Solver):
     """Options of the truncated Newton method."""
 
     #: of the samples; None takes the seed that ``solve`` was given
@@ -103,17 +102,15 @@ class NewtonCG:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        check_switches(self, "sampling")
+        check_bool("sampling", self.sampling)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, Multinomial):
-            return "newton_cg needs the multinomial risk"
-        if not isinstance(problem.regularizer, L2):
-            return f"newton_cg has no step for the regularizer {problem.regularizer.name!r}"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        multinomial = Need(lambda problem: needs.dual_block(problem) == "entropy", "requires the multinomial risk")
+        return (multinomial, needs.RIDGE)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        design, risk, lam = problem.design, problem.risk, problem.lam
+        design, risk, lam = problem.design, problem.multiclass_risk, problem.lam
         if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         if not design.mean_square / lam < _STEEPEST:
@@ -130,7 +127,7 @@ class NewtonCG:
         if problem.intercept:
             known = warm.model.intercept if usable and warm is not None else None
             if known is None:
-                known = risk.best_intercept(design.scores(weights.T) if usable else np.zeros(problem.theta_shape))
+                known = problem.best_intercept(design.scores(weights.T) if usable else np.zeros(problem.theta_shape))
             intercept = np.asarray(known, dtype=np.float64) + mean @ weights
         # nothing depends on what all classes share
         weights, intercept = weights - np.mean(weights, axis=1, keepdims=True), intercept - np.mean(intercept)

@@ -36,10 +36,10 @@ class SoftmaxSample:
 
     def __init__(self, problem: Problem, selected: NDArray, mean: NDArray) -> None:
         self.design, self.rows, self.selected, self.mean = problem.design, problem.design.rows(), selected, mean
-        self.classes = problem.risk.classes[selected]
+        self.classes = problem.multiclass_risk.classes[selected]
         shares = problem.risk.shares[selected]
         self.shares = shares / np.sum(shares)
-        self.features, self.count = self.design.shape[1], problem.risk.outputs
+        self.features, self.count = self.design.shape[1], problem.multiclass_risk.outputs
         shape = (len(selected), self.count)
         self.scores, self.change = np.zeros(shape), np.zeros(shape)
         self.probabilities, self.theta = np.zeros(shape), np.zeros(shape)

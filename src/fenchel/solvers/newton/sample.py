@@ -27,7 +27,7 @@ class Sample:
     """Some rows of a problem (one output), and sums over them."""
 
     def __init__(self, problem: Problem, labels: NDArray, selected: NDArray, pool: ThreadPoolExecutor | None) -> None:
-        self.design, self.loss, self.rows = problem.design, problem.risk.loss.compiled(), problem.design.rows()
+        self.design, self.loss, self.rows = problem.design, problem.mean_risk.loss.compiled(), problem.design.rows()
         self.selected = selected
         self.labels = np.ascontiguousarray(labels[selected])
         shares = problem.risk.shares[selected]

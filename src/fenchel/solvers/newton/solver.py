@@ -42,15 +42,14 @@ from numpy.typing import NDArray
 from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_minimum
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2, ElasticNet, QNorm
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.newton.direction import MOST_FEATURES, Quadratic
-from fenchel.solvers.newton.penalty import bend_of, is_bent, slope_of, threshold_of
+from fenchel.solvers.newton.penalty import bend_of, slope_of, threshold_of
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.state import OutputState, State
 from fenchel.solvers.threads import pool_of
-from fenchel.validation import check_seed, check_switches, processors
+from fenchel.validation import check_bool, check_seed, processors
 
 #: mu is multiplied by this when the centre moves
 _SHRINK = 0.5
@@ -77,7 +76,7 @@ _PATIENCE, _SMALLER = 100, 0.99
 
 
 @dataclass(frozen=True)
-class Newton:
+class Newton(Solver):
     """Options of the semismooth Newton method."""
 
     #: of the samples; None takes the seed that ``solve`` was given
@@ -90,21 +89,26 @@ class Newton:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        check_switches(self, "sampling")
+        check_bool("sampling", self.sampling)
         processors(self.n_jobs)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, MeanRisk):
-            return "newton needs a mean of losses"
-        if not hasattr(problem.risk.loss.compiled(), "hess_conjugate"):
-            return f"newton needs the kernel of the loss {problem.risk.loss.name!r} to have the method hess_conjugate"
-        if isinstance(problem.regularizer, QNorm) and not is_bent(problem):
-            return "newton takes q-norms with q > 2"
-        if not isinstance(problem.regularizer, (L2, ElasticNet, QNorm)):
-            return f"newton has no step for the regularizer {problem.regularizer.name!r}"
-        if (threshold_of(problem) > 0.0 or is_bent(problem)) and problem.design.shape[1] > MOST_FEATURES:
-            return f"newton takes the elastic net and q-norms with up to {MOST_FEATURES} features"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.MEAN_OF_LOSSES,
+            needs.HESS_CONJUGATE,
+            Need(
+                lambda problem: problem.regularizer.steep_conjugate or problem.regularizer.l1_ratio not in (None, 1.0),
+                lambda problem: (
+                    f"requires 'l2', 'elastic_net' or a q-norm with q > 2, got the regularizer "
+                    f"{problem.regularizer.name!r}"
+                ),
+            ),
+            Need(
+                lambda problem: problem.regularizer.l1_ratio == 0.0 or problem.design.shape[1] <= MOST_FEATURES,
+                lambda problem: f"supports the elastic net and q-norms with up to {MOST_FEATURES} features",
+            ),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         if not (np.isfinite(problem.design.largest_row_norm) and np.isfinite(problem.design.mean_square)):
@@ -117,7 +121,7 @@ class Newton:
         index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64
         order: NDArray = random.permutation(counted).astype(index)
         state = State(problem, order, pool_of(self.n_jobs), random, [])
-        labels = np.atleast_2d(problem.risk.labels.T)
+        labels = np.atleast_2d(problem.mean_risk.labels.T)
         usable = warm is not None and problem.fits(warm.model)
         with np.errstate(over="ignore", invalid="ignore"):
             for k in range(len(labels)):
@@ -133,7 +137,7 @@ class Newton:
             intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
         elif problem.intercept:
             scores = problem.design.scores(weights) if warm is not None else np.zeros(len(labels))
-            intercept = float(problem.risk.loss.best_intercept(scores, labels, problem.risk.shares))
+            intercept = float(problem.mean_risk.loss.best_intercept(scores, labels, problem.risk.shares))
         if self.sampling and warm is None:
             fewest = max(_FIRST_ROWS, _ROWS_PER_FEATURE * len(weights))
             while rows >= _LARGER * fewest:
@@ -142,7 +146,9 @@ class Newton:
         sample.multiply(weights, intercept, sample.scores)
         mu = 0.0
         if not problem.risk.smooth:
-            mu = float(sample.shares @ problem.risk.loss.value(np.full(len(sample.labels), intercept), sample.labels))
+            mu = float(
+                sample.shares @ problem.mean_risk.loss.value(np.full(len(sample.labels), intercept), sample.labels)
+            )
             mu = mu if mu > 0.0 else 1.0
         output = OutputState(labels, weights, intercept, sample, mu)
         if warm is not None:
@@ -155,7 +161,7 @@ class Newton:
         theta = np.asarray(warm.witness.theta, dtype=np.float64)
         if problem.risk.smooth or theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
             return
-        theta = np.atleast_2d(problem.risk.project(theta).T)[k]
+        theta = np.atleast_2d(problem.closed_form.project(theta).T)[k]
         sample = output.sample
         sample.centre[:] = theta[sample.selected] / problem.risk.shares[sample.selected]
 
@@ -234,7 +240,7 @@ class Newton:
     def _objective(self, problem: Problem, output: OutputState) -> float:
         """The unsmoothed objective on the sample."""
         sample = output.sample
-        risk = float(sample.shares @ problem.risk.loss.value(sample.scores, sample.labels))
+        risk = float(sample.shares @ problem.mean_risk.loss.value(sample.scores, sample.labels))
         return problem.lam * problem.regularizer.value(output.weights) + risk
 
     def _is_rounding(self, problem: Problem, output: OutputState, gap: float, kinks: bool = False) -> bool:

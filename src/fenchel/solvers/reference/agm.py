@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Warm
 from fenchel.solvers.smoothing.objective import SmoothedSolver, Standing
 
 #: how much L changes at a time: down less than up, since a trial that fails costs two pairs of products
@@ -60,10 +61,9 @@ class AGM(SmoothedSolver):
 
     name: ClassVar[str] = "agm"
 
-    def supports(self, problem: Problem) -> str | None:
-        if problem.intercept:
-            return "agm uses the strong convexity of the regularizer, which a free intercept has no part in"
-        return super().supports(problem)
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (needs.NO_INTERCEPT, *super().needs)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -166,7 +166,7 @@ def expected_gap(state: State) -> float:
 def propose(state: State) -> tuple[Model, Witness]:
     """Copies of the present weights and of theta, with what bounds the conjugate where it has no closed form."""
     problem = state.problem
-    bound = None if hasattr(problem.risk, "conjugate") else -state.gain
+    bound = -state.gain if problem.risk.closed_form() is None else None
     return Model(state.weights.copy(), problem.no_intercept()), Witness(state.theta.copy(), bound)
 
 

@@ -26,31 +26,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import ContingencyRisk
 from fenchel.risks.measures.labellings import moments
-from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import Hint, Need, Solver, Warm
 from fenchel.solvers.reference import averaging
 from fenchel.solvers.reference.averaging import Maximizer, State
 
 
 @dataclass(frozen=True)
-class Bregman:
+class Bregman(Solver):
     """The excessive gap method over labellings."""
 
     name: ClassVar[str] = "bregman"
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, ContingencyRisk):
-            return "bregman is for measures of a contingency table"
-        if not isinstance(problem.regularizer, L2):
-            return "bregman needs the square regularizer"
-        if problem.intercept:
-            return "bregman has no free intercept"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        table = Need(
+            lambda problem: problem.risk.contingency() is not None, "requires a measure of a contingency table"
+        )
+        return (table, needs.RIDGE, needs.NO_INTERCEPT)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        design, risk = problem.design, problem.risk
+        design, risk = problem.design, problem.risk.contingency()
+        assert risk is not None
         largest = float(np.mean(np.sqrt(design.squared_row_norms))) ** 2 / problem.lam or 1.0
         # labellings that are not allowed have no weight in the uniform distribution either
         uniform = moments(risk, 0.0, np.zeros(risk.examples))

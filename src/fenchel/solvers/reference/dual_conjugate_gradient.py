@@ -49,17 +49,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.losses import Squared
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.dual_coordinate.state import squared_length
 from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
 from fenchel.solvers.shrinking import squared_norms
 from fenchel.solvers.warm_start import first_dual
-from fenchel.validation import check_switches
+from fenchel.validation import check_bool
 
 Vector = NDArray[np.float64]
 #: iterations after which the residual is recomputed, or sooner when it has fallen by this much
@@ -71,9 +69,9 @@ class System:
 
     def __init__(self, problem: Problem) -> None:
         self.problem, self.lam, self.shares = problem, problem.lam, problem.risk.shares
-        design = problem.design
-        self.in_kernel_form = isinstance(design, GramDesign)
-        self.rows: Any = design.descending() if isinstance(design, GramDesign) else design.rows()
+        kernel = problem.design.kernel()
+        self.in_kernel_form = kernel is not None
+        self.rows: Any = problem.design.rows() if kernel is None else kernel.descending()
         self.root = np.sqrt(self.shares)
         norms = squared_norms(problem)
         self.projection, self.spread = np.zeros(0), 0.0
@@ -146,29 +144,28 @@ class State:
 
 
 @dataclass(frozen=True)
-class DualConjugateGradient:
+class DualConjugateGradient(Solver):
     """Options of the dual conjugate gradient method; without the preconditioner it is there to compare with."""
 
     preconditioned: bool = True
     name: ClassVar[str] = "dual_conjugate_gradient"
 
     def __post_init__(self) -> None:
-        check_switches(self, "preconditioned")
+        check_bool("preconditioned", self.preconditioned)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.risk, MeanRisk) or not isinstance(problem.risk.loss, Squared):
-            return "dual_conjugate_gradient solves a linear system, which only the mean of the squared loss has"
-        if not isinstance(problem.regularizer, (L2, GramNorm)):
-            return "dual_conjugate_gradient solves a linear system, which only the square regularizer has"
-        if isinstance(problem.design, CachedGram):
-            return "dual_conjugate_gradient needs the whole Gram matrix in memory: raise memory_limit"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        squared = Need(
+            lambda problem: problem.mean_risk.loss == Squared(),
+            lambda problem: f"requires the loss 'squared', got {problem.mean_risk.loss.name!r}",
+        )
+        return (needs.MEAN_OF_LOSSES, squared, needs.RIDGE_OR_KERNEL, needs.GRAM_IN_MEMORY)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         system = System(problem)
         theta, _, _ = first_dual(problem, warm)
         state = State(system, [])
-        columns = zip(np.atleast_2d(theta.T), np.atleast_2d(problem.risk.labels.T), strict=True)
+        columns = zip(np.atleast_2d(theta.T), np.atleast_2d(problem.mean_risk.labels.T), strict=True)
         for start, labels in columns:
             centre = system.shares @ labels if problem.intercept else 0.0
             right = system.root * (labels - centre)

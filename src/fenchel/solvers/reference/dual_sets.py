@@ -24,14 +24,15 @@ weights are n times as large and as small.
 from __future__ import annotations
 
 import math
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, WestonWatkins
+from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
+from fenchel.solvers.needs import dual_block
 from fenchel.solvers.reference.class_intercepts import BalancedClasses
 from fenchel.solvers.reference.projecting import project_blocks
 
@@ -72,8 +73,9 @@ class Balanced:
 
     def __init__(self, risk: MeanRisk) -> None:
         self.risk, self.width = risk, float(risk.smoothing_range)
-        shape: Any = getattr(risk.loss, "shape")  # noqa: B009 (members of the two families have it)
-        self._bend, self._tube = float(shape.bend), float(getattr(shape, "tube", 0.0))
+        pieces = risk.loss.piecewise_quadratic()
+        assert pieces is not None
+        self._bend, self._tube = pieces
         self._counted = np.flatnonzero(risk.shares > 0.0)
         self._shares, self._labels = risk.shares[self._counted], risk.labels[self._counted]
         low, high = risk.loss.domain(self._labels)
@@ -103,7 +105,7 @@ class Simplices:
     #: half the square of the edge of a simplex
     width = 1.0
 
-    def __init__(self, risk: CrammerSinger) -> None:
+    def __init__(self, risk: MulticlassRisk) -> None:
         self.risk = risk
         self._rows = np.arange(risk.examples)
 
@@ -132,7 +134,7 @@ class Simplices:
 class BoxesOfClasses:
     """Weston-Watkins; without intercepts unless in ``BalancedClasses``."""
 
-    def __init__(self, risk: WestonWatkins) -> None:
+    def __init__(self, risk: MulticlassRisk) -> None:
         self.risk = risk
         self._rows = np.arange(risk.examples)
         self._high = risk.costs[risk.classes]
@@ -190,31 +192,21 @@ class SidesOfLabels:
         return self.risk.project(theta)
 
 
-def no_dual_set(problem: Problem) -> str | None:
-    """None, or the reason why there is no proximal step for the dual points of this problem."""
+def has_dual_set(problem: Problem) -> bool:
+    """Whether the domain of the conjugate is one of the sets above."""
     risk = problem.risk
-    if isinstance(risk, MeanRisk):
-        if not np.isfinite(risk.smoothing_range):
-            return "needs a loss with bounded slopes"
-        if problem.intercept and risk.outputs is not None:
-            return "has no step for the intercepts of several outputs"
-        if problem.intercept and not hasattr(risk.loss, "shape"):
-            return f"has no step for the loss {risk.loss.name!r} with a free intercept"
-        return None
-    # the last has no intercepts
-    if isinstance(risk, (CrammerSinger, WestonWatkins, MultilabelHinge)):
-        return None
-    return "needs the mean of a loss, or a hinge risk of several classes or labels"
+    return risk.separable() is not None or risk.multilabel() is not None or dual_block(problem) in ("box", "simplex")
 
 
 def dual_set(problem: Problem) -> DualSet:
     """Q of a problem that has one."""
-    risk = problem.risk
-    if isinstance(risk, MeanRisk):
-        return Balanced(risk) if problem.intercept else Separate(risk)
-    if isinstance(risk, MultilabelHinge):
-        return SidesOfLabels(risk)
-    blocks = Simplices(risk) if isinstance(risk, CrammerSinger) else BoxesOfClasses(risk)
+    mean, multilabel = problem.risk.separable(), problem.risk.multilabel()
+    if mean is not None:
+        return Balanced(mean) if problem.intercept else Separate(mean)
+    if multilabel is not None:
+        return SidesOfLabels(multilabel)
+    risk = problem.multiclass_risk
+    blocks = Simplices(risk) if risk.dual_block == "simplex" else BoxesOfClasses(risk)
     return BalancedClasses(blocks) if problem.intercept else blocks
 
 
@@ -224,7 +216,7 @@ def largest_share(mu: float, steepness: float) -> float:
     return 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
 
 
-def squared_length(risk: Any, theta: NDArray) -> float:
+def squared_length(risk: Risk, theta: NDArray) -> float:
     """2 d(theta)."""
     squares = theta * theta if theta.ndim == 1 else np.sum(theta * theta, axis=1)
     counted = risk.shares > 0.0

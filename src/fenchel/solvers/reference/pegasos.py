@@ -9,7 +9,6 @@ with ``batch="all"``; within a pass whoever judges it clips it.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -20,12 +19,11 @@ from fenchel.compile.primitives.random_order import shuffle
 from fenchel.errors import FenchelError
 from fenchel.losses import Hinge
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
-from fenchel.risks import MeanRisk
-from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import Hint, Need, Solver, Warm
 from fenchel.solvers.reference.loop_pegasos import KAPPA, SQUARE, TIME, pegasos_steps
 from fenchel.solvers.shrinking import random_state
-from fenchel.validation import check_seed, is_whole
+from fenchel.validation import check_seed, is_integer
 
 #: entries of X that one step may visit, unless one batch has more
 _STEP_ENTRIES = 1 << 24
@@ -51,7 +49,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Pegasos:
+class Pegasos(Solver):
     """Options of Pegasos."""
 
     #: how many examples make one step, or "all"
@@ -62,18 +60,14 @@ class Pegasos:
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
-        if not is_whole(self.batch, 1) and self.batch != "all":
+        if not is_integer(self.batch, least=1) and self.batch != "all":
             raise FenchelError(f"batch must be a positive integer or 'all', got {self.batch!r}")
 
-    def supports(self, problem: Problem) -> str | None:
-        risk = problem.risk
-        if not isinstance(risk, MeanRisk) or risk.loss != Hinge() or risk.outputs is not None:
-            return "pegasos is for the mean of the hinge with one output"
-        if not isinstance(problem.regularizer, L2):
-            return "pegasos needs the square regularizer"
-        if problem.intercept:
-            return "pegasos has no free intercept: its rate comes from the square, which an intercept is not part of"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        hinge = Need(lambda problem: problem.mean_risk.loss == Hinge(), "requires the loss 'hinge'")
+        one = Need(lambda problem: problem.risk.outputs is None, "requires one output")
+        return (needs.MEAN_OF_LOSSES, hinge, one, needs.RIDGE, needs.NO_INTERCEPT)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         # step sizes are 1/(lam t), so a start from elsewhere is forgotten in the first step
@@ -85,7 +79,7 @@ class Pegasos:
         return State(
             problem=problem,
             rows=problem.design.rows(),
-            gains=batches * shares * problem.risk.labels,
+            gains=batches * shares * problem.mean_risk.labels,
             counts=np.zeros(len(shares)),
             u=np.zeros(problem.design.shape[1]),
             scalars=np.array([0.0, 1.0, 0.0]),
@@ -107,7 +101,7 @@ class Pegasos:
         end = min(batches, begin + max(1, _STEP_ENTRIES // entries))
         pegasos_steps(
             state.rows,
-            state.problem.risk.labels,
+            state.problem.mean_risk.labels,
             state.gains,
             state.counts,
             state.u,
@@ -121,9 +115,6 @@ class Pegasos:
         )
         state.batch = end % batches
         return float(state.bounds[end] - state.bounds[begin]) / examples
-
-    def expected_gap(self, state: State) -> float:
-        return math.nan
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         scale = state.scalars[KAPPA] / max(state.scalars[TIME], 1.0)

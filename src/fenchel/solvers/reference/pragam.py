@@ -53,14 +53,14 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
 from fenchel.risks import OrdinalHinge
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.reference import averaging
 from fenchel.solvers.reference.averaging import Maximizer
 from fenchel.solvers.reference.class_intercepts import BalancedClasses
-from fenchel.solvers.reference.dual_sets import DualSet, dual_set, largest_share, no_dual_set, squared_length
-from fenchel.validation import check_switches, is_positive
+from fenchel.solvers.reference.dual_sets import DualSet, dual_set, has_dual_set, largest_share, squared_length
+from fenchel.validation import check_bool, is_positive
 
 #: the first L that is tried, as a share of the bound from the data
 _FIRST = 2.0**-6
@@ -106,8 +106,12 @@ class State:
     gap_due: float = 0.0
 
 
+def _is_no_mean(problem: Problem) -> bool:
+    return problem.risk.separable() is None
+
+
 @dataclass(frozen=True)
-class Pragam:
+class Pragam(Solver):
     """Options of the excessive gap method."""
 
     #: a bound on the Lipschitz constant of the gradient of D in the metric of ``dual_sets``; "data" for the one that
@@ -120,27 +124,46 @@ class Pragam:
     def __post_init__(self) -> None:
         if not is_positive(self.lipschitz) and self.lipschitz not in ("data", "adaptive"):
             raise FenchelError(f"lipschitz must be a positive number, 'data' or 'adaptive', got {self.lipschitz!r}")
-        check_switches(self, "restart")
+        check_bool("restart", self.restart)
 
-    def supports(self, problem: Problem) -> str | None:
-        if not isinstance(problem.regularizer, L2):
-            return "pragam needs the square regularizer"
-        reason = None if isinstance(problem.risk, OrdinalHinge) else no_dual_set(problem)
-        return None if reason is None else f"pragam {reason}"
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            needs.RIDGE,
+            Need(
+                lambda problem: has_dual_set(problem) or problem.risk.ordinal() is not None,
+                "requires a mean of losses, or the hinge risk of several classes, of several labels or of ordered "
+                "classes",
+            ),
+            Need(
+                lambda problem: np.isfinite(problem.mean_risk.smoothing_range), "requires a loss with bounded slopes"
+            ).unless(_is_no_mean),
+            Need(
+                lambda problem: not problem.intercept or problem.risk.outputs is None,
+                "does not support free intercepts of several outputs",
+            ).unless(_is_no_mean),
+            Need(
+                lambda problem: not problem.intercept or problem.mean_risk.loss.piecewise_quadratic() is not None,
+                lambda problem: (
+                    "requires a piecewise linear or quadratic loss with a free intercept, got "
+                    f"{problem.mean_risk.loss.name!r}"
+                ),
+            ).unless(_is_no_mean),
+        )
 
     def start(self, problem: Problem, warm: Warm | None) -> State | averaging.State:
-        risk, design = problem.risk, problem.design
+        risk, ordinal, design = problem.risk, problem.risk.ordinal(), problem.design
         # |x_i - x_j|^2 <= 2 |x_i|^2 + 2 |x_j|^2 for pairs
-        shares = 2.0 * risk.in_pairs if isinstance(risk, OrdinalHinge) else risk.shares
+        shares = risk.shares if ordinal is None else 2.0 * ordinal.in_pairs
         largest = float(shares @ design.squared_row_norms) / problem.lam
         if not math.isfinite(largest):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         # without any features every L will do
         largest = largest or 1.0
-        if isinstance(risk, OrdinalHinge):
+        if ordinal is not None:
             given = None if self.lipschitz == "adaptive" else self._given(largest)
             return averaging.start(
-                problem, _of_smoothed(risk), np.zeros(risk.examples), largest, risk.smoothing_range, given
+                problem, _of_smoothed(ordinal), np.zeros(risk.examples), largest, ordinal.smoothing_range, given
             )
         found = dual_set(problem)
         centre = np.zeros(problem.theta_shape)
@@ -227,8 +250,8 @@ def _gap(state: State, pull: NDArray) -> float:
     problem, risk, scores = state.problem, state.problem.risk, state.scores
     squares = problem.lam * float(np.vdot(state.weights, state.weights)) + float(np.vdot(pull, pull)) / problem.lam
     intercept = _intercept(state)
-    value = risk.value(scores + (risk.best_intercept(scores) if intercept is None else intercept))
-    return 0.5 * squares + value + risk.conjugate(state.theta, feasible=True)
+    value = risk.value(scores + (problem.best_intercept(scores) if intercept is None else intercept))
+    return 0.5 * squares + value + problem.closed_form.conjugate(state.theta, feasible=True)
 
 
 def _intercept(state: State) -> Any:

@@ -14,14 +14,13 @@ It is an approximation either way, of a function with kinks in its slope; the pa
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.numerics.linear_algebra import factorized
 from fenchel.problem import Problem
-from fenchel.risks import BreakEven, RecallAtK, RocAUC
+from fenchel.risks import ContingencyRisk, RocAUC
 from fenchel.solvers.smoothing.loop import add_to_bins
 from fenchel.solvers.threads import Parts, weighted_gram
 
@@ -67,17 +66,19 @@ class Curvature:
         selected = np.arange(rows, dtype=np.uint32 if rows < 2**32 else np.uint64)
         if self.rows < rows:
             selected = np.sort(self._drawn(selected)).astype(selected.dtype)
-        if isinstance(risk, RocAUC):
-            matrix = self._of_pairs(risk, selected, scores[selected], mu)
+        pairs, table = risk.roc_auc(), risk.contingency()
+        if pairs is not None:
+            matrix = self._of_pairs(pairs, selected, scores[selected], mu)
         else:
-            matrix = self._of_counts(risk, selected, scores[selected], theta[selected], mu)
+            assert table is not None
+            matrix = self._of_counts(table, selected, scores[selected], theta[selected], mu)
         matrix[np.diag_indices(self.features)] += self.problem.lam
         return factorized(matrix)
 
     def _drawn(self, everything: NDArray) -> NDArray:
         """A sample of the rows; for pairs, half of them of each class if there are so many."""
-        risk = self.problem.risk
-        if not isinstance(risk, RocAUC):
+        risk = self.problem.risk.roc_auc()
+        if risk is None:
             return self.random.choice(everything, self.rows, replace=False)
         few, many = sorted((risk.positives, risk.negatives), key=len)
         count = min(len(few), self.rows // 2)
@@ -85,12 +86,13 @@ class Curvature:
         return np.concatenate([self.random.choice(own, size, replace=False) for own, size in halves])
 
     def _of_counts(
-        self, risk: Any, selected: NDArray, scores: NDArray, theta: NDArray, mu: float
+        self, risk: ContingencyRisk, selected: NDArray, scores: NDArray, theta: NDArray, mu: float
     ) -> NDArray[np.float64]:
         labels = risk.labels[selected]
         gains = np.where(labels > 0.0, risk.examples / risk.n_pos, 0.0) - scores
         low, high = np.minimum(labels, 0.0), np.maximum(labels, 0.0)
-        exact = isinstance(risk, BreakEven)
+        count_bound = risk.count_bound()
+        exact = count_bound is not None and count_bound.equality
         # every example between its bounds tells the shift; without any the equality is none
         x = risk.examples * theta
         free = (x > low) & (x < high)
@@ -144,9 +146,10 @@ def _shares(count: int, width: float, mu: float) -> NDArray[np.float64]:
 
 def curvature_for(problem: Problem, parts: Parts) -> Curvature | None:
     """One where the risk has it and H is small, otherwise None."""
-    kinds = (RocAUC, BreakEven, RecallAtK)
+    table = problem.risk.contingency()
+    known = problem.risk.roc_auc() is not None or (table is not None and table.count_bound() is not None)
     rows, features = problem.design.shape
     few = rows < max(4 * features, _FEWEST_ROWS)
-    if type(problem.risk) not in kinds or features > _MOST_FEATURES or few or problem.intercept:
+    if not known or features > _MOST_FEATURES or few or problem.intercept:
         return None
     return Curvature(problem, parts)

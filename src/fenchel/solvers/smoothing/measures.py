@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks import BreakEven, RecallAtK, RocAUC
+from fenchel.problem import Problem
+from fenchel.risks import ContingencyRisk, RocAUC
+from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
 
@@ -24,15 +26,15 @@ _OFF = 1e-13
 _NARROWEST = 1e-9
 
 
-def evaluator(risk: Any, pool: ThreadPoolExecutor | None = None) -> Evaluate:
+def evaluator(problem: Problem, pool: ThreadPoolExecutor | None = None) -> Evaluate:
     """The fastest way to a smoothed risk and its maximizer; the result does not depend on threads."""
-    if type(risk) is RocAUC:
-        return _Pairs(risk, pool)
-    if type(risk) is BreakEven:
-        return _Counts(risk, 0, exact=True)
-    if type(risk) is RecallAtK:
-        return _Counts(risk, risk.k - risk.n_pos, exact=False)
-    return risk.smoothed
+    smoothed, pairs, table = problem.smoothable_risk.smoothed, problem.risk.roc_auc(), problem.risk.contingency()
+    bound = None if table is None else table.count_bound()
+    if pairs is not None:
+        return _Pairs(pairs, pool)
+    if table is not None and bound is not None:
+        return _Counts(table, bound, smoothed)
+    return smoothed
 
 
 class _Pairs:
@@ -75,12 +77,12 @@ class _Pairs:
 class _Counts:
     """Measures that are linear in fn with a bound on fp - fn: see ``risks.smoothing.smoothed_count``."""
 
-    def __init__(self, risk: BreakEven | RecallAtK, surplus: int, *, exact: bool) -> None:
-        self.risk, self.surplus, self.exact = risk, surplus, exact
+    def __init__(self, risk: ContingencyRisk, bound: CountBound, smoothed: Evaluate) -> None:
+        self.risk, (self.surplus, self.exact), self.smoothed = risk, bound, smoothed
         self.positives = np.flatnonzero(risk.labels > 0.0)
         self.offsets = np.where(risk.labels > 0.0, risk.examples / risk.n_pos, 0.0)
         #: where the sum has its bound, and how many examples are predicted positive then
-        self.count = risk.n_pos + surplus
+        self.count = risk.n_pos + self.surplus
 
     def __call__(self, scores: NDArray, mu: float) -> Smoothed:
         labels, n = self.risk.labels, self.risk.examples
@@ -97,5 +99,5 @@ class _Counts:
             shift = count_shift(gains, labels, mu, -float(self.surplus), guess)
             total, attained, square = count_point(gains, labels, mu, shift, 1.0 / n, theta)
             if not abs(total + self.surplus) <= _OFF * n:
-                return self.risk.smoothed(scores, mu)
+                return self.smoothed(scores, mu)
         return Smoothed((attained - 0.5 * mu * square) / n, theta, risk / n, max(0.0, risk - attained) / n)

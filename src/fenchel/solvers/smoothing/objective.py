@@ -15,21 +15,21 @@ mu shrinks only when the first part dominates and is too large for the gap that 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
 from fenchel.risks.smoothing import Smoothed
-from fenchel.solvers.base import Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import Hint, Need, Solver, Warm
 from fenchel.solvers.smoothing.measures import Evaluate, evaluator
 from fenchel.solvers.smoothing.spaces import Features, space_for
 from fenchel.solvers.threads import Parts, in_parts
-from fenchel.validation import check_positive, check_switches, processors
+from fenchel.validation import check_bool, check_number, processors
 
 #: the first mu makes mu D this share of R(0)
 _FIRST = 0.5
@@ -131,7 +131,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class SmoothedSolver:
+class SmoothedSolver(Solver):
     """What the solvers on smoothed objectives have in common: options, the start, and what they tell."""
 
     #: keep mu = c_mu epsilon / D, as the paper does
@@ -140,28 +140,27 @@ class SmoothedSolver:
     c_mu: float = 10.0
     #: threads for the products with X and the sorts; None takes that of ``solve``
     n_jobs: int | None = None
-    name: ClassVar[str]
 
     def __post_init__(self) -> None:
-        check_positive(self, "epsilon", "c_mu")
-        check_switches(self, "fixed")
+        check_number("epsilon", self.epsilon, above=0.0)
+        check_number("c_mu", self.c_mu, above=0.0)
+        check_bool("fixed", self.fixed)
         processors(self.n_jobs)
 
-    def supports(self, problem: Problem) -> str | None:
-        risk = problem.risk
-        if not hasattr(risk, "smoothed"):
-            shown = getattr(risk, "name", type(risk).__name__)
-            return (
-                f"{self.name} has no smoothing for the risk {shown!r}: its dual points are not a box with one equality"
-            )
-        if getattr(getattr(risk, "loss", None), "overflows", False):
-            return f"{self.name} has no care for a loss that overflows; use dual_coordinate or newton"
-        if not risk.smooth and not np.isfinite(risk.smoothing_range):
-            return f"{self.name} needs a smooth loss or one with bounded slopes"
-        if not isinstance(problem.regularizer, L2):
-            shown = problem.regularizer.name
-            return f"{self.name} needs the square regularizer: {shown!r} is not smooth or no sum of squares"
-        return None
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            Need(
+                lambda problem: problem.risk.smoothable() is not None,
+                lambda problem: f"requires a risk with a smoothing, which {problem.risk.name!r} does not have",
+            ),
+            needs.NO_OVERFLOW,
+            Need(
+                lambda problem: problem.risk.smooth or math.isfinite(problem.smoothable_risk.smoothing_range),
+                "requires a smooth loss or one with bounded slopes",
+            ),
+            needs.RIDGE,
+        )
 
     def expected_gap(self, state: Standing) -> float:
         return state.objective.gap(state.point)
@@ -173,7 +172,7 @@ class SmoothedSolver:
         """Copies of the present weights and of the maximizer."""
         objective, point = state.objective, state.point
         intercept = None if objective.problem.intercept else objective.problem.no_intercept()
-        bound = None if hasattr(objective.problem.risk, "conjugate") else point.at.conjugate(point.scores)
+        bound = point.at.conjugate(point.scores) if objective.problem.risk.closed_form() is None else None
         return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy(), bound)
 
     def first_mu(self, problem: Problem) -> float:
@@ -181,7 +180,7 @@ class SmoothedSolver:
         if problem.risk.smooth:
             return 0.0
         share = self.c_mu * self.epsilon if self.fixed else _FIRST * problem.risk.value_at_zero
-        return share / problem.risk.smoothing_range
+        return share / problem.smoothable_risk.smoothing_range
 
     def beginning(self, problem: Problem, warm: Warm | None) -> Standing:
         """The objective and a point on it: that of a warm start, or zero with the best intercept for it."""
@@ -191,13 +190,13 @@ class SmoothedSolver:
         if not design.mean_square / lam < _STEEPEST:
             raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
         problem, parts = in_parts(problem, self.n_jobs)
-        evaluate = evaluator(problem.risk, parts.pool)
+        evaluate = evaluator(problem, parts.pool)
         objective = SmoothedObjective(problem, self.first_mu(problem), space_for(problem), evaluate, parts)
         weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
         scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
         if problem.intercept:
             known = warm.model.intercept if warm is not None and problem.fits(warm.model) else None
-            intercept = np.array(problem.risk.best_intercept(scores) if known is None else known, dtype=np.float64)
+            intercept = np.array(problem.best_intercept(scores) if known is None else known, dtype=np.float64)
         scores += intercept
         point = objective.from_scores(weights, intercept, scores)
         if not self.fixed and np.any(scores):

@@ -33,14 +33,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.objective import Point, SmoothedObjective, SmoothedSolver, Standing
 from fenchel.solvers.smoothing.spaces import Features
-from fenchel.validation import check_switches, is_whole
+from fenchel.validation import check_bool, check_integer
 
 #: pairs that are remembered: more of them take fewer steps (a9a, w8a), but cost more where X has many columns
 _FEWEST, _MOST = 10, 80
@@ -92,9 +91,8 @@ class Smoothing(SmoothedSolver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_switches(self, "curvature")
-        if self.memory is not None and not is_whole(self.memory, 1):
-            raise FenchelError(f"memory must be a whole number of pairs or None, got {self.memory!r}")
+        check_bool("curvature", self.curvature)
+        check_integer("memory", self.memory, least=1, optional=True)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -147,7 +145,7 @@ class Smoothing(SmoothedSolver):
             by_score += shift.reshape(point.intercept.shape)
         found = self._search(state, change, by_score, space.dot(gradient, direction))
         if found is None:
-            # a direction that is good for nothing: once more along the gradient, and then that is that
+            # not a descent direction: reset L-BFGS; stall if repeated
             state.stalled = not state.moves and state.inverse is None
             state.inverse, state.since = None, 0
             state.moves.clear()

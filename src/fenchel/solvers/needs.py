@@ -1,0 +1,75 @@
+"""What several solvers require of a problem, with the sentences that a refused user reads."""
+
+from __future__ import annotations
+
+from fenchel.problem import Problem
+from fenchel.solvers.base import Need
+
+
+def _constraint(problem: Problem) -> bool:
+    mean = problem.risk.separable()
+    return mean is not None and mean.loss.constraint is not None
+
+
+def _overflows(problem: Problem) -> bool:
+    mean = problem.risk.separable()
+    return mean is not None and mean.loss.overflows
+
+
+def _loss(problem: Problem) -> str:
+    return repr(problem.mean_risk.loss.name)
+
+
+def dual_block(problem: Problem) -> str | None:
+    """The block of dual variables of an example if the risk is a joint one of several classes."""
+    risk = problem.risk.multiclass()
+    return None if risk is None else risk.dual_block
+
+
+def unsupported_regularizer(problem: Problem) -> str:
+    """The end of a refusal that names the regularizer."""
+    return f"does not support the regularizer {problem.regularizer.name!r}"
+
+
+MEAN_OF_LOSSES = Need(
+    lambda problem: problem.risk.separable() is not None, "requires a mean of losses, MeanRisk(loss, labels)"
+)
+#: after MEAN_OF_LOSSES
+HESS_CONJUGATE = Need(
+    lambda problem: problem.mean_risk.loss.has_hess_conjugate,
+    lambda problem: (
+        f"requires a compiled loss with the method hess_conjugate (and has_hess_conjugate = True), which "
+        f"{_loss(problem)} does not have"
+    ),
+)
+NO_OVERFLOW = Need(
+    lambda problem: not _overflows(problem),
+    lambda problem: f"does not support losses that overflow, such as {_loss(problem)}",
+)
+CONSTRAINT = Need(_constraint, "is for constraints: it requires the loss 'hard_margin' or 'interpolation'")
+#: after CONSTRAINT
+ONE_OUTPUT = Need(
+    lambda problem: problem.risk.outputs is None,
+    lambda problem: f"requires one output with the loss {_loss(problem)}",
+)
+RIDGE = Need(
+    lambda problem: problem.regularizer.is_ridge,
+    lambda problem: f"requires the regularizer 'l2' (ridge), got {problem.regularizer.name!r}",
+)
+LASSO = Need(
+    lambda problem: problem.regularizer.l1_ratio == 1.0,
+    lambda problem: f"requires the regularizer 'l1' (lasso), got {problem.regularizer.name!r}",
+)
+RIDGE_OR_KERNEL = Need(
+    lambda problem: problem.regularizer.is_ridge or problem.design.kernel() is not None,
+    lambda problem: f"requires the regularizer 'l2' (ridge) or a Gram matrix, got {problem.regularizer.name!r}",
+)
+NO_KERNEL = Need(lambda problem: problem.design.kernel() is None, "does not support Gram matrices")
+GRAM_IN_MEMORY = Need(
+    lambda problem: problem.cached_gram is None, "requires the whole Gram matrix in memory: raise memory_limit"
+)
+NO_INTERCEPT = Need(
+    lambda problem: not problem.intercept,
+    "does not support a free intercept, which is not regularized: use intercept=False (of an estimator: "
+    "fit_intercept=False)",
+)
