@@ -18,7 +18,7 @@ from fenchel import (
     NewtonCG,
     regularization_path,
 )
-from fenchel.estimators.multiclass import chosen_form
+from fenchel.estimators.multiclass import declared_form
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MULTICLASS
@@ -63,21 +63,26 @@ def test_the_rule(options, form):
 
 
 def test_the_rule_asks_the_solver():
-    """Whatever auto chooses, the solver takes the risk; and where it takes none, nothing is chosen for it."""
+    """The loss and the regularizer declare a form; a solver that does not take the real problem gets one-vs-rest."""
     for loss in (kind() for kind in LOSSES.values()):
         for regularizer in (L2(), ElasticNet(0.3)):
-            for intercept in (False, True):
-                found = chosen_form("auto", loss, regularizer, "auto", intercept)
-                joint = {"hinge": "weston_watkins", "logistic": "multinomial"}.get(loss.name, "ovr")
-                assert found == (joint if isinstance(regularizer, L2) else "ovr")
-                assert chosen_form("ovo", loss, regularizer, "auto", intercept) == "ovo"
+            joint = {"hinge": "weston_watkins", "logistic": "multinomial"}.get(loss.name, "ovr")
+            assert declared_form("auto", loss, regularizer) == (joint if isinstance(regularizer, L2) else "ovr")
+            assert declared_form("ovo", loss, regularizer) == "ovo"
+    seen = []
 
-    class Unwilling(BlockCoordinate):
+    class Unwilling(DualCoordinate):
         def supports(self, problem):
-            return "not today"
+            seen.append(problem)
+            return super().supports(problem)
 
-    assert chosen_form("auto", Hinge(), L2(), Unwilling(), True) == "ovr"
-    assert chosen_form(["auto"], Hinge(), L2(), "auto", True) == ["auto"]
+    assert LinearClassifier(solver=Unwilling(), random_state=0).encode(X, y).form == "ovr"
+    assert [problem.risk.name for problem in seen] == ["weston_watkins"]
+    np.testing.assert_array_equal(seen[0].design.scores(np.eye(6)), X)
+    # two classes have one form, and nobody is asked
+    seen.clear()
+    LinearClassifier(solver=Unwilling(), random_state=0).encode(X, y > 0)
+    assert not seen
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])

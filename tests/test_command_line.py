@@ -2,19 +2,22 @@
 
 import lzma
 import signal
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, load_iris, make_classification
 
-from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier, Status
 from fenchel.cli.main import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, main
 from fenchel.io.model_file import load
 from fenchel.io.readers import read
 from fenchel.losses import NAMED
 from fenchel.regularizers import REGULARIZERS
-from fenchel.risks import MEASURES
+from fenchel.risks import MEASURES, MULTICLASS
 from fenchel.solvers.choose import SOLVERS
 
 
@@ -205,7 +208,7 @@ def test_compressed_files_and_fewer_or_more_features(folder, two_classes, capsys
     capsys.readouterr()
     assert main(["predict", "train.model.npz", str(wide), "--probabilities"]) == PROVED
     said = capsys.readouterr()
-    assert "are left out" in said.err
+    assert "are omitted" in said.err
     assert np.allclose(np.array(said.out.split(), dtype=float).reshape(-1, 2), estimator.predict_proba(X))
     narrow = _svmlight(folder / "narrow.svm", X[:, :4], y)
     assert main(["predict", "train.model.npz", str(narrow)]) == PROVED
@@ -221,13 +224,12 @@ def test_what_is_not_proved_is_written_and_said(folder, two_classes, capsys):
 
 def test_an_interrupt_writes_the_best_model(folder, two_classes, monkeypatch, capsys):
     data = _svmlight(folder / "train.svm", *two_classes)
-    solved = LinearClassifier._solve_all
+    solved = LinearClassifier.solve_all
 
     def interrupted(self, *arguments):
-        solutions, _ = solved(self, *arguments)
-        return solutions, True
+        return [replace(solution, status=Status.INTERRUPTED) for solution in solved(self, *arguments)]
 
-    monkeypatch.setattr(LinearClassifier, "_solve_all", interrupted)
+    monkeypatch.setattr(LinearClassifier, "solve_all", interrupted)
     assert main(["train", str(data)]) == INTERRUPTED == 128 + signal.SIGINT
     assert load(folder / "train.model.npz").estimator.certificate_.primal > 0
 
@@ -236,7 +238,13 @@ def test_the_help_names_everything(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
     said = set(capsys.readouterr().out.replace(",", " ").replace(";", " ").split())
-    assert {*NAMED, *MEASURES, *REGULARIZERS, *SOLVERS} <= said
+    assert {*NAMED, *MEASURES, *REGULARIZERS, *SOLVERS, *MULTICLASS} <= said
+
+
+def test_a_parser_imports_no_estimator():
+    code = "import sys; from fenchel.cli.options import parser; parser().parse_args(['train', '']); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"numpy", "sklearn", "numba", "fenchel.estimators"} & set(loaded)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +254,7 @@ def test_the_help_names_everything(capsys):
         (["train", "train.svm", "-o", "kept.npz"], "kept.npz exists"),
         (["train", "train.svm", "-o", "no/where.npz"], "there is no folder"),
         (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown"),
-        (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "leave one"),
+        (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "set only one"),
         (["train", "train.svm", "--measure", "g1"], "measure must be one of"),
         (["train", "train.svm", "--measure", "f1", "--positive", "7"], "--positive must be one of the labels 0, 1"),
         (["train", "train.svm", "--positive", "1"], "--positive is for --measure"),

@@ -11,7 +11,7 @@ import slow_multiclass as slow
 from catalog import PLAIN_JOINT_CASES
 from fenchel import FenchelError, LinearClassifier, plot_path, regularization_path, solve
 from fenchel.certificate import judge
-from fenchel.path import cover, follow, lam_of
+from fenchel.path import cover, follow, solved_lam
 
 every_case = pytest.mark.parametrize("case", PLAIN_JOINT_CASES, ids=str)
 every_form = pytest.mark.parametrize("multi_class", ["weston_watkins", "crammer_singer"])
@@ -67,7 +67,7 @@ def test_follow_and_cover(case):
         assert solution.certificate.primal == pytest.approx(cold.primal, rel=2e-5)
     accuracy, (low, high) = 0.05, (0.02, 1.0)
     solutions = cover(problem, low, high, accuracy, max_iter=20_000)
-    assert (lam_of(solutions[0]), lam_of(solutions[-1])) == (high, low)
+    assert (solved_lam(solutions[0]), solved_lam(solutions[-1])) == (high, low)
     random = np.random.default_rng(0)
     for lam in np.exp(random.uniform(np.log(low), np.log(high), 100)):
         best = min(

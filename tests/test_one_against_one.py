@@ -98,7 +98,7 @@ def test_votes_are_those_of_scikit_learn(monkeypatch):
 def test_solvers_do_not_visit_examples_of_other_classes(solver):
     """One pass over a pair's examples counts as their share of a data pass."""
     X, y = four_classes(400)
-    labels, weights = pairs.taking_part(pairs.pair_columns(y, 4)[0](), None)
+    labels, weights = pairs.active_examples(y, None, 0, 1)
     problem = Problem(X, MeanRisk("squared_hinge", labels, weights), 1 / weights.sum(), intercept=True)
     state = solver.start(problem, None)
     used = solver.step(state, Hint(None, 0.0, lambda: False))

@@ -19,7 +19,7 @@ from fenchel import (
     solve,
 )
 from fenchel.certificate import judge, judge_moved
-from fenchel.path import cover, follow, lam_of
+from fenchel.path import cover, follow, solved_lam
 from slow_conic import conic_optimum
 
 #: what is proved for one C proves nothing for another
@@ -107,7 +107,7 @@ def test_follow_certifies_every_point_in_the_order_that_was_asked_for(case):
     solutions = follow(problem, lams, tol=1e-6, max_iter=5000)
     for lam, solution in zip(lams, solutions, strict=True):
         assert solution.certificate.relative_gap <= 1e-6
-        assert lam_of(solution) == lam
+        assert solved_lam(solution) == lam
         assert solution.certificate.primal == pytest.approx(optimum(case, lam).primal, rel=2e-6)
 
 
@@ -115,7 +115,7 @@ def test_follow_certifies_every_point_in_the_order_that_was_asked_for(case):
 def test_cover_proves_every_lam_between(case):
     accuracy, (low, high) = 0.03, (0.005, 2.0)
     solutions = cover(case.problem(), low, high, accuracy, max_iter=5000)
-    lams = [lam_of(solution) for solution in solutions]
+    lams = [solved_lam(solution) for solution in solutions]
     assert lams[0] == high
     assert lams[-1] == low
     assert lams == sorted(lams, reverse=True)
@@ -257,12 +257,12 @@ def test_points_that_fall_short_are_told():
     ("options", "message"),
     [
         ({"Cs": []}, "Cs must hold"),
-        ({"Cs": [1.0, -2.0]}, "Cs must be positive"),
-        ({"Cs": [1.0, np.nan]}, "Cs must be positive"),
+        ({"Cs": [1.0, -2.0]}, "Cs must be a positive"),
+        ({"Cs": [1.0, np.nan]}, "Cs must be a positive"),
         ({"Cs": (1.0,)}, "interval"),
         ({"Cs": (2.0, 1.0)}, "must rise"),
-        ({"Cs": (0.0, 1.0)}, "Cs must be positive"),
-        ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be positive"),
+        ({"Cs": (0.0, 1.0)}, "Cs must be a positive"),
+        ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be a positive"),
         ({"loss": "nothing"}, "loss='nothing'"),
         ({"l1_ratio": 1.1}, "l1_ratio"),
         ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "has no path over an interval"),

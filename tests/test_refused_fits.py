@@ -101,7 +101,7 @@ def test_kernels_add_up_repeated_entries():
         (lambda: regularization_path(X, Y, [1.0], fit_intercept="no"), "fit_intercept must be True or False"),
         (lambda: LinearRegressor().fit(X, np.where(Y, "a", "b")), "y must hold numbers"),
         (lambda: LinearClassifier(class_weight={0: 0, 1: 1}).fit(X, Y), "class_weight="),
-        (lambda: LinearClassifier(n_jobs=0).fit(X, Y), "n_jobs must not be 0"),
+        (lambda: LinearClassifier(n_jobs=0).fit(X, Y), "n_jobs must be None or an integer other than 0"),
         (lambda: LinearClassifier(warm_start="yes").fit(X, Y), "warm_start must be"),
         (lambda: LinearClassifier(verbose="a").fit(X, Y), "verbose must be"),
         (lambda: KernelClassifier(kernel=lambda A, B: np.eye(3)).fit(X, Y), "kernel must return a matrix of shape"),

@@ -99,7 +99,7 @@ def cover(
         """What has to be put between two neighbours; they are still warm."""
         gap = (reached.down(left), reached.up(right))
         # a point at the rounding floor may prove nothing to this accuracy, not even for its own lam
-        alone = gap[0] == lam_of(left) or gap[1] == lam_of(right)
+        alone = gap[0] == solved_lam(left) or gap[1] == solved_lam(right)
         if ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
             return []
         middle = at(math.sqrt(gap[0] * gap[1]), left)
@@ -107,16 +107,16 @@ def cover(
 
     last = at(high, None)
     found = [last]
-    while lam_of(last) > low and not ended:
-        stride = min((reached.down(last) / lam_of(last)) ** _STRIDE, _SHORTEST)
-        following = at(max(low, lam_of(last) * stride), last)
+    while solved_lam(last) > low and not ended:
+        stride = min((reached.down(last) / solved_lam(last)) ** _STRIDE, _SHORTEST)
+        following = at(max(low, solved_lam(last) * stride), last)
         found += [*between(last, following), following]
         found[-3:-1] = [compress(solution) for solution in found[-3:-1]]
         last = following
     return [compress(solution) for solution in found]
 
 
-def lam_of(solution: Solution) -> float:
+def solved_lam(solution: Solution) -> float:
     """The strength of the regularization that a solution is for."""
     assert solution.path_certificate is not None
     return solution.path_certificate.problem.lam
@@ -136,8 +136,8 @@ class _Reached:
 
     def down(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(lam_of(solution), self.accuracy, 0.9)
+        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 0.9)
 
     def up(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(lam_of(solution), self.accuracy, 1.1)
+        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 1.1)

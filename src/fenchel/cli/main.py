@@ -74,15 +74,14 @@ def _predict(options: Namespace) -> int:
     table = read(options.data, model.layout(options.label, options.header))
     X = table.X
     if X.shape[1] > features:
-        _say(f"features beyond the model's {features:,} are left out: it has no weights for them")
+        _say(f"features beyond the model's {features:,} are omitted: it has no weights for them")
         X = X[:, :features]
     if options.probabilities and not hasattr(estimator, "predict_proba"):
         return _refuse("--probabilities needs a model that was trained with --loss logistic")
-    scored = not hasattr(estimator, "classes_")
     predicted = estimator.predict(X)
     if options.probabilities:
         shown = estimator.predict_proba(X)
-    elif options.scores and not scored:
+    elif options.scores and hasattr(estimator, "classes_"):
         shown = estimator.decision_function(X)
     else:
         shown = predicted
@@ -144,7 +143,7 @@ def _estimator(options: Namespace) -> Any:
         raise FenchelError("--positive is for --measure: a loss treats both labels alike")
     if options.measure is not None:
         if options.loss is not None:
-            raise FenchelError("--loss and --measure both say what to train for: leave one")
+            raise FenchelError("--loss and --measure both choose the objective; set only one")
         return MeasureClassifier(options.measure, k=options.k, beta=options.beta, **shared)
     loss = options.loss or "hinge"
     shared["regularizer"] = options.regularizer

@@ -9,20 +9,45 @@ import fenchel
 
 _DATA = "a svmlight (LIBSVM) file, or a table with commas (.csv); also .gz, .bz2, .xz"
 _LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
-# the names are written out, since a parser that imports what they name would take longer than to print its help
-_LOSSES = (
-    "hinge (default), squared_hinge, huber_hinge, logistic, exponential, hard_margin, negative_log; for regression "
-    "squared, absolute, epsilon_insensitive, squared_epsilon_insensitive, huber, quantile, poisson, interpolation"
-)
-_MEASURES = "instead of a loss: roc_auc, prbep, f1, fbeta, precision_at_k, recall_at_k, accuracy"
-_REGULARIZERS = "in place of --l1-ratio: l2, elastic_net, l1, entropy, unnormalized_entropy, q_norm"
-_SOLVERS = (
-    "auto (default), dual_coordinate, augmented_lagrangian, newton, block_coordinate, newton_cg, prox_newton, "
-    "interior_point, smoothing, agm, bundle, pegasos, pragam, bregman, dual_conjugate_gradient, barrier, basis_pursuit"
-)
 _STATUS = (
     "Exit status: 0 if the tolerance is proved, 1 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
 )
+
+
+#: stands in a help text for the names of a registry
+_NAMES = "[names]"
+
+
+class _Parser(ArgumentParser):
+    """A parser whose help lists the names of the registries, which only the help has to import."""
+
+    def format_help(self) -> str:
+        named = [action for action in self._actions if _NAMES in (action.help or "")]
+        names = _registered() if named else {}
+        for action in named:
+            action.help = str(action.help).replace(_NAMES, names[action.dest])
+        return super().format_help()
+
+
+def _registered() -> dict[str, str]:
+    """The names that each option knows."""
+    from fenchel.estimators.multiclass import FORMS
+    from fenchel.losses import NAMED
+    from fenchel.regularizers import REGULARIZERS
+    from fenchel.risks import MEASURES
+    from fenchel.solvers import SOLVERS
+
+    losses = {
+        task: ", ".join(name for name, loss in NAMED.items() if loss.task == task)
+        for task in ("classification", "regression")
+    }
+    return {
+        "loss": "; for ".join(f"{task} {names}" for task, names in losses.items()),
+        "measure": ", ".join(MEASURES),
+        "regularizer": ", ".join(REGULARIZERS),
+        "multi_class": ", ".join(("auto", *FORMS)),
+        "solver": ", ".join(("auto", *SOLVERS)),
+    }
 
 
 def parser() -> ArgumentParser:
@@ -31,7 +56,9 @@ def parser() -> ArgumentParser:
         prog="fenchel", description="Linear models that come with a proof.", formatter_class=RawDescriptionHelpFormatter
     )
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
-    commands = top.add_subparsers(dest="command", required=True, metavar="train | predict | certify")
+    commands = top.add_subparsers(
+        dest="command", required=True, metavar="train | predict | certify", parser_class=_Parser
+    )
     train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
     _add_train(train)
     predict = commands.add_parser("predict", help="predict the labels of a file's rows")
@@ -65,29 +92,24 @@ def _add_train(train: ArgumentParser) -> None:
     train.add_argument("--force", action="store_true", help="replace the model file")
     train.add_argument("--label", metavar="COLUMN", help=_LABEL)
     what = train.add_argument_group("what is minimized")
-    what.add_argument("--loss", help=_LOSSES)
-    what.add_argument("--measure", help=_MEASURES)
+    what.add_argument("--loss", help=f"hinge if not given; for {_NAMES}")
+    what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_NAMES}")
     what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
     what.add_argument("--k", type=int, help="of precision_at_k and recall_at_k")
     what.add_argument("--beta", type=float, default=1.0, help="of fbeta")
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
-    what.add_argument(
-        "--l1-ratio", type=float, default=0.0, help="0 is the square, 1 the absolute values (%(default)s)"
-    )
-    what.add_argument("--regularizer", help=_REGULARIZERS)
+    what.add_argument("--l1-ratio", type=float, default=0.0, help="0 = ridge (L2), 1 = lasso (L1) (%(default)s)")
+    what.add_argument("--regularizer", help=f"in place of --l1-ratio: {_NAMES}")
     what.add_argument("--intercept", action=BooleanOptionalAction, default=True, help="a free intercept")
     what.add_argument(
-        "--multi-class",
-        choices=("auto", "ovr", "weston_watkins", "crammer_singer", "multinomial"),
-        default="auto",
-        help="the form of more than two classes (%(default)s)",
+        "--multi-class", default="auto", help=f"the form of more than two classes (%(default)s): {_NAMES}"
     )
     what.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their sizes")
     how = train.add_argument_group("how")
     how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
     how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
     how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
-    how.add_argument("--solver", default="auto", help=_SOLVERS)
+    how.add_argument("--solver", default="auto", help=f"%(default)s if not given; {_NAMES}")
     how.add_argument("--threads", type=int, help="for several classes, and solvers that use them")
     how.add_argument("--seed", type=int, default=0, help="of the order of the examples (%(default)s)")
     how.add_argument("--quiet", action="store_true", help="no progress in a terminal")

@@ -30,3 +30,7 @@ __all__ = [
     "WinnowClassifier",
     "regularization_path",
 ]
+
+# pickles and error messages name the public module, wherever a class lives inside it
+for _name in __all__:
+    globals()[_name].__module__ = __name__

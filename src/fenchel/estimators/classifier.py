@@ -2,58 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from itertools import combinations
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError
-from fenchel.estimators.base import Given, LinearEstimator, input_of
-from fenchel.estimators.multiclass import chosen_form, joint_risk
-from fenchel.estimators.one_vs_one import pair_columns, stacked, taking_part, votes
+from fenchel.estimators.base import LazyProblem, LinearEstimator
+from fenchel.estimators.labels import encode_labels, one_vs_rest
+from fenchel.estimators.multiclass import declared_form, supports
+from fenchel.estimators.one_vs_one import active_examples, votes
 from fenchel.estimators.probabilities import Probabilities
-from fenchel.estimators.transaction import all_or_nothing
+from fenchel.estimators.task import Task, checked_weights, input_of, validated
 from fenchel.losses import Loss, as_loss
+from fenchel.problem import Problem
 from fenchel.regularizers import Regularizer
-from fenchel.risks import MulticlassRisk
+from fenchel.risks import MULTICLASS, MeanRisk
 from fenchel.solvers import Solver
-
-
-def classes_with_weight(y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-    """The classes that have weight, and the number of each example's class (-1 if it has none)."""
-    classes, encoded = np.unique(y, return_inverse=True)
-    if weights is None:
-        return classes, encoded
-    counted = np.unique(encoded[weights > 0])
-    number = np.full(len(classes), -1)
-    number[counted] = np.arange(len(counted))
-    return classes[counted], number[encoded]
-
-
-def class_weights(
-    class_weight: Any, y: NDArray, classes: NDArray, encoded: NDArray, weights: NDArray | None
-) -> NDArray[np.float64]:
-    """The weights of the examples times those of their classes."""
-    counted = encoded >= 0
-    of_counted = None if weights is None else weights[counted]
-    per_class = compute_class_weight(class_weight, classes=classes, y=y[counted], sample_weight=of_counted)
-    if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
-        raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {class_weight!r}")
-    found = np.where(counted, per_class[encoded], 0.0)
-    return found if weights is None else found * weights
-
-
-def one_against_rest(encoded: NDArray, k: int) -> NDArray[np.float64]:
-    """1 for the class k, -1 for the others."""
-    return np.where(encoded == k, 1.0, -1.0)
 
 
 class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
@@ -171,31 +142,42 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
+    #: whether examples of one class alone, the others having no weight, can be fitted
+    _fits_constant: ClassVar[bool] = True
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         self._check_parameters()
-        X, y = validate_data(self, X, y, **input_of(X))
-        check_classification_targets(y)
-        weights = sample_weight = self._checked_weights(sample_weight, X)
-        classes, encoded = self._counted(y, weights)
-        if self.class_weight is not None and len(classes) > 1:
-            weights = class_weights(self.class_weight, y, classes, encoded, weights)
-            classes, encoded = self._counted(y, weights)
-            if len(classes) < 2:
-                raise FenchelError(f"class_weight={self.class_weight!r} leaves fewer than two classes with weight")
-        self._check_classes(classes)
-        if not np.array_equal(getattr(self, "classes_", classes), classes) and hasattr(self, "theta_"):
-            del self.theta_  # the last fit was for other classes: no warm start from it
-        self.classes_: NDArray = classes
-        self.multi_class_ = self._form()
-        self._fit_columns(X, self._columns(encoded), weights, Given(y, sample_weight))
-        return self
+        X, y, fitted = validated(self, X, y, **input_of(X))
+        sample_weight = checked_weights(sample_weight, X)
+        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight, constant=self._fits_constant)
+        task = Task(
+            X=X,
+            design=as_design(X),
+            y=y,
+            targets=codes,
+            C=self.C,
+            regularizer=self._regularizer(),
+            sample_weight=sample_weight,
+            weights=weights,
+            classes=classes,
+        )
+        form = self._form(task)
+        return replace(task, form=form, fitted={**fitted, "classes_": classes, "multi_class_": form})
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        classes = range(task.n_classes)
+        if len(classes) == 2:
+            return [partial(self._one_vs_rest, task, 1)]
+        if task.form in MULTICLASS:
+            return [partial(self._joint, task)]
+        if task.form == "ovo":
+            return [partial(self._pair, task, a, b) for a, b in combinations(classes, 2)]
+        return [partial(self._one_vs_rest, task, k) for k in classes]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes and confidences, see ``pairs``."""
+        """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""
         check_is_fitted(self)
-        if self._by_pairs():
+        if self._fitted_form() == "ovo" and len(self.classes_) > 2:
             X = validate_data(self, X, reset=False, **input_of(X))
             return votes(as_design(X), self._weights(), self.intercept_, len(self.classes_))
         scores = self._scores(X)
@@ -222,53 +204,33 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
 
-    def _form(self) -> Any:
-        """The form of more than two classes."""
-        return chosen_form(
-            self.multi_class, self._loss(), self._regularizer(), self._solver(), bool(self.fit_intercept)
-        )
-
-    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
-        """The labels of each problem, from the numbers of the examples' classes."""
-        if len(self.classes_) == 2:
-            return [partial(one_against_rest, encoded, 1)]
-        if self._joint() is not None:
-            # classes without weight have no number; any will do
-            return [partial(np.maximum, encoded, 0)]
-        if self._by_pairs():
-            return pair_columns(encoded, len(self.classes_))
-        return [partial(one_against_rest, encoded, k) for k in range(len(self.classes_))]
-
-    def _joint(self) -> type[MulticlassRisk] | None:
-        """The joint risk of more than two classes, if they have one."""
-        return joint_risk(self._form(), self._loss())
-
-    def _by_pairs(self) -> bool:
-        """Whether there is a problem for each pair of classes."""
-        return self.multi_class_ == "ovo" and len(self.classes_) > 2
-
-    def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
-        return taking_part(labels, weights) if self._by_pairs() else super()._taking_part(labels, weights)
-
-    def _stacked(self, thetas: list[Any]) -> Any:
-        return stacked(thetas) if self._by_pairs() else super()._stacked(thetas)
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        self._check_numbers()
-        self._joint()
+        self._declared_form()
 
-    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
-        joint = self._joint()
-        if joint is None or len(self.classes_) == 2:
-            return super()._risk(labels, weights)
-        return joint(labels, len(self.classes_), weights)
+    def _declared_form(self) -> str:
+        """The form as far as parameters decide it."""
+        return declared_form(self.multi_class, self._loss(), self._regularizer())
 
-    def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        return classes_with_weight(y, weights)
+    def _fitted_form(self) -> str:
+        """The form of ``coef_``; weights that were set by hand have that of the parameters."""
+        return vars(self).get("multi_class_") or self._declared_form()
 
-    def _check_classes(self, classes: NDArray) -> None:
-        if len(classes) < 2:
-            raise FenchelError(
-                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
-            )
+    def _form(self, task: Task) -> str:
+        """The form of this fit: what "auto" stands for depends on the solver that the user has chosen too."""
+        form = self._declared_form()
+        if self.multi_class != "auto" or form not in MULTICLASS or task.n_classes == 2:
+            return form
+        return form if supports(self._joint(replace(task, form=form)), self._solver()) else "ovr"
+
+    def _one_vs_rest(self, task: Task, k: int) -> Problem:
+        risk = MeanRisk(self._loss(), one_vs_rest(task.targets, k), task.weights)
+        return self._problem(task, risk, task.weights)
+
+    def _pair(self, task: Task, a: int, b: int) -> Problem:
+        labels, weights = active_examples(task.targets, task.weights, a, b)
+        return self._problem(task, MeanRisk(self._loss(), labels, weights), weights)
+
+    def _joint(self, task: Task) -> Problem:
+        risk = MULTICLASS[str(task.form)](task.targets, task.n_classes, task.weights)
+        return self._problem(task, risk, task.weights)

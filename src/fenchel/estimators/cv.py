@@ -8,9 +8,10 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -20,11 +21,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import Given, LinearEstimator, user_stacklevel
+from fenchel.estimators.base import LinearEstimator, user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.task import Task
 from fenchel.losses import Loss
 from fenchel.path import follow
 from fenchel.regularizers import Regularizer
@@ -32,11 +33,27 @@ from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution, Status
 
 
+@dataclass(frozen=True)
+class _Folds:
+    """What all folds of a cross-validation share."""
+
+    task: Task
+    Cs: NDArray[np.float64]
+    scorer: Callable[..., float]
+    seed: int
+    stop: threading.Event
+
+
 class SelectionOfC(LinearEstimator):
     """Fits every fold along all values of C, and then everything with the best."""
 
-    def _strength(self) -> float:
-        return self.C_
+    # a task is encoded before its C is chosen, and a fold starts from the last C, not from the last fit
+    C = 1.0
+    warm_start = False
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose C by cross-validation and fit all examples.  Ctrl-C in the last fit stores its best model."""
+        return self._fit(self._selected(self.encode(X, y, sample_weight)))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -44,97 +61,85 @@ class SelectionOfC(LinearEstimator):
         if isinstance(self.scoring, (list, tuple, set, dict)):
             raise FenchelError(f"scoring must be one score, by which C is chosen, got {self.scoring!r}")
 
-    def _fit_columns(
-        self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
-    ) -> None:
-        self._check_numbers()
-        self.Cs_ = self._values()
-        splits = list(check_cv(self.cv, given.y, classifier=is_classifier(self)).split(X, given.y))
+    def _selected(self, task: Task) -> Task:
+        """The task with the C of the best mean score, and the scores among its fitted attributes."""
+        values = self._values()
+        splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
         scorer = check_scoring(self, self.scoring)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        stop = threading.Event()
-        work = [partial(self._fold, X, columns, weights, given, scorer, seed, stop, *split) for split in splits]
-        workers = min(len(work), joblib.effective_n_jobs(self.n_jobs))
-        if workers == 1:
-            found = [fold() for fold in work]
-        else:
-            with ThreadPoolExecutor(workers) as pool:
-                try:
-                    found = list(pool.map(lambda fold: fold(), work))
-                except BaseException:
-                    stop.set()
-                    raise
-        self.scores_ = np.array([scores for scores, _, _ in found])
-        self.gaps_ = np.array([gaps for _, gaps, _ in found])
-        self._warn_of_folds(np.array([missed for _, _, missed in found]))
-        if not np.all(np.isfinite(self.scores_)):
+        folds = _Folds(task, values, scorer, seed, threading.Event())
+        found = self._in_threads([partial(self._fold, folds, *split) for split in splits], folds.stop)
+        scores = np.array([scores for scores, _, _ in found])
+        gaps = np.array([gaps for _, gaps, _ in found])
+        self._warn_of_folds(values, gaps, np.array([missed for _, _, missed in found]))
+        if not np.all(np.isfinite(scores)):
             raise FenchelError(
                 f"scoring={self.scoring!r} gave scores that are not finite, as for a fold with one class: "
                 "choose other folds with cv"
             )
         # of equally good ones the strongest regularization
-        self.C_ = float(self.Cs_[int(np.argmax(np.mean(self.scores_, axis=0)))])
-        super()._fit_columns(X, columns, weights, given)
+        best = float(values[int(np.argmax(np.mean(scores, axis=0)))])
+        fitted = {**task.fitted, "C_": best, "Cs_": values, "scores_": scores, "gaps_": gaps}
+        return replace(task, C=best, fitted=fitted)
 
-    def _fold(
-        self,
-        X: Any,
-        columns: Sequence[Callable[[], NDArray]],
-        weights: NDArray | None,
-        given: Given,
-        scorer: Callable[..., float],
-        seed: int,
-        stop: threading.Event,
-        train: NDArray,
-        test: NDArray,
-    ) -> tuple[list[float], list[float], list[bool]]:
-        """Scores on the examples that are left out, the worst certified gap, and whether it misses tol, for each C.
+    def _in_threads(self, work: Sequence[Callable[[], Any]], stop: threading.Event) -> list[Any]:
+        workers = min(len(work), joblib.effective_n_jobs(self.n_jobs))
+        if workers == 1:
+            return [fold() for fold in work]
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                return list(pool.map(lambda fold: fold(), work))
+            except BaseException:
+                stop.set()
+                raise
 
-        Leaving an example out is giving it weight zero, so X is not copied.
+    def _fold(self, folds: _Folds, train: NDArray, test: NDArray) -> tuple[list[float], list[float], list[bool]]:
+        """Scores on the held-out examples, the worst certified gap, and whether it misses tol, for each C.
+
+        A held-out example has weight zero, so X is not copied.
         """
-        held = np.zeros(len(given.y))
-        held[train] = 1.0 if weights is None else weights[train]
-        design = as_design(X)
-        if not np.any(held > 0.0):
+        task = folds.task
+        held_out = np.zeros(len(task.y))
+        held_out[train] = 1.0 if task.weights is None else task.weights[train]
+        if not np.any(held_out > 0.0):
             raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
-        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed, "stop_requested": stop.is_set}
+        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": folds.seed, "stop_requested": folds.stop.is_set}
         paths = []
-        for column in columns:
-            problem = self._problem(design, column, held, float(self.Cs_[0]))
-            lams = [problem.lam * (self.Cs_[0] / C) for C in self.Cs_]
+        for lazy in self.problems(replace(task, weights=held_out, C=float(folds.Cs[0]))):
+            problem = lazy()
+            lams = [problem.lam * (folds.Cs[0] / C) for C in folds.Cs]
             paths.append(follow(problem, lams, self._solver(), **options))
             if any(solution.status is Status.INTERRUPTED for solution in paths[-1]):
                 raise KeyboardInterrupt
         scores, gaps, missed = [], [], []
-        rows, labels = X[test], given.y[test]
-        weighted = {} if given.sample_weight is None else {"sample_weight": given.sample_weight[test]}
-        if weighted and not _takes_weights(scorer):
-            weighted = {}
+        weighted = {}
+        if task.sample_weight is not None and _takes_weights(folds.scorer):
+            weighted = {"sample_weight": task.sample_weight[test]}
         for solutions in zip(*paths, strict=True):
-            probe = self._probe(solutions)
-            scores.append(float(scorer(probe, rows, labels, **weighted)))
+            model = self._with_solutions(task, solutions)
+            scores.append(float(folds.scorer(model, task.X[test], task.y[test], **weighted)))
             gaps.append(max(solution.certificate.relative_gap for solution in solutions))
             missed.append(not all(solution.converged for solution in solutions))
         return scores, gaps, missed
 
-    def _warn_of_folds(self, missed: NDArray[np.bool_]) -> None:
+    def _with_solutions(self, task: Task, solutions: Sequence[Solution]) -> LinearEstimator:
+        """A copy of this estimator that is fitted by these solutions, for a scorer."""
+        model = copy.copy(self)
+        # the held-out rows are an array without names
+        nameless = {name: value for name, value in task.fitted.items() if name != "feature_names_in_"}
+        model.store(replace(task, fitted=nameless), solutions)
+        return model
+
+    def _warn_of_folds(self, Cs: NDArray, gaps: NDArray, missed: NDArray[np.bool_]) -> None:
         if np.any(missed):
-            fold, k = np.unravel_index(int(np.argmax(np.where(missed, self.gaps_, -np.inf))), missed.shape)
+            fold, k = np.unravel_index(int(np.argmax(np.where(missed, gaps, -np.inf))), missed.shape)
             warnings.warn(
                 f"{np.count_nonzero(missed)} of {missed.size} fits in the folds did not reach tol={self.tol:g}; the "
-                f"worst, fold {fold} with C={self.Cs_[k]:.3g}, proved a relative gap of {self.gaps_[fold, k]:.2g} "
+                f"worst, fold {fold} with C={Cs[k]:.3g}, proved a relative gap of {gaps[fold, k]:.2g} "
                 "(gaps_ holds all). Raise max_iter or tol, or try smaller Cs.",
                 GapWarning,
                 stacklevel=user_stacklevel(),
             )
-
-    def _probe(self, solutions: Sequence[Solution]) -> LinearEstimator:
-        """This estimator with the weights of these solutions, for a scorer."""
-        probe = copy.copy(self)
-        if hasattr(probe, "feature_names_in_"):
-            del probe.feature_names_in_  # the rows it is asked about are an array
-        probe._store(list(solutions))
-        return probe
 
     def _values(self) -> NDArray[np.float64]:
         Cs = self.Cs
@@ -237,9 +242,6 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         self.time_limit = time_limit
         self.verbose = verbose
 
-    #: a fold starts from the last C, not from the last fit
-    warm_start = False
-
 
 class LinearRegressorCV(SelectionOfC, LinearRegressor):
     """``LinearRegressor`` with C chosen by cross-validation.
@@ -307,6 +309,3 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         self.n_jobs = n_jobs
         self.time_limit = time_limit
         self.verbose = verbose
-
-    #: a fold starts from the last C, not from the last fit
-    warm_start = False

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.classifier import class_weights, classes_with_weight
-from fenchel.estimators.kernel_base import KernelEstimator, summed
+from fenchel.estimators.base import LazyProblem
+from fenchel.estimators.kernel_base import KERNEL_INPUT, KernelEstimator, summed
+from fenchel.estimators.labels import encode_labels
 from fenchel.estimators.probabilities import Probabilities
-from fenchel.estimators.transaction import all_or_nothing
-from fenchel.kernels import GramDesign, KernelDesign
+from fenchel.estimators.task import Task, checked_weights, validated
+from fenchel.kernels import GramDesign
 from fenchel.losses import Hinge, Loss, as_loss
 from fenchel.problem import Problem
 from fenchel.risks import CrammerSinger, MeanRisk, MulticlassRisk, WestonWatkins
 from fenchel.solvers import Solver
 
-_FORMS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
+_JOINT: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
 
 
 class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
@@ -137,31 +138,29 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         self.time_limit = time_limit
         self.verbose = verbose
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         self._check_parameters()
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
-        check_classification_targets(y)
+        X, y, fitted = validated(self, X, y, **KERNEL_INPUT)
         X = summed(X)
-        weights = self._checked_weights(sample_weight, X)
-        classes, encoded = classes_with_weight(y, weights)
-        if self.class_weight is not None and len(classes) > 1:
-            weights = class_weights(self.class_weight, y, classes, encoded, weights)
-            classes, encoded = classes_with_weight(y, weights)
-        if len(classes) < 2:
+        sample_weight = checked_weights(sample_weight, X)
+        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight)
+        form = self.multi_class if self._loss() == Hinge() else "ovr"
+        fitted.update(classes_=classes, multi_class_=form)
+        given = {"y": y, "targets": codes, "sample_weight": sample_weight}
+        return self._kernel_task(X, weights, **given, classes=classes, form=form, fitted=fitted)
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        whole = isinstance(task.design, GramDesign)
+        if task.form not in _JOINT or (task.n_classes == 2 and not whole):
+            return [partial(self._one_score_each, task)]
+        if not whole:
+            n = task.design.shape[0]
             raise FenchelError(
-                f"y must hold at least two classes with positive weight, got one class only: {classes!r}"
+                f"multi_class={self.multi_class!r} needs the whole Gram matrix of {n} examples in memory, "
+                f"which takes {8 * n**2 / 2**20:,.1f} MB, more than memory_limit={self.memory_limit:g}: "
+                "raise memory_limit, or use multi_class='ovr'"
             )
-        known, self.classes_ = getattr(self, "classes_", None), classes
-        self.multi_class_ = self.multi_class if self._is_joint() else "ovr"
-        gram, counted = self._design(X, weights)
-        shares = None if weights is None else weights[counted]
-        problem = self._kernel_problem(gram, encoded[counted], shares)
-        again = self.warm_start and np.array_equal(() if known is None else known, classes)
-        fits = again and self.theta_.shape == (len(y), *problem.theta_shape[1:])
-        self._solve_kernel(X, problem, counted, self.theta_ if fits else None)
-        return self
+        return [partial(self._joint, task)]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: (n,) for two classes, else (n, classes)."""
@@ -174,35 +173,30 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def _check_parameters(self) -> None:
-        self._check_kernel()
-        forms = ("ovr", *_FORMS)
+        super()._check_parameters()
+        forms = ("ovr", *_JOINT)
         if not isinstance(self.multi_class, str) or self.multi_class not in forms:
             raise FenchelError(f"multi_class must be one of {', '.join(map(repr, forms))}, got {self.multi_class!r}")
-        self._loss()
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "classification")
 
-    def _is_joint(self) -> bool:
-        """Whether the classes have one risk of hinges together."""
-        return self.multi_class != "ovr" and self._loss() == Hinge()
+    def _fitted_form(self) -> str:
+        return self.multi_class_
 
-    def _kernel_problem(self, gram: KernelDesign, encoded: NDArray, weights: NDArray | None) -> Problem:
-        k, here = len(self.classes_), isinstance(gram, GramDesign)
-        if self._is_joint() and k > 2 and not here:
-            raise FenchelError(
-                f"multi_class={self.multi_class!r} needs the whole Gram matrix of {gram.shape[0]} examples in memory, "
-                f"which takes {8 * gram.shape[0] ** 2 / 2**20:,.1f} MB, more than memory_limit={self.memory_limit:g}: "
-                "raise memory_limit, or use multi_class='ovr'"
-            )
-        # two classes are the usual hinge either way
-        if self._is_joint() and here:
-            # with two classes s_1 = -s_0: |w_1 - w_0|^2 = 2 (|w_0|^2 + |w_1|^2)
-            risk = _FORMS[self.multi_class](encoded, k, weights)
-            return self._problem_of(gram, risk, weights, 2.0 if k == 2 else 1.0)
-        signs = np.where(encoded[:, None] == np.arange(k), 1.0, -1.0)
-        return self._problem_of(gram, MeanRisk(self._loss(), signs[:, 1] if k == 2 else signs, weights), weights)
+    def _one_score_each(self, task: Task) -> Problem:
+        """One problem with a score for each class against the rest, or one score for two classes."""
+        signs = np.where(task.targets[:, None] == np.arange(task.n_classes), 1.0, -1.0)
+        labels = signs[:, 1] if task.n_classes == 2 else signs
+        return self._problem(task, MeanRisk(self._loss(), labels, task.weights), task.weights)
 
-    def _coefficients(self, coefficients: NDArray) -> NDArray[np.float64]:
-        two = len(self.classes_) == 2 and len(coefficients) == 2
+    def _joint(self, task: Task) -> Problem:
+        if task.n_classes == 2:
+            # s_1 = -s_0 and |w_1 - w_0|^2 = 2 (|w_0|^2 + |w_1|^2): the hinge of two classes has twice the lam
+            task = replace(task, C=task.C / 2.0)
+        risk = _JOINT[str(task.form)](task.targets, task.n_classes, task.weights)
+        return self._problem(task, risk, task.weights)
+
+    def _coefficients(self, task: Task, coefficients: NDArray) -> NDArray[np.float64]:
+        two = task.n_classes == 2 and len(coefficients) == 2
         return coefficients[[1]] - coefficients[[0]] if two else coefficients

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.base import check_numbers
-from fenchel.estimators.kernel_base import KernelEstimator, summed
-from fenchel.estimators.transaction import all_or_nothing
+from fenchel.estimators.base import LazyProblem
+from fenchel.estimators.kernel_base import KERNEL_INPUT, KernelEstimator, summed
+from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk
 from fenchel.solvers import Solver
@@ -124,22 +123,21 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
-        self._check_kernel()
-        loss = self._loss()
-        check_numbers(y)
-        X, y = validate_data(self, X, y, multi_output=True, y_numeric=True, accept_sparse="csr", dtype=np.float64)
-        X = summed(X)
-        weights = self._checked_weights(sample_weight, X)
-        targets = np.asarray(y, dtype=np.float64)
-        gram, counted = self._design(X, weights)
-        shares = None if weights is None else weights[counted]
-        problem = self._problem_of(gram, MeanRisk(loss, targets[counted], shares), shares)
-        before = self.theta_ if self.warm_start and np.shape(getattr(self, "theta_", ())) == targets.shape else None
-        self._solve_kernel(X, problem, counted, before)
-        return self
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        self._check_parameters()
+        checked_targets(y)
+        X, y, fitted = validated(self, X, y, multi_output=True, y_numeric=True, **KERNEL_INPUT)
+        X, targets = summed(X), np.asarray(y, dtype=np.float64)
+        weights = checked_weights(sample_weight, X)
+        return self._kernel_task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights), task.weights)]
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        intercept: Any = solutions[0].model.intercept
+        kept = float(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, dtype=np.float64)
+        return {**super().attributes(task, solutions), "intercept_": kept}
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted target of each row."""
@@ -148,7 +146,3 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "regression")
-
-    def _keep(self, solution: Solution) -> None:
-        intercept: Any = solution.model.intercept
-        self.intercept_ = float(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, dtype=np.float64)

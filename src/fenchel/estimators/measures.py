@@ -1,29 +1,33 @@
-"""Linear classification for a measure of its own: F1, break-even, ROC area, precision and recall among the first k."""
+"""Linear classification for a measure: F1, break-even, ROC area, precision and recall among the first k."""
 
 from __future__ import annotations
 
-import math
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import check_cv
 
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError
-from fenchel.estimators.base import Given
-from fenchel.estimators.classifier import LinearClassifier, one_against_rest
-from fenchel.estimators.held_out import held_out_scores
-from fenchel.estimators.thresholds import best_threshold, seen_from_below
+from fenchel.errors import FenchelError, GapWarning
+from fenchel.estimators.base import LazyProblem, user_stacklevel
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.labels import one_vs_rest
+from fenchel.estimators.task import Task
+from fenchel.estimators.thresholds import below_threshold, best_threshold
 from fenchel.losses import Loss, as_loss
-from fenchel.risks import MEASURES, CustomMeasure, micro
+from fenchel.problem import Problem
+from fenchel.risks import MEASURES, CustomMeasure, Risk, micro
 from fenchel.solvers import Solver
-from fenchel.solving.solution import Solution
+from fenchel.solving.solution import Solution, Status
+from fenchel.validation import check_choice, check_switches, is_number, is_whole
 
-#: measures of which examples can have weights: they add up losses of examples or of pairs
-_WEIGHED = ("roc_auc", "accuracy")
+#: measures that take weights of examples: they add up losses of examples or of pairs
+_WEIGHTED = ("roc_auc", "accuracy")
 
 
 class MeasureClassifier(LinearClassifier):
@@ -73,7 +77,7 @@ default="f1"
         For "accuracy" alone: in the ROC area it cancels, and the other measures count examples.  For the same reason
         ``sample_weight`` in ``fit`` is for "accuracy" and "roc_auc".
     time_limit : float or None, default=None
-        Seconds for each fit: the one to all examples, and those to the folds of ``threshold="cv"``.
+        Seconds for the whole fit, those to the folds of ``threshold="cv"`` included.
 
     Attributes
     ----------
@@ -144,25 +148,63 @@ default="f1"
         self.time_limit = time_limit
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again.
+    _fits_constant: ClassVar[bool] = False
 
-        With two classes the second of ``classes_`` is the positive one, unless ``pos_label`` says otherwise.
-        """
-        return super().fit(X, y, sample_weight)
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        """As for any classifier.  With two classes the second is the positive one, unless ``pos_label`` says so."""
+        task = super().encode(X, y, sample_weight)
+        weights = task.sample_weight
+        if weights is not None and not self._weighted() and np.any(weights != weights[0]):
+            raise FenchelError(
+                f"sample_weight has no meaning for {self._called()}, which counts the examples of each class; omit "
+                "it (equal weights are accepted), or use measure='accuracy' or 'roc_auc'"
+            )
+        assert task.classes is not None
+        fitted = {**task.fitted, "pos_label_": task.classes[self._positive(task)] if task.n_classes == 2 else None}
+        return replace(task, fitted=fitted, folds=self._folds(task) if self.threshold == "cv" else ())
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        """The problems of all examples, and with ``threshold="cv"`` those of each fold."""
+        found: list[LazyProblem] = [partial(self._measure, task, k) for k in self._columns(task)]
+        for train, _ in task.folds:
+            found += [partial(self._fold, task, train, k) for k in self._columns(task)]
+        return found
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        count = len(self._columns(task))
+        found = super().attributes(task, solutions[:count])
+        if task.folds and not any(solution.status is Status.INTERRUPTED for solution in solutions):
+            scores = np.empty((len(task.y), len(found["coef_"])))
+            for (_, test), k in zip(task.folds, range(count, len(solutions), count), strict=True):
+                weights = np.vstack([solution.model.weights for solution in solutions[k : k + count]])
+                scores[test] = as_design(task.X[test]).scores(weights)
+        else:
+            scores = task.design.scores(found["coef_"])
+        thresholds = self._thresholds(task, scores)
+        return {
+            **found,
+            "thresholds_": thresholds,
+            "intercept_": -thresholds,
+            "risk_intercept_": found["intercept_"],
+            "conjugate_bounds_": trusted_bounds(solutions[:count]),
+        }
+
+    def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Any]:
+        count = len(self._columns(task))
+        return [*super().warm_starts(task, problems[:count]), *[None] * (len(problems) - count)]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores above the thresholds: (n, classes), or (n,) for two, positive for the second of ``classes_`` even if
         the first is the positive label: scikit-learn's rule.
         """
         above = super().decision_function(X)
-        turned = above.ndim == 1 and getattr(self, "pos_label_", None) == self.classes_[0]
-        return seen_from_below(above) if turned else above
+        reversed_ = above.ndim == 1 and vars(self).get("pos_label_") == self.classes_[0]
+        return below_threshold(above) if reversed_ else above
 
-    # --- what is asked for
+    # --- parameters
 
     def _check_parameters(self) -> None:
-        self._regularizer()
+        super()._check_parameters()
         measure = self.measure
         if isinstance(measure, str) and measure not in MEASURES:
             names = ", ".join(map(repr, MEASURES))
@@ -171,115 +213,128 @@ default="f1"
             _check_function(measure)
         elif not isinstance(measure, str) and np.ndim(measure) != 2:
             raise FenchelError(f"measure must be a name, a function of (fn, fp) or an array [fn, fp], got {measure!r}")
-        for name, allowed in (("average", ("macro", "micro")), ("threshold", ("train", "cv"))):
-            if getattr(self, name) not in allowed:
-                raise FenchelError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}")
-        beta = self.beta
-        if isinstance(beta, bool) or not isinstance(beta, Real) or not (math.isfinite(beta) and beta >= 0):
-            raise FenchelError(f"beta must be a finite number >= 0, got {beta!r}")
-        if self.linear is not None and not isinstance(self.linear, (bool, np.bool_)):
-            raise FenchelError(f"linear must be True, False or None, got {self.linear!r}")
-        if self._counts_to_k() and (isinstance(self.k, bool) or not isinstance(self.k, Integral)):
+        check_choice(self, "average", ("macro", "micro"))
+        check_choice(self, "threshold", ("train", "cv"))
+        if not (is_number(self.beta) and 0 <= self.beta < np.inf):
+            raise FenchelError(f"beta must be a finite number >= 0, got {self.beta!r}")
+        check_switches(self, "linear", or_none=True)
+        if self._counts_to_k() and not is_whole(self.k, -(2**63)):
             raise FenchelError(f"measure={measure!r} needs k, a whole number of examples, got k={self.k!r}")
         if self.class_weight is not None and not (isinstance(measure, str) and measure == "accuracy"):
-            why = "in which it cancels" if self._weighs() else "which counts examples"
+            why = "in which it cancels" if self._weighted() else "which counts examples"
             raise FenchelError(
-                f"class_weight has no meaning for {self._called()}, {why}; leave it out, or use measure='accuracy'"
+                f"class_weight has no meaning for {self._called()}, {why}; omit it, or use measure='accuracy'"
             )
         if self.threshold == "cv" and not isinstance(measure, str) and not callable(measure):
             raise FenchelError("threshold='cv' needs a measure for any number of examples: a name or a function")
 
-    def _check_classes(self, classes: NDArray) -> None:
-        super()._check_classes(classes)
-        if self.pos_label is None:
-            return
-        if len(classes) > 2:
-            raise FenchelError(f"pos_label is for two classes, and y holds {len(classes)}: leave it None")
-        if np.ndim(self.pos_label) != 0 or self.pos_label not in classes.tolist():
-            raise FenchelError(f"pos_label must be one of the labels {classes.tolist()!r}, got {self.pos_label!r}")
-
-    def _turned(self) -> bool:
-        """Whether the first of two classes is to be the positive one."""
-        return self.pos_label is not None and len(self.classes_) == 2 and self.classes_.tolist()[0] == self.pos_label
-
-    def _checked_weights(self, sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
-        weights = super()._checked_weights(sample_weight, X)
-        if weights is not None and not self._weighs() and np.any(weights != weights[0]):
-            raise FenchelError(
-                f"sample_weight has no meaning for {self._called()}, which counts the examples of each class; leave "
-                "it out (equal weights are accepted), or use measure='accuracy' or 'roc_auc'"
-            )
-        return weights
-
-    def _weighs(self) -> bool:
-        return isinstance(self.measure, str) and self.measure in _WEIGHED
+    def _weighted(self) -> bool:
+        return isinstance(self.measure, str) and self.measure in _WEIGHTED
 
     def _counts_to_k(self) -> bool:
         return isinstance(self.measure, str) and self.measure in ("precision_at_k", "recall_at_k")
 
     def _called(self) -> str:
-        return f"measure={self.measure!r}" if isinstance(self.measure, str) else "a measure of one's own"
-
-    # --- the problems
+        return f"measure={self.measure!r}" if isinstance(self.measure, str) else "a custom measure"
 
     def _loss(self) -> Loss:
         # of the error rate; no measure has probabilities
         return as_loss("hinge")
 
-    def _form(self) -> str:
+    def _declared_form(self) -> str:
         return "ovr"
 
-    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
-        return [partial(one_against_rest, encoded, 0)] if self._turned() else super()._columns(encoded)
+    def _form(self, task: Task) -> str:
+        return "ovr"
 
-    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
-        if labels.ndim == 2:
-            each = None if weights is None else np.repeat(weights, labels.shape[1])
-            return micro(self._risk(labels.ravel(), each), labels.shape[1])
+    # --- the problems
+
+    def _positive(self, task: Task) -> int:
+        """The index of the positive one of two classes."""
+        assert task.classes is not None
+        if self.pos_label is None:
+            return 1
+        labels = task.classes.tolist()
+        if len(labels) > 2:
+            raise FenchelError(f"pos_label is for two classes, and y holds {len(labels)}; use pos_label=None")
+        if np.ndim(self.pos_label) != 0 or self.pos_label not in labels:
+            raise FenchelError(f"pos_label must be one of the labels {labels!r}, got {self.pos_label!r}")
+        return labels.index(self.pos_label)
+
+    def _columns(self, task: Task) -> list[int | None]:
+        """The class that each problem has as its positive one; None for all classes in one problem."""
+        if task.n_classes == 2:
+            return [self._positive(task)]
+        return [None] if self.average == "micro" else list(range(task.n_classes))
+
+    def _measure(self, task: Task, k: int | None, among: int | None = None) -> Problem:
+        """The problem of class k against the rest; ``among`` takes the place of the parameter k of the measure."""
+        if k is not None:
+            return self._problem(task, self._risk(one_vs_rest(task.targets, k), task.weights, among), task.weights)
+        labels = np.stack([one_vs_rest(task.targets, k) for k in range(task.n_classes)], axis=1)
+        each = None if task.weights is None else np.repeat(task.weights, task.n_classes)
+        return self._problem(task, micro(self._risk(labels.ravel(), each, among), task.n_classes), task.weights)
+
+    def _risk(self, labels: NDArray, weights: NDArray | None = None, k: int | None = None) -> Risk:
+        """The risk of the measure for labels -1 and 1."""
         if not isinstance(self.measure, str):
             return CustomMeasure(labels, self.measure, self.linear)
-        more = {"fbeta": (self.beta,), "precision_at_k": (self.k,), "recall_at_k": (self.k,)}
-        return MEASURES[self.measure](labels, *more.get(self.measure, ()), weights=weights if self._weighs() else None)
+        among = self.k if k is None else k
+        more = {"fbeta": (self.beta,), "precision_at_k": (among,), "recall_at_k": (among,)}.get(self.measure, ())
+        return MEASURES[self.measure](labels, *more, weights=weights if self._weighted() else None)
 
-    def _fit_columns(
-        self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
-    ) -> None:
-        if self.average == "micro" and len(columns) > 1:
-            columns = [partial(_side_by_side, columns)]
-        design = as_design(X)
-        self.pos_label_ = self.classes_[0 if self._turned() else 1] if len(self.classes_) == 2 else None
-        try:
-            super()._fit_columns(X, columns, weights, given)
-            scores = held_out_scores(self, X, given) if self.threshold == "cv" else design.scores(self._weights())
-        except KeyboardInterrupt:
-            # what was stored has a threshold too
-            if hasattr(self, "risk_intercept_"):
-                self._cut(design.scores(self._weights()), columns, weights)
-            raise
-        self._cut(scores, columns, weights)
+    # --- folds and thresholds
 
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        self.risk_intercept_: NDArray[np.float64] = self.intercept_
-        self.conjugate_bounds_ = trusted_bounds(solutions)
+    def _folds(self, task: Task) -> list[tuple[NDArray, NDArray]]:
+        """The folds of ``threshold="cv"``: every example is held out once, and no class is missing in training."""
+        folds = list(check_cv(self.cv, task.y, classifier=True).split(task.X, task.y))
+        if np.any(np.bincount(np.concatenate([test for _, test in folds]), minlength=len(task.y)) != 1):
+            raise FenchelError("cv must hold every example out exactly once for threshold='cv'; use folds")
+        for train, _ in folds:
+            weighted = train if task.weights is None else train[task.weights[train] > 0]
+            if len(np.unique(task.targets[weighted])) < task.n_classes:
+                raise FenchelError("cv: a fold lacks one of the classes; use fewer folds, or threshold='train'")
+        return folds
 
-    def _solved_intercept(self) -> Any:
-        return self.risk_intercept_
+    def _fold(self, task: Task, train: NDArray, k: int | None) -> Problem:
+        fold = task.subset(train)
+        return self._measure(fold, k, self._scaled_k(task, fold) if self._counts_to_k() else None)
 
-    # --- thresholds
+    def _scaled_k(self, task: Task, fold: Task) -> int:
+        """The k for a part of the examples, within its range there."""
+        assert self.k is not None
+        sizes = np.bincount(fold.targets, minlength=task.n_classes)
+        if task.n_classes == 2:
+            sizes = sizes[[self._positive(task)]]
+        elif self.average == "micro":
+            sizes = np.array([len(fold.y)])
+        k = max(1, round(len(fold.y) / len(task.y) * self.k))
+        return min(k, int(np.min(sizes))) if self.measure == "precision_at_k" else max(k, int(np.max(sizes)))
 
-    def _cut(self, scores: NDArray, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None) -> None:
-        """Choose the thresholds by these scores, (n, rows of coef_)."""
-        risks = [self._risk(column(), weights) for column in columns]
-        if len(risks) == 1 and scores.shape[1] > 1:
-            self.thresholds_ = np.full(scores.shape[1], best_threshold(scores.ravel(), risks[0].table))
-        else:
-            found = [best_threshold(column, risk) for column, risk in zip(scores.T, risks, strict=True)]
-            self.thresholds_ = np.array(found)
-        self.intercept_ = -self.thresholds_
+    def _thresholds(self, task: Task, scores: NDArray) -> NDArray[np.float64]:
+        """The best thresholds of these scores, (n, rows of coef_)."""
+        problems = [self._measure(task, k) for k in self._columns(task)]
+        if len(problems) == 1 and scores.shape[1] > 1:
+            table: Any = problems[0].risk
+            return np.full(scores.shape[1], best_threshold(scores.ravel(), table.table))
+        found = [best_threshold(column, one.risk) for column, one in zip(scores.T, problems, strict=True)]
+        return np.array(found)
+
+    def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
+        count = len(self._columns(task))
+        super()._warn_unless_converged(task, solutions[:count])
+        fits = [solutions[k : k + count] for k in range(count, len(solutions), count)]
+        missed = sum(not all(solution.converged for solution in fit) for fit in fits)
+        if missed:
+            warnings.warn(
+                f"{missed} of {len(fits)} fits to the folds of threshold='cv' did not prove tol={self.tol:g}; raise "
+                "max_iter or time_limit, lower C, or use a larger tol",
+                GapWarning,
+                stacklevel=user_stacklevel(),
+            )
 
 
-def trusted_bounds(solutions: list[Solution]) -> list[float | None]:
+def trusted_bounds(solutions: Sequence[Solution]) -> list[float | None]:
     """The bounds on the conjugates that certificates take on trust; None where they are recomputed."""
     return [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
 
@@ -292,7 +347,3 @@ def _check_function(measure: Callable[[Any, Any], Any]) -> None:
             f"measure must be a function of (fn, fp) that returns a number, but measure(0, 0) gives "
             f"{type(error).__name__}: {error}"
         ) from error
-
-
-def _side_by_side(columns: Sequence[Callable[[], NDArray]]) -> NDArray[np.float64]:
-    return np.stack([column() for column in columns], axis=1)

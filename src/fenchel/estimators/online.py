@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -20,15 +19,16 @@ from fenchel.certificate import Certificate
 from fenchel.designs import as_design
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import input_of
-from fenchel.estimators.classifier import one_against_rest
-from fenchel.estimators.transaction import all_or_nothing
-from fenchel.estimators.winnow import check_switches, entropy_of
+from fenchel.estimators.labels import one_vs_rest, unknown_labels
+from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.task import input_of, set_fitted, validated
+from fenchel.estimators.winnow import entropy_of
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, QuadraticForm, Regularizer
 from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
+from fenchel.validation import check_choice, check_positive, check_switches, is_number, is_positive, is_whole
 from fenchel.verifying import certify
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
@@ -36,7 +36,7 @@ UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 
 @dataclass
 class _Learner:
-    """v of one class against the rest, with what the loop keeps of it."""
+    """The dual vector v of one class against the rest, with the state that the loop keeps for it."""
 
     v: NDArray[np.float64]
     nodes: NDArray[np.float64]
@@ -117,35 +117,42 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y, from nothing."""
-        X, y = validate_data(self, X, y, **input_of(X))
-        self._check_parameters()
+        X, y, found = validated(self, X, y, **input_of(X))
+        d = X.shape[1]
+        self._check_parameters(d)
         check_classification_targets(y)
-        self.classes_ = np.unique(y)
-        self._begin()
-        random = check_random_state(self.random_state)
+        classes, codes = np.unique(y, return_inverse=True)
+        learners, random = self._learners_at_prior(len(classes), d), check_random_state(self.random_state)
         for passes in range(1, self.max_iter + 1):
-            self.n_iter_ = passes
             order = random.permutation(len(y)) if self.shuffle else np.arange(len(y))
-            self._learn(X, y, order)
-            if self.mistakes_ == 0:
+            mistakes, found["n_iter_"] = self._learn(learners, X, codes, order), passes
+            if mistakes == 0:
                 break
+        set_fitted(self, {**found, "classes_": classes, **self._attributes(learners, mistakes, d)})
         return self
 
-    @all_or_nothing
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on with rows X and labels y, in their order; the first call needs all classes."""
         first = not hasattr(self, "classes_")
-        X, y = validate_data(self, X, y, reset=first, **input_of(X))
-        self._check_parameters()
+        X, y, found = validated(self, X, y, reset=first, **input_of(X))
+        d = X.shape[1]
+        self._check_parameters(d)
         check_classification_targets(y)
-        _check_partial_fit_first_call(self, classes)
         if first:
-            self._begin()
-            self.n_iter_ = 1
-        self._learn(X, y, np.arange(len(y)))
+            # scikit-learn's check sets classes_
+            known = type(self)()
+            _check_partial_fit_first_call(known, classes)
+            found.update(classes_=known.classes_, n_iter_=1)
+            learners = self._learners_at_prior(len(known.classes_), d)
+        else:
+            _check_partial_fit_first_call(self, classes)
+            found["classes_"] = self.classes_
+            learners = deepcopy(self._learners)
+        codes = _codes(y, found["classes_"])
+        mistakes = self._learn(learners, X, codes, np.arange(len(y)))
+        set_fitted(self, {**found, **self._attributes(learners, mistakes, d)})
         return self
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -167,117 +174,116 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, y = validate_data(self, X, y, reset=False, **input_of(X))
-        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < C < math.inf:
-            raise FenchelError(f"C must be a positive finite number, got {C!r}")
-        columns, codes = [np.asarray(self.coef_)], self._codes(y)
+        weights, codes, regularizer = np.asarray(self.coef_), _codes(y, self.classes_), self._regularizer(X.shape[1])
+        lam = lam_of(C, float(X.shape[0]))
         if self.fit_intercept:
             ones = np.ones((X.shape[0], 1))
             X = sp.csr_array(sp.hstack([X, ones])) if sp.issparse(X) else np.hstack([X, ones])
-            columns.append(self.intercept_[:, None])
-        weights, found = np.hstack(columns), []
+            weights = np.hstack([weights, self.intercept_[:, None]])
+        found = []
         for k in range(len(weights)):
-            labels = one_against_rest(codes, k if len(weights) > 1 else 1)
-            risk = MeanRisk(as_loss(loss, "classification"), labels)
-            problem = Problem(X, risk, 1.0 / (C * X.shape[0]), self._regularizer())
+            labels = one_vs_rest(codes, k if len(weights) > 1 else 1)
+            problem = Problem(X, MeanRisk(as_loss(loss, "classification"), labels), lam, regularizer)
             found.append(certify(problem, Model(weights[k], 0.0), effort=effort))
         return sum(found[1:], start=found[0])
 
-    def _check_parameters(self) -> None:
-        """For data whose number of features is known."""
-        check_switches(fit_intercept=self.fit_intercept, shuffle=self.shuffle, balanced=self.balanced)
-        self._regularizer()
-        rate = self.learning_rate
-        if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < rate < math.inf:
-            raise FenchelError(f"learning_rate must be positive and finite, got {rate!r}")
-        if isinstance(self.max_iter, bool) or not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
+    def _check_parameters(self, d: int) -> None:
+        check_switches(self, "fit_intercept", "shuffle", "balanced")
+        self._regularizer(d)
+        check_positive(self, "learning_rate")
+        if not is_whole(self.max_iter, 1):
             raise FenchelError(f"max_iter must be a positive integer, got {self.max_iter!r}")
 
-    def _regularizer(self) -> Regularizer:
-        if self.update not in UPDATES:
-            raise FenchelError(f"update must be one of {', '.join(map(repr, UPDATES))}, got {self.update!r}")
+    def _regularizer(self, d: int) -> Regularizer:
+        """The regularizer of d features and the constant one."""
+        check_choice(self, "update", UPDATES)
         if self.update == "perceptron":
-            return QuadraticForm(np.ones(self._features()))
+            return QuadraticForm(np.ones(d + bool(self.fit_intercept)))
         if self.update == "p_norm":
-            if isinstance(self.p, bool) or not isinstance(self.p, Real) or not 1 < self.p < math.inf:
+            if not is_positive(self.p) or not self.p > 1:
                 raise FenchelError(f"p must be a finite number above 1, got {self.p!r}")
             return QNorm(self.p / (self.p - 1.0))
         normalized = self.update == "normalized_winnow"
-        return entropy_of(normalized, self._prior(), self.mass, self.balanced, "update='normalized_winnow'")
+        return entropy_of(normalized, self._prior(d), self.mass, self.balanced, "update='normalized_winnow'")
 
-    def _prior(self) -> Any:
+    def _prior(self, d: int) -> Any:
         """The prior with the constant's own, if it is an array."""
-        if self.prior is None or isinstance(self.prior, Real):
+        if self.prior is None or is_number(self.prior):
             return self.prior
-        prior, d = np.atleast_1d(checked_prior(self.prior)), self.n_features_in_
-        if len(prior) not in (d, self._features()):
+        prior, size = np.atleast_1d(checked_prior(self.prior)), d + bool(self.fit_intercept)
+        if len(prior) not in (d, size):
             constant = ", and may have one more for the constant" if self.fit_intercept else ""
             raise FenchelError(
                 f"prior has {len(prior)} entries; it must have one for each of the {d} features{constant}"
             )
-        return prior if len(prior) == self._features() else np.append(prior, np.mean(prior))
+        return prior if len(prior) == size else np.append(prior, np.mean(prior))
 
-    def _begin(self) -> None:
-        """Weights of the prior for every class."""
+    def _compiled(self, d: int) -> tuple[Any, NDArray[np.float64]]:
+        """The mirror map for loops, and the priors of d features and the constant one (0 without an intercept)."""
+        regularizer, size = self._regularizer(d), d + bool(self.fit_intercept)
+        # a copy that can be written, of the type that the loops are compiled for
+        priors = regularizer.priors(size).copy()
+        return regularizer.compiled_mirror_map(size), priors if self.fit_intercept else np.append(priors, 0.0)
+
+    def _learners_at_prior(self, classes: int, d: int) -> list[_Learner]:
+        """A learner for each class, one for two, with the weights of the prior."""
         from fenchel.solvers.dual_coordinate.loop_mirror import rebuild
 
-        if len(self.classes_) < 2:
-            raise FenchelError(f"y must hold at least two classes, got one class only: {self.classes_!r}")
-        size = self.n_features_in_ + 1
-        self._learners = []
-        for _ in range(1 if len(self.classes_) == 2 else len(self.classes_)):
-            learner = _Learner(np.zeros(size), np.zeros((size, 2)), np.zeros(4))
-            rebuild(self._kernel(), learner.v, self._priors(), learner.nodes, learner.carry)
-            self._learners.append(learner)
+        if classes < 2:
+            raise FenchelError("y must hold at least two classes, got one class only")
+        mirror_map, priors = self._compiled(d)
+        learners = []
+        for _ in range(1 if classes == 2 else classes):
+            learner = _Learner(np.zeros(d + 1), np.zeros((d + 1, 2)), np.zeros(4))
+            rebuild(mirror_map, learner.v, priors, learner.nodes, learner.carry)
+            learners.append(learner)
+        return learners
 
-    def _features(self) -> int:
-        return self.n_features_in_ + bool(self.fit_intercept)
-
-    def _kernel(self) -> Any:
-        return self._regularizer().compiled_mirror_map(self._features())
-
-    def _priors(self) -> NDArray[np.float64]:
-        """Of the features and the constant one; without an intercept that has no share."""
-        # a copy that can be written, of the type that the loops are compiled for
-        priors = self._regularizer().priors(self._features()).copy()
-        return priors if self.fit_intercept else np.append(priors, 0.0)
-
-    def _codes(self, y: NDArray) -> NDArray:
-        """The number of each label's class."""
-        known = set(self.classes_.tolist())
-        unknown = [label for label in np.unique(y).tolist() if label not in known]
-        if unknown:
-            raise FenchelError(f"y holds labels that are not among the classes {self.classes_!r}: {unknown[:10]!r}")
-        return np.searchsorted(self.classes_, y)
-
-    def _learn(self, X: Any, y: NDArray, order: NDArray) -> None:
-        """One pass for every class, and the weights after it."""
+    def _learn(self, learners: Sequence[_Learner], X: Any, codes: NDArray, order: NDArray) -> int:
+        """One pass for every class, which changes the learners; the number of mistakes."""
         from fenchel.solvers.dual_coordinate.loop_online import online_pass
 
-        rows, codes, priors, kernel = as_design(X).rows(), self._codes(y), self._priors(), self._kernel()
-        # of copies, so that a pass that fails changes nothing
-        learners = deepcopy(self._learners)
+        rows, (mirror_map, priors) = as_design(X).rows(), self._compiled(X.shape[1])
         if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
             # repeated entries of a row would move one after the other
             copy = sp.csr_array(X, copy=True)
             copy.sum_duplicates()
             rows = as_design(copy).rows()
         room = X.shape[1] if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
-        trial, constant, weights = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), []
-        mistakes = 0
+        trial, constant, mistakes = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), 0
         for k, learner in enumerate(learners):
-            labels = one_against_rest(codes, k if len(learners) > 1 else 1)
+            labels = one_vs_rest(codes, k if len(learners) > 1 else 1)
             state = (learner.v, priors, learner.nodes, learner.carry, trial)
             rate = float(self.learning_rate)
-            mistakes += online_pass(rows, kernel, labels, *state, rate, constant, order.astype(np.uint32))
-            size = self._features()
-            with np.errstate(over="ignore", invalid="ignore"):
-                weights.append(self._regularizer().grad_conjugate(learner.v[:size]))
-            if not (np.all(np.isfinite(weights[-1])) and np.all(np.isfinite(learner.nodes[:size]))):
-                raise FenchelError(
-                    f"the weights of update={self.update!r} overflowed: scale X so that its entries are about 1, or "
-                    f"lower learning_rate={self.learning_rate:g}"
-                )
-        coef = np.stack(weights)
-        self._learners, self.mistakes_ = learners, mistakes
-        self.coef_ = np.ascontiguousarray(coef[:, : self.n_features_in_])
-        self.intercept_ = coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef))
+            mistakes += online_pass(rows, mirror_map, labels, *state, rate, constant, order.astype(np.uint32))
+            self._coef(learner, X.shape[1])
+        return mistakes
+
+    def _coef(self, learner: _Learner, d: int) -> NDArray[np.float64]:
+        """The weights of a learner; raise if they overflowed."""
+        size = d + bool(self.fit_intercept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weights = self._regularizer(d).grad_conjugate(learner.v[:size])
+        if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(learner.nodes[:size]))):
+            raise FenchelError(
+                f"the weights of update={self.update!r} overflowed: scale X so that its entries are about 1, or "
+                f"lower learning_rate={self.learning_rate:g}"
+            )
+        return weights
+
+    def _attributes(self, learners: list[_Learner], mistakes: int, d: int) -> dict[str, Any]:
+        coef = np.stack([self._coef(learner, d) for learner in learners])
+        return {
+            "_learners": learners,
+            "mistakes_": mistakes,
+            "coef_": np.ascontiguousarray(coef[:, :d]),
+            "intercept_": coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef)),
+        }
+
+
+def _codes(y: NDArray, classes: NDArray) -> NDArray:
+    """The index of each label's class."""
+    unknown = unknown_labels(y, classes)
+    if unknown:
+        raise FenchelError(f"y holds labels that are not among the classes {classes!r}: {unknown[:10]!r}")
+    return np.searchsorted(classes, y)

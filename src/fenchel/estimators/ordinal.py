@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import Given
-from fenchel.estimators.classifier import LinearClassifier, classes_with_weight
+from fenchel.estimators.base import LazyProblem
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.labels import unknown_labels
 from fenchel.estimators.measures import trusted_bounds
-from fenchel.estimators.thresholds import ordered_thresholds, seen_from_below
-from fenchel.estimators.transaction import all_or_nothing
+from fenchel.estimators.task import Task
+from fenchel.estimators.thresholds import below_threshold, ordered_thresholds
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import OrdinalHinge
 from fenchel.solvers import Solver
@@ -103,12 +103,38 @@ class OrdinalClassifier(LinearClassifier):
         tags.classifier_tags.poor_score = True
         return tags
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and labels y.  Ctrl-C stores the best model so far and is raised again."""
-        # validation makes plain labels of it
-        self._declared = _declared_order(y)
-        return super().fit(X, y, sample_weight)
+    _fits_constant: ClassVar[bool] = False
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        """As for any classifier; ``targets`` are the places of the classes in their order."""
+        task = super().encode(X, y, sample_weight)
+        assert task.classes is not None
+        # validation makes plain labels of a column whose categories have an order
+        order = _declared_order(y) if self.order is None else list(self.order)
+        places = np.arange(task.n_classes)
+        if order is not None:
+            missing = unknown_labels(task.y, np.array(order, dtype=object))
+            if missing:
+                raise FenchelError(f"order lacks labels of y: {missing!r}; it has {order!r}{_numbered(order, missing)}")
+            position = {label: k for k, label in enumerate(order)}
+            places = np.argsort(np.argsort([position[label] for label in task.classes.tolist()]))
+        fitted = {**task.fitted, "order_": task.classes[np.argsort(places)]}
+        return replace(task, targets=places[task.targets], fitted=fitted)
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        return [lambda: self._problem(task, OrdinalHinge(task.targets, task.weights), task.weights)]
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        scores = task.design.scores(found["coef_"])[:, 0]
+        thresholds = ordered_thresholds(scores, task.targets, task.n_classes, task.weights)
+        return {
+            **found,
+            "thresholds_": thresholds,
+            "intercept_": -thresholds,
+            "risk_intercept_": found["intercept_"],
+            "conjugate_bounds_": trusted_bounds(solutions),
+        }
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """(n, classes) in the order of ``classes_``: how far the score is inside the thresholds of each class, the
@@ -118,7 +144,7 @@ class OrdinalClassifier(LinearClassifier):
         """
         above = self._scores(X)
         beyond = np.full((len(above), 1), np.inf)
-        inside = np.minimum(np.hstack([beyond, above]), np.hstack([seen_from_below(above), beyond]))
+        inside = np.minimum(np.hstack([beyond, above]), np.hstack([below_threshold(above), beyond]))
         found = inside[:, np.argsort(np.searchsorted(self.classes_, self.order_))]
         return found[:, 1] if found.shape[1] == 2 else found
 
@@ -127,83 +153,20 @@ class OrdinalClassifier(LinearClassifier):
         above = self._scores(X)
         return self.order_[np.sum(above > 0.0, axis=1)]
 
-    # --- what is asked for
-
     def _check_parameters(self) -> None:
-        self._regularizer()
-        self._check_numbers()
+        super()._check_parameters()
         if self.order is not None and not _are_labels(self.order):
             raise FenchelError(f"order must be None or all labels once, from lowest to highest, got {self.order!r}")
-
-    def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        order = self._told()
-        if order is not None:
-            known = set(order)
-            missing = [label for label in np.unique(y).tolist() if label not in known]
-            if missing:
-                raise FenchelError(f"order lacks labels of y: {missing!r}; it has {order!r}{_numbered(order, missing)}")
-        return classes_with_weight(y, weights)
-
-    def _told(self) -> list[Any] | None:
-        """The labels in the order that was told, if it was."""
-        return self._declared if self.order is None else list(self.order)
-
-    def _grades(self) -> NDArray[np.int64]:
-        """The place of each class in the order of those that there are."""
-        order = self._told()
-        if order is None:
-            return np.arange(len(self.classes_))
-        place = {label: k for k, label in enumerate(order)}
-        return np.argsort(np.argsort([place[label] for label in self.classes_.tolist()]))
-
-    # --- the problem
 
     def _loss(self) -> Loss:
         # of one pair; it has no probabilities
         return as_loss("hinge")
 
-    def _form(self) -> str:
+    def _declared_form(self) -> str:
         return "ordinal"
 
-    def _joint(self) -> Any:
-        return OrdinalHinge
-
-    def _columns(self, encoded: NDArray) -> list[Callable[[], NDArray]]:
-        # classes without weight have no number; any will do
-        return [partial(np.take, self._grades(), np.maximum(encoded, 0))]
-
-    def _risk(self, labels: NDArray, weights: NDArray | None) -> OrdinalHinge:
-        return OrdinalHinge(labels, weights)
-
-    def _fit_columns(
-        self, X: Any, columns: Sequence[Callable[[], NDArray]], weights: NDArray | None, given: Given
-    ) -> None:
-        order = self.classes_[np.argsort(self._grades())]
-        if not np.array_equal(getattr(self, "order_", order), order) and hasattr(self, "theta_"):
-            del self.theta_  # the last fit was for another order: no warm start from it
-        self.order_: NDArray = order
-        try:
-            super()._fit_columns(X, columns, weights, given)
-        except KeyboardInterrupt:
-            # what was stored has thresholds too
-            if hasattr(self, "risk_intercept_"):
-                self._cut(X, columns[0](), weights)
-            raise
-        self._cut(X, columns[0](), weights)
-
-    def _cut(self, X: Any, labels: NDArray, weights: NDArray | None) -> None:
-        """Choose the thresholds by the scores of the training examples."""
-        scores = as_design(X).scores(self._weights())[:, 0]
-        self.thresholds_ = ordered_thresholds(scores, labels, len(self.classes_), weights)
-        self.intercept_ = -self.thresholds_
-
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        self.risk_intercept_: NDArray[np.float64] = self.intercept_
-        self.conjugate_bounds_ = trusted_bounds(solutions)
-
-    def _solved_intercept(self) -> Any:
-        return self.risk_intercept_
+    def _form(self, task: Task) -> str:
+        return "ordinal"
 
 
 def _are_labels(order: Any) -> bool:

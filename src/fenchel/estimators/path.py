@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state, check_X_y
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils import check_random_state
 
 from fenchel.certificate import Certificate, PathCertificate
-from fenchel.designs import Design, as_design, row_lengths
+from fenchel.designs import Design, row_lengths
 from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import input_of, mixed, named
-from fenchel.estimators.multiclass import chosen_form, joint_risk
+from fenchel.estimators.base import LazyProblem, user_stacklevel
+from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.regularization import checked_positive, lam_of
+from fenchel.estimators.task import Task
 from fenchel.losses import Loss, as_loss
-from fenchel.path import cover, lam_of, walk
+from fenchel.path import cover, solved_lam, walk
 from fenchel.problem import Problem
 from fenchel.regularizers import Regularizer
-from fenchel.risks import MULTICLASS, MeanRisk
+from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution
 
@@ -64,9 +63,7 @@ class RegularizationPath:
 
         Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
         """
-        if isinstance(C, bool) or not isinstance(C, Real) or not 0 < float(C) < math.inf:
-            raise FenchelError(f"C must be a positive finite number, got {C!r}")
-        lam = 1.0 / (float(C) * self._total)
+        lam = lam_of(C, self._total)
         after = int(np.clip(np.searchsorted(self.Cs, C), 1, max(1, len(self.Cs) - 1)))
         near = sorted({max(0, after - 1), min(after, len(self.Cs) - 1)})
         found = {k: self._spans[k].at(lam) for k in near}
@@ -133,31 +130,42 @@ def regularization_path(
     >>> bool(certificate.relative_gap <= 0.01)
     True
     """
-    if not isinstance(fit_intercept, (bool, np.bool_)):
-        raise FenchelError(f"fit_intercept must be True or False, got {fit_intercept!r}")
-    loss = as_loss(loss)
-    omega = mixed(l1_ratio) if regularizer is None else named(regularizer, l1_ratio)
-    form = chosen_form(multi_class, loss, omega, solver, bool(fit_intercept))
-    design, risk, weights, classes = _checked(X, y, sample_weight, loss, form)
-    total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-    problem = Problem(design, risk, 1.0, omega, bool(fit_intercept))
-    seed = int(check_random_state(random_state).randint(2**31 - 1))
-    options: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
-    values, interval = _values(Cs, design)
-    if interval is None:
-        solutions = list(walk(problem, [1.0 / (C * total) for C in values], solver, tol=tol, **options))
+    options: dict[str, Any] = {"l1_ratio": l1_ratio, "regularizer": regularizer, "fit_intercept": fit_intercept}
+    estimator: LinearRegressor | LinearClassifier
+    if as_loss(loss).task == "regression":
+        estimator = LinearRegressor(loss, solver=solver, **options)
     else:
-        _positive("accuracy", accuracy)
-        low, high = (1.0 / (C * total) for C in interval[::-1])
-        solutions = cover(problem, low, high, float(accuracy), solver, **options)
-        values = np.array([1.0 / (lam_of(solution) * total) for solution in solutions])
+        estimator = LinearClassifier(loss, solver=solver, multi_class=multi_class, **options)
+    task = estimator.encode(X, y, sample_weight)
+    problem, total = _one(task, estimator.problems(task)), task.total_weight
+    seed = int(check_random_state(random_state).randint(2**31 - 1))
+    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
+    values, interval = _values(Cs, task.design)
+    if interval is None:
+        solutions = list(walk(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits))
+    else:
+        checked_positive(accuracy, "accuracy")
+        low, high = (lam_of(C, total) for C in interval[::-1])
+        solutions = cover(problem, low, high, float(accuracy), solver, **limits)
+        values = np.array([lam_of(solved_lam(solution), total) for solution in solutions])
     end = values[-1] if interval is None else interval[1]
-    reached = 1.0 / (lam_of(solutions[-1]) * total)
+    reached = lam_of(solved_lam(solutions[-1]), total)
     _warn_unless_converged(solutions, values)
     if reached < end * (1.0 - 1e-9):
         _warn_of_the_end(reached, end)
     proved = interval is not None and all(solution.converged for solution in solutions)
-    return _gathered(values, solutions, classes, float(accuracy) if proved else None, total)
+    return _gathered(values, solutions, task.classes, float(accuracy) if proved else None, total)
+
+
+def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
+    """The problem of a path; several problems have a path each."""
+    if len(problems) > 1:
+        raise FenchelError(
+            f"multi_class={task.form!r} makes {task.n_classes} classes several problems, each with a path of its own: "
+            "follow one at a time with y of two classes, choose one problem for all classes with "
+            f"multi_class={' or '.join(map(repr, MULTICLASS))}, or use LinearClassifierCV"
+        )
+    return problems[0]()
 
 
 def _gathered(
@@ -191,7 +199,7 @@ def _warn_unless_converged(solutions: Sequence[Solution], values: NDArray) -> No
             f"C={values[worst]:.3g}, proved a relative gap of {solutions[worst].certificate.relative_gap:.2g}, because "
             f"{solutions[worst].status.value}. Raise max_iter or time_limit, or end the path at a smaller C.",
             GapWarning,
-            stacklevel=3,
+            stacklevel=user_stacklevel(),
         )
 
 
@@ -200,36 +208,8 @@ def _warn_of_the_end(reached: float, end: float) -> None:
         f"the path was ended at C={reached:.3g}, before C={end:.3g}, by its time limit or an interruption; the points "
         "so far are returned. Raise time_limit, or end the path at a smaller C.",
         GapWarning,
-        stacklevel=3,
+        stacklevel=user_stacklevel(),
     )
-
-
-def _checked(
-    X: Any, y: Any, sample_weight: Any, loss: Loss, multi_class: str
-) -> tuple[Design, Any, NDArray[np.float64] | None, NDArray | None]:
-    """The design, the risk, the weights, and the classes of a classification."""
-    joint = joint_risk(multi_class, loss)
-    X, y = check_X_y(X, y, y_numeric=loss.task == "regression", **input_of(X))
-    weights = None
-    if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if loss.task == "regression":
-        return as_design(X), MeanRisk(loss, np.asarray(y, dtype=np.float64), weights), weights, None
-    check_classification_targets(y)
-    classes = np.unique(y if weights is None else y[weights > 0])
-    if len(classes) == 2:
-        return as_design(X), MeanRisk(loss, np.where(y == classes[1], 1.0, -1.0), weights), weights, classes
-    if len(classes) < 2:
-        raise FenchelError(f"y must hold at least two classes with positive weight, got {classes!r}")
-    if joint is None:
-        raise FenchelError(
-            f"multi_class={multi_class!r} makes {len(classes)} classes several problems, each with a path of its own: "
-            "follow one at a time with y of two classes, choose one problem for all classes with "
-            f"multi_class={' or '.join(repr(name) for name in MULTICLASS)}, or use LinearClassifierCV"
-        )
-    # examples of a class without weight have no number; any will do
-    encoded = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-    return as_design(X), joint(encoded, len(classes), weights), weights, classes
 
 
 def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, float] | None]:
@@ -240,17 +220,11 @@ def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, 
     if isinstance(Cs, tuple):
         if len(Cs) != 2:
             raise FenchelError(f"Cs must be an array of values, or an interval (smallest, largest), got {Cs!r}")
-        low, high = (_positive("Cs", C) for C in Cs)
+        low, high = (checked_positive(C, "Cs") for C in Cs)
         if low > high:
             raise FenchelError(f"Cs=(smallest, largest) must rise, got {Cs!r}")
         return np.zeros(0), (low, high)
-    values = np.unique([_positive("Cs", C) for C in np.ravel(np.asarray(Cs, dtype=object))])
+    values = np.unique([checked_positive(C, "Cs") for C in np.ravel(np.asarray(Cs, dtype=object))])
     if not len(values):
         raise FenchelError("Cs must hold at least one value")
     return values, None
-
-
-def _positive(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0 < float(value) < math.inf:
-        raise FenchelError(f"{name} must be positive and finite, got {value!r}")
-    return float(value)

@@ -12,7 +12,7 @@ from sklearn.utils.metaestimators import available_if
 
 def _has_probabilities(estimator: Any) -> bool:
     if estimator._loss().name != "logistic":
-        raise AttributeError("predict_proba needs loss='logistic': scores of other losses are no probabilities")
+        raise AttributeError("predict_proba requires loss='logistic': scores of other losses are no probabilities")
     if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
         raise AttributeError(
             "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
@@ -21,10 +21,10 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 class Probabilities:
-    """What a classifier with ``decision_function`` and ``multi_class_`` has besides if its loss is the logistic one."""
+    """The probabilities of a classifier whose loss is the logistic one."""
 
-    multi_class_: Any
     decision_function: Any
+    _fitted_form: Any
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -34,7 +34,7 @@ class Probabilities:
         scores = self.decision_function(X)
         if scores.ndim == 1:
             return np.column_stack([expit(-scores), expit(scores)])
-        if self.multi_class_ == "multinomial":
+        if self._fitted_form() == "multinomial":
             return softmax(scores, axis=1)
         probabilities = expit(scores)
         total = probabilities.sum(axis=1, keepdims=True)
@@ -45,7 +45,7 @@ class Probabilities:
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)
-        if scores.ndim == 2 and self.multi_class_ == "multinomial":
+        if scores.ndim == 2 and self._fitted_form() == "multinomial":
             return log_softmax(scores, axis=1)
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))

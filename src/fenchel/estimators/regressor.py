@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
 
-from fenchel.estimators.base import Given, LinearEstimator, check_numbers, input_of
-from fenchel.estimators.transaction import all_or_nothing
+from fenchel.designs import as_design
+from fenchel.estimators.base import LazyProblem, LinearEstimator
+from fenchel.estimators.task import Task, checked_targets, checked_weights, input_of, validated
 from fenchel.losses import Loss, as_loss
 from fenchel.regularizers import Regularizer
+from fenchel.risks import MeanRisk
 from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution
 
@@ -109,17 +111,33 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         tags.target_tags.multi_output = True
         return tags
 
-    @all_or_nothing
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to rows X and targets y, (n,) or (n, targets).  Ctrl-C stores the best model and is raised again."""
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         self._check_parameters()
-        check_numbers(y)
+        checked_targets(y)
         several = get_tags(self).target_tags.multi_output
-        X, y = validate_data(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
-        weights = self._checked_weights(sample_weight, X)
+        X, y, fitted = validated(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
+        weights = checked_weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64)
-        self._fit_columns(X, [lambda: targets], weights, Given(targets, weights))
-        return self
+        return Task(
+            X=X,
+            design=as_design(X),
+            y=targets,
+            targets=targets,
+            C=self.C,
+            regularizer=self._regularizer(),
+            sample_weight=weights,
+            weights=weights,
+            fitted=fitted,
+        )
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights), task.weights)]
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        if task.targets.ndim == 1:
+            found.update(coef_=found["coef_"][0], intercept_=float(found["intercept_"][0]))
+        return found
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """The predicted target of each row."""
@@ -127,8 +145,3 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "regression")
-
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        if solutions[0].model.weights.ndim == 1:
-            self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])

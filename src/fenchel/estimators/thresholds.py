@@ -72,7 +72,7 @@ def ordered_thresholds(scores: NDArray, codes: NDArray, classes: int, weights: N
     return np.maximum.accumulate(found)
 
 
-def seen_from_below(above: NDArray) -> NDArray[np.float64]:
+def below_threshold(above: NDArray) -> NDArray[np.float64]:
     """How far scores are below a threshold, from how far they are above it: positive at the threshold itself too, since
     what lies there is not above it.
     """

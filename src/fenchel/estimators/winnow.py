@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.losses import Loss
 from fenchel.regularizers import Entropy, Regularizer, UnnormalizedEntropy
 from fenchel.solvers import Solver
+from fenchel.validation import check_switches
 
 #: mu of Zhang (2002), Sec. 6.1
 _PRIOR = 0.01
@@ -19,20 +18,12 @@ _PRIOR = 0.01
 def entropy_of(
     normalized: bool, prior: Any, mass: float | None, balanced: bool, to_normalize: str = "normalized=True"
 ) -> Regularizer:
-    """The entropy that these parameters of an estimator mean; ``to_normalize`` is what asks for normalized weights."""
-    check_switches(normalized=normalized, balanced=balanced)
+    """The entropy of an estimator's parameters; ``to_normalize`` is how the user asks for normalized weights."""
     if normalized:
         return Entropy(mass, _PRIOR if prior is None and mass is None else prior, bool(balanced))
     if mass is not None:
-        raise FenchelError(f"mass is what normalized weights add up to: use {to_normalize}, or leave it None")
+        raise FenchelError(f"mass={mass!r} is the sum of normalized weights: use {to_normalize}, or mass=None")
     return UnnormalizedEntropy(_PRIOR if prior is None else prior, bool(balanced))
-
-
-def check_switches(**switches: Any) -> None:
-    """Refuse what is neither True nor False: "no" would count as true."""
-    for name, value in switches.items():
-        if not isinstance(value, (bool, np.bool_)):
-            raise FenchelError(f"{name} must be True or False, got {value!r}")
 
 
 class WinnowClassifier(LinearClassifier):
@@ -116,4 +107,5 @@ class WinnowClassifier(LinearClassifier):
         self.verbose = verbose
 
     def _regularizer(self) -> Regularizer:
+        check_switches(self, "normalized", "balanced")
         return entropy_of(self.normalized, self.prior, self.mass, self.balanced)

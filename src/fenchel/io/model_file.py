@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 import fenchel
@@ -46,7 +47,7 @@ class ModelFile:
 def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
     estimator = model.estimator
-    arrays = {name: np.asarray(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
+    arrays = {name: _dense(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
     about = {
         "format": _FORMAT,
         "version": fenchel.__version__,
@@ -67,6 +68,11 @@ def save(path: Path, model: ModelFile) -> None:
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _dense(array: Any) -> NDArray:
+    """As an array; the dual variables of pairs of classes are a sparse one."""
+    return array.toarray() if sp.issparse(array) else np.asarray(array)
 
 
 def load(path: Path) -> ModelFile:
@@ -92,7 +98,7 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, NDArray]) -> 
     for name, array in arrays.items():
         setattr(estimator, name, array if array.ndim else float(array))
     if isinstance(estimator, MeasureClassifier) and len(estimator.classes_) == 2:
-        estimator.pos_label_ = estimator.classes_[0 if estimator._turned() else 1]
+        estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]
     if about["multi_class"] is not None:
         estimator.multi_class_ = about["multi_class"]

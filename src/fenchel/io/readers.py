@@ -194,7 +194,7 @@ def _labels(values: NDArray) -> NDArray:
         missing = np.isin(np.char.lower(names), ("", "nan"))
         if np.any(missing):
             row = int(np.flatnonzero(missing)[0]) + 1
-            raise FenchelError(f"the label of row {row} is missing: leave such rows out") from None
+            raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
         return names
     return _whole(numbers)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Sequence
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import mixed, user_stacklevel
+from fenchel.estimators.base import user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.estimators.task import Task
 from fenchel.losses import Logistic, Loss
 from fenchel.regularizers import L2, Regularizer
 from fenchel.solving.solution import Solution
@@ -152,19 +154,19 @@ class LogisticRegression(DropIn, LinearClassifier):
             ratio = float(penalty == "l1")
         elif ratio is None and penalty == "elasticnet":
             raise FenchelError("l1_ratio must be a number with penalty='elasticnet', got None")
-        return mixed(0.0 if ratio is None else ratio)
+        return elastic_net(0.0 if ratio is None else ratio)
 
-    def _check_classes(self, classes: NDArray) -> None:
-        super()._check_classes(classes)
-        if len(classes) > 2 and not isinstance(self._regularizer(), L2):
+    def _form(self, task: Task) -> str:
+        if task.n_classes > 2 and not isinstance(task.regularizer, L2):
             raise FenchelError(
-                f"l1_ratio must be 0 for more than two classes, and y holds {len(classes)}. "
+                f"l1_ratio must be 0 for more than two classes, and y holds {task.n_classes}. "
                 "LinearClassifier(loss='logistic', l1_ratio=...) fits them one-vs-rest"
             )
+        return super()._form(task)
 
     def _loss(self) -> Loss:
         return Logistic()
 
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        self.n_iter_: Any = np.array([self.n_iter_], dtype=np.int32)
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        return {**found, "n_iter_": np.array([found["n_iter_"]], dtype=np.int32)}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.estimators.task import Task
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
-from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
 from fenchel.solving.solution import Solution
 
 
@@ -110,28 +110,19 @@ class LinearSVC(DropIn, LinearClassifier):
         self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")
         super()._check_parameters()
 
-    def _joint(self) -> type[MulticlassRisk] | None:
-        return MULTICLASS[self.multi_class] if self.multi_class == "crammer_singer" else None
-
-    def _two_at_once(self) -> bool:
-        """Whether two classes are one joint problem: the hinge with twice the C (Wang and Scott's k = 2)."""
-        return self._joint() is not None and len(self.classes_) == 2
-
-    def _risk(self, labels: NDArray, weights: NDArray | None) -> Any:
-        return MeanRisk("hinge", labels, weights) if self._two_at_once() else super()._risk(labels, weights)
-
-    def _strength(self) -> float:
-        C = super()._strength()
-        return 2.0 * C if self._two_at_once() and isinstance(C, Real) and not isinstance(C, bool) else C
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        """As for any classifier; Crammer and Singer's risk of two classes is the hinge with twice the C."""
+        task = super().encode(X, y, sample_weight)
+        return replace(task, C=2.0 * task.C) if task.form == "crammer_singer" and task.n_classes == 2 else task
 
     def _loss(self) -> Loss:
         name = self._one_of("loss", ("hinge", "squared_hinge"), "LinearClassifier has more losses")
-        return as_loss(name, "classification")
+        # as in scikit-learn's class
+        return as_loss("hinge" if self.multi_class == "crammer_singer" else name, "classification")
 
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        if not self.fit_intercept:
-            self.intercept_ = 0.0
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        return found if self.fit_intercept else {**found, "intercept_": 0.0}
 
 
 class LinearSVR(DropIn, LinearRegressor):
@@ -217,6 +208,6 @@ class LinearSVR(DropIn, LinearRegressor):
         }
         return losses[self._one_of("loss", tuple(losses), "LinearRegressor has more losses")](self.epsilon)
 
-    def _store(self, solutions: list[Solution]) -> None:
-        super()._store(solutions)
-        self.intercept_ = np.array([self.intercept_]) if self.fit_intercept else 0.0
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        return {**found, "intercept_": np.array([found["intercept_"]]) if self.fit_intercept else 0.0}

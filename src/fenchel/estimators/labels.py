@@ -1,0 +1,76 @@
+"""Class labels as numbers, and the weights of the classes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+
+from fenchel.errors import FenchelError
+
+
+class Labels(NamedTuple):
+    """The sorted classes, the index of each example's class, and the weights of the examples."""
+
+    classes: NDArray
+    codes: NDArray
+    weights: NDArray[np.float64] | None
+
+
+def encode_labels(y: NDArray, sample_weight: NDArray | None, class_weight: Any, *, constant: bool = True) -> Labels:
+    """The labels of a classification.
+
+    A class without weight is as if removed.  If the weights leave one class of several, a model that is ``constant``
+    keeps all of them, so that wrappers such as ``BaggingClassifier`` can fit it.
+    """
+    check_classification_targets(y)
+    found = _classes_with_weight(y, sample_weight)
+    if class_weight is not None and len(found.classes) > 1:
+        found = _classes_with_weight(y, _class_weights(class_weight, y, found))
+        if len(found.classes) < 2:
+            raise FenchelError(
+                f"class_weight={class_weight!r} is positive for one class only; give two classes positive weights"
+            )
+    if len(found.classes) < 2:
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2 or not constant:
+            raise FenchelError(
+                f"y must hold at least two classes with positive weight, got one class only: {found.classes!r}"
+            )
+        return Labels(classes, codes, found.weights)
+    return found
+
+
+def one_vs_rest(codes: NDArray, k: int) -> NDArray[np.float64]:
+    """1 for the class k, -1 for the others."""
+    return np.where(codes == k, 1.0, -1.0)
+
+
+def unknown_labels(y: NDArray, classes: NDArray) -> list[Any]:
+    """The labels in y that are none of the classes; sets compare numbers with words, which NumPy does not."""
+    known = set(classes.tolist())
+    return [label for label in np.unique(y).tolist() if label not in known]
+
+
+def _classes_with_weight(y: NDArray, weights: NDArray | None) -> Labels:
+    classes, codes = np.unique(y, return_inverse=True)
+    if weights is None:
+        return Labels(classes, codes, None)
+    kept = np.unique(codes[weights > 0])
+    # an example of a class without weight gets the index 0, which its own weight makes irrelevant
+    index = np.zeros(len(classes), dtype=np.intp)
+    index[kept] = np.arange(len(kept))
+    return Labels(classes[kept], index[codes], weights)
+
+
+def _class_weights(class_weight: Any, y: NDArray, labels: Labels) -> NDArray[np.float64]:
+    """The weights of the examples times those of their classes."""
+    weights = np.ones(len(y)) if labels.weights is None else labels.weights
+    kept = np.ones(len(y), dtype=bool) if labels.weights is None else np.isin(y, labels.classes)
+    per_class = compute_class_weight(class_weight, classes=labels.classes, y=y[kept], sample_weight=weights[kept])
+    if not (np.all(np.isfinite(per_class)) and np.all(per_class >= 0) and np.any(per_class > 0)):
+        raise FenchelError(f"class_weight must give finite weights >= 0, not all zero, got {class_weight!r}")
+    return per_class[labels.codes] * weights

@@ -1,0 +1,51 @@
+"""The parameters C, l1_ratio and regularizer of an estimator, as the lam and the regularizer of a Problem."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fenchel.errors import FenchelError
+from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
+from fenchel.validation import is_number, is_positive
+
+
+def lam_of(C: Any, total_weight: float) -> float:
+    """``lam = 1 / (C * total_weight)``; the same formula turns lam back into C."""
+    checked_positive(C)
+    lam = 1.0 / (float(C) * total_weight)
+    if not 0 < lam < math.inf:
+        raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total_weight:.3g}")
+    return lam
+
+
+def checked_positive(value: Any, name: str = "C") -> float:
+    """The value as a float; raise unless it is positive and finite."""
+    if not is_positive(value):
+        raise FenchelError(f"{name} must be a positive finite number, got {value!r}")
+    return float(value)
+
+
+def elastic_net(l1_ratio: Any) -> Regularizer:
+    """The regularizer of an estimator's ``l1_ratio``: 0 is ridge, 1 is the lasso, anything between a mixture."""
+    if is_number(l1_ratio) and l1_ratio == 1:
+        return L1()
+    mixture = ElasticNet(l1_ratio)
+    return mixture if l1_ratio else L2()
+
+
+def as_regularizer(regularizer: str | Regularizer | None, l1_ratio: Any) -> Regularizer:
+    """The regularizer that both parameters of an estimator ask for; only the elastic net takes ``l1_ratio``."""
+    if regularizer is None:
+        return elastic_net(l1_ratio)
+    if isinstance(regularizer, str) and regularizer in REGULARIZERS:
+        if regularizer == ElasticNet.name:
+            return ElasticNet(l1_ratio) if l1_ratio else ElasticNet()
+        regularizer = REGULARIZERS[regularizer]()
+    if not isinstance(regularizer, Regularizer):
+        raise FenchelError(f"regularizer={regularizer!r} is unknown; choose one of {list(REGULARIZERS)} or an object")
+    if l1_ratio:
+        raise FenchelError(
+            f"l1_ratio={l1_ratio!r} and regularizer={regularizer.name!r} both choose the regularization; set only one"
+        )
+    return regularizer

@@ -1,0 +1,108 @@
+"""The data of one fit: validated, encoded, and never changed afterwards."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from fenchel.designs import Design, as_design
+from fenchel.errors import FenchelError
+from fenchel.regularizers import Regularizer
+
+#: check_array's options for every X: any real type, sparse formats that have rows or columns
+INPUT = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What ``encode`` returns and ``problems`` and ``store`` read."""
+
+    #: the validated rows, and the design of the problems
+    X: Any
+    design: Design
+    #: the labels or targets as given, and as numbers: indices into ``classes``, or float64 targets
+    y: NDArray
+    targets: NDArray
+    #: of the problems, see ``regularization.lam_of``
+    C: float
+    regularizer: Regularizer
+    #: as given, and times the class weights
+    sample_weight: NDArray[np.float64] | None = None
+    weights: NDArray[np.float64] | None = None
+    #: None for a regression
+    classes: NDArray | None = None
+    #: how more than two classes become problems, ``multi_class_`` of the fitted estimator
+    form: str | None = None
+    #: the rows of X that the design holds; None for all
+    active: NDArray[np.int64] | None = None
+    #: (train, test) rows of the folds in which examples are held out
+    folds: Sequence[tuple[NDArray, NDArray]] = ()
+    #: fitted attributes that are known before anything is solved
+    fitted: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes, 0 for a regression."""
+        return 0 if self.classes is None else len(self.classes)
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights of the examples; without weights their number."""
+        return float(self.design.shape[0]) if self.weights is None else float(np.sum(self.weights))
+
+    def subset(self, rows: NDArray) -> Self:
+        """The same task for some of the rows."""
+        X = self.X[rows]
+        weights = None if self.weights is None else self.weights[rows]
+        return replace(self, X=X, design=as_design(X), y=self.y[rows], targets=self.targets[rows], weights=weights)
+
+
+def input_of(X: Any) -> dict[str, Any]:
+    """check_array's options for this X.
+
+    Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its columns
+    usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
+    """
+    return INPUT if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**INPUT, "order": "C"}
+
+
+def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, NDArray, dict[str, Any]]:
+    """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
+    unchanged = copy.copy(estimator)
+    X, y = validate_data(unchanged, X, y, **options)
+    names = ("n_features_in_", "feature_names_in_")
+    return X, y, {name: value for name, value in vars(unchanged).items() if name in names}
+
+
+def set_fitted(estimator: Any, found: Mapping[str, Any]) -> None:
+    """Set the attributes of a fit, and remove the names of features that the last fit had and this one has not."""
+    vars(estimator).pop("feature_names_in_", None)
+    vars(estimator).update(found)
+
+
+def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+    """The weights of the examples as float64: none negative, not all zero."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        raise FenchelError("Negative values in data passed to `sample_weight`: use 0 to omit an example")
+    if not np.any(weights > 0):
+        raise FenchelError("sample_weight: Sample weights are all zero; give at least one example a positive weight")
+    return weights
+
+
+def checked_targets(y: Any) -> None:
+    """Raise for targets of a regression that are words."""
+    values = np.asarray(y)
+    if values.dtype.kind in "US":
+        try:
+            values.astype(np.float64)
+        except ValueError as error:
+            raise FenchelError(f"y must hold numbers for a regression: {error}; use a classifier for labels") from error
