@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from fenchel import (
-    FenchelError,
-    LinearClassifier,
-    MeanRisk,
-    Problem,
-    plot_convergence,
-    plot_path,
-    regularization_path,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, Problem, plot_convergence, plot_path, regularization_path, solve
+from fenchel.risks import MeanRisk
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
 matplotlib.use("Agg")

@@ -48,7 +48,8 @@ def certify(
     Examples
     --------
     >>> import numpy as np
-    >>> from fenchel import MeanRisk, Problem, certify
+    >>> from fenchel import Problem, certify
+    >>> from fenchel.risks import MeanRisk
     >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
     >>> print(certify(problem, np.array([1.0])))
     The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.
