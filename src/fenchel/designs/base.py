@@ -26,7 +26,34 @@ SAMPLE = 300
 
 
 class Design(abc.ABC):
-    """A matrix of examples.  The only objects in the house that know how it is stored."""
+    r"""Base class of matrices X of examples: everything that knows how X is stored.
+
+    A subclass sets ``shape`` and implements ``scores`` (X w), ``adjoint`` (:math:`X^T\theta`), the row norms, ``part``,
+    ``rows`` (read-only views for compiled loops) and ``stored_entries``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape (n, d).
+    has_columns : bool
+        Whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented, which the lasso needs.
+
+    See Also
+    --------
+    as_design : The design of an array or a sparse matrix.
+    DenseDesign : NumPy arrays.
+    CSRDesign : SciPy sparse matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.designs import Design, as_design
+    >>> design = as_design(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> isinstance(design, Design)
+    True
+    >>> design.adjoint(np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
 
     shape: tuple[int, int]
 

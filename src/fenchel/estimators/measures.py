@@ -40,10 +40,10 @@ class MeasureClassifier(LinearClassifier):
 
     Parameters
     ----------
-    measure : {"f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k", "accuracy"}, callable or array,
-    default="f1"
-        The measure, or a custom :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape
-        (positives + 1, negatives + 1), with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
+    measure : str, callable or array-like, default="f1"
+        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", or a custom
+        :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
+        with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     beta : float, default=1.0
         Parameter of "fbeta": recall has beta times the weight of precision.
     k : int, default=None

@@ -34,16 +34,39 @@ _RANGE = (1e-3, 1e3)
 
 @dataclass(frozen=True, eq=False)
 class RegularizationPath:
-    """Models for rising values of C.
+    """Models for increasing values of C, with certificates; returned by :func:`regularization_path`.
 
-    Attributes
+    Parameters
     ----------
-    Cs : (m,) the values of C, rising
-    coefs, intercepts : (m, d) and (m,); (m, k, d) and (m, k) for k > 2 classes
-    certificates : a Certificate for each
-    n_iters : (m,) data passes for each
-    classes : the labels (None for regression)
-    accuracy : the relative gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``, or None for a grid of your own
+    Cs : ndarray of shape (m,)
+        The values of C, increasing.
+    coefs : ndarray of shape (m, d) or (m, k, d)
+        The weights for each C; for k > 2 classes a row for each class.
+    intercepts : ndarray of shape (m,) or (m, k)
+        The intercepts for each C.
+    certificates : list of Certificate
+        A certificate for each C.
+    n_iters : ndarray of shape (m,)
+        Passes over the data for each C.
+    classes : ndarray or None
+        The class labels; None for regression.
+    accuracy : float or None
+        The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None if the values of C were
+        given.
+
+    See Also
+    --------
+    regularization_path : Computes a path.
+    plot_path : Draw a path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import regularization_path
+    >>> X, y = make_classification(60, 5, random_state=0)
+    >>> path = regularization_path(X, y, [0.01, 0.1], random_state=0)
+    >>> path.coefs.shape
+    (2, 5)
     """
 
     Cs: NDArray[np.float64]

@@ -28,12 +28,12 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
 
     Parameters
     ----------
-    loss : {"squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile", "poisson"}
-    or Loss
-        The loss f, "squared" by default: a name, or an object of :mod:`fenchel.losses` with parameters, such as
-        ``Quantile(0.9)``.  "squared" is half the squared error, so ``C = 1 / alpha`` corresponds to scikit-learn's
-        ``Ridge(alpha)``.  "poisson" is half the deviance of counts with the mean ``exp(score)``, which ``predict``
-        returns; ``C = 1 / (alpha * sum of weights)`` corresponds to scikit-learn's ``PoissonRegressor(alpha)``.
+    loss : str or Loss, default="squared"
+        The loss f: "squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile",
+        "poisson", or an object of :mod:`fenchel.losses` with parameters, such as ``Quantile(0.9)``.  "squared" is half
+        the squared error, so ``C = 1 / alpha`` corresponds to scikit-learn's ``Ridge(alpha)``.  "poisson" is half the
+        deviance of counts with the mean ``exp(score)``, which ``predict`` returns; ``C = 1 / (alpha * sum of weights)``
+        corresponds to scikit-learn's ``PoissonRegressor(alpha)``.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
     l1_ratio : float, default=0.0

@@ -62,7 +62,39 @@ class CompiledLoss(Protocol):
 
 @dataclass(frozen=True)
 class Loss(abc.ABC):
-    """A convex loss of one example.  A new loss is one file with a subclass and one line in the registry."""
+    """Base class of convex losses f(s, y) of one score.
+
+    Subclass it for a loss with closed forms, or :class:`CustomLoss` to give the value, the derivative and the conjugate
+    alone.  A subclass sets ``name`` and ``task`` and implements the abstract methods, on NumPy arrays; ``compiled``
+    returns the same functions of one example for compiled loops.
+
+    Attributes
+    ----------
+    name : str
+        The name that users pass as ``loss=``.
+    task : {"classification", "regression"}
+        Whether labels are -1 and +1, or any finite numbers.
+    constraint : bool
+        Whether f is a constraint: zero or infinite.
+    overflows : bool
+        Whether f may be infinite, or too large for floats, at scores of moderate size.
+
+    See Also
+    --------
+    CustomLoss : A loss from its value, derivative and conjugate.
+    fenchel.risks.MeanRisk : The weighted mean of a loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Hinge, Loss
+    >>> isinstance(Hinge(), Loss)
+    True
+    >>> s, y = np.array([0.25]), np.array([1.0])
+    >>> slope = Hinge().derivative(s, y)
+    >>> (Hinge().value(s, y) + Hinge().conjugate(slope, y) - slope * s).item()  # the Fenchel-Young equality
+    0.0
+    """
 
     name: ClassVar[str]
     #: "classification" (labels are -1 and +1) or "regression" (any finite label)

@@ -70,9 +70,30 @@ class DiagonalPlusRankOne(NamedTuple):
 
 @dataclass(frozen=True)
 class Regularizer(abc.ABC):
-    r"""A convex function :math:`\Omega(w) \ge 0` with its conjugate :math:`\Omega^*(v)`.
+    r"""Base class of convex regularizers of the weights, with their conjugates.
 
-    A new regularizer is one file with a subclass and one line in the registry.
+    A subclass sets ``name`` and implements ``value`` (:math:`\Omega(w) \ge 0`), ``gradient``, ``conjugate``
+    (:math:`\Omega^*(v)`), ``conjugate_slope``, ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights of a dual
+    point), ``radius`` and ``strong_convexity``.
+
+    Attributes
+    ----------
+    name : str
+        The name that users pass as ``regularizer=``.
+
+    See Also
+    --------
+    fenchel.Problem : Takes a regularizer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import L2, Regularizer
+    >>> isinstance(L2(), Regularizer)
+    True
+    >>> w = np.array([1.0, -2.0])
+    >>> float(L2().value(w) + L2().conjugate(L2().gradient(w)) - w @ L2().gradient(w))  # the Fenchel-Young equality
+    0.0
     """
 
     name: ClassVar[str]
