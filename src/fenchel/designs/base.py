@@ -59,26 +59,26 @@ class Design(abc.ABC):
 
     @abc.abstractmethod
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
-        """X w, in float64."""
+        """Return X w, in float64."""
 
     @abc.abstractmethod
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
-        """X^T theta, in float64; (k, d) for theta of shape (n, k)."""
+        """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
 
     @property
     @abc.abstractmethod
     def squared_row_norms(self) -> NDArray[np.float64]:
-        """|x_i|^2 for every row."""
+        """Squared Euclidean norm of each row."""
 
     @property
     @abc.abstractmethod
     def largest_row_norm(self) -> float:
-        """A bound on every |x_i|, cheaper than the norms themselves."""
+        """Bound on the Euclidean norm of every row, cheaper than the norms themselves."""
 
     @property
     @abc.abstractmethod
     def mean_square(self) -> float:
-        """The mean of |x_i|^2 over the rows, as far as a sample of them tells."""
+        """Mean squared Euclidean norm of the rows, estimated from a sample."""
 
     @abc.abstractmethod
     def part(self, begin: int, end: int) -> Design:

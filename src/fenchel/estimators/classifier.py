@@ -93,8 +93,8 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         - "crammer_singer" [3]_: one problem, :math:`\max_{j\ne y} [1 - s_y + s_j]_+`; requires loss="hinge".
         - "multinomial": one problem, :math:`\log\sum_j e^{s_j} - s_y`; requires loss="logistic".
         - "auto": "weston_watkins" for the hinge and "multinomial" for the logistic loss, which predict better than
-        "ovr" on average (``python benchmarks/forms.py``); "ovr" for other losses, for ``l1_ratio`` above zero, and if
-        ``solver`` does not support the joint problem.
+          "ovr" on average (``python benchmarks/forms.py``); "ovr" for other losses, for ``l1_ratio`` above zero, and if
+          ``solver`` does not support the joint problem.
 
         The intercepts of a joint problem sum to zero.  Two classes are always one two-class problem.
     class_weight : dict or "balanced", default=None

@@ -210,9 +210,9 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
         The C with the best mean score; the smallest of equally good ones.
     Cs_ : ndarray
         The values of C that were tried.
-    scores_ : ndarray of shape (folds, len(Cs_))
+    scores_ : ndarray of shape (folds, n_Cs)
         The scores on the held-out examples.
-    gaps_ : ndarray of shape (folds, len(Cs_))
+    gaps_ : ndarray of shape (folds, n_Cs)
         The relative duality gap that each of these fits proved.
     coef_ : ndarray of shape (1, d) or (classes, d)
         Weights, in float64; one row for two classes.
@@ -345,9 +345,9 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         The C with the best mean score; the smallest of equally good ones.
     Cs_ : ndarray
         The values of C that were tried.
-    scores_ : ndarray of shape (folds, len(Cs_))
+    scores_ : ndarray of shape (folds, n_Cs)
         The scores on the held-out examples.
-    gaps_ : ndarray of shape (folds, len(Cs_))
+    gaps_ : ndarray of shape (folds, n_Cs)
         The relative duality gap that each of these fits proved.
     coef_ : ndarray of shape (d,) or (targets, d)
         Weights, in float64.

@@ -111,15 +111,15 @@ class Loss(abc.ABC):
 
     @abc.abstractmethod
     def value(self, score: Array, label: Array) -> Array:
-        """f(s, y)."""
+        """Return f(s, y)."""
 
     @abc.abstractmethod
     def derivative(self, score: Array, label: Array) -> Array:
-        """A subgradient of f(., y) at s."""
+        """Return a subgradient of f(., y) at s."""
 
     @abc.abstractmethod
     def conjugate(self, slope: Array, label: Array) -> Array:
-        """f*(u, y) for slopes inside ``domain(label)``."""
+        """Return f*(u, y) for slopes inside ``domain(label)``."""
 
     @abc.abstractmethod
     def domain(self, label: Array) -> tuple[Array, Array]:

@@ -109,15 +109,15 @@ class Regularizer(abc.ABC):
 
     @abc.abstractmethod
     def value(self, weights: NDArray) -> float:
-        """Omega(w)."""
+        """Return Omega(w)."""
 
     @abc.abstractmethod
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        """A subgradient of Omega at w."""
+        """Return a subgradient of Omega at w."""
 
     @abc.abstractmethod
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        """Omega*(scale v)."""
+        """Return Omega*(scale v)."""
 
     def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: what they lack is charged apart."""
@@ -161,7 +161,7 @@ class Regularizer(abc.ABC):
         return self.radius(level)
 
     def reach(self, level: float, design: Any) -> NDArray[np.float64]:
-        """A bound on |x_i . w| of each example wherever Omega(w) <= level."""
+        """Bound the absolute score of each example wherever Omega(w) <= level."""
         return self.radius_among(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
     def compiled(self) -> CompiledRegularizer | None:

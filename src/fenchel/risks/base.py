@@ -157,11 +157,11 @@ class Risk(abc.ABC):
 
     @abc.abstractmethod
     def value(self, scores: NDArray) -> float:
-        """R(s)."""
+        """Return R(s)."""
 
     @abc.abstractmethod
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """One element of the subdifferential of R at s."""
+        """Return one element of the subdifferential of R at s."""
 
     def plane(self, scores: NDArray) -> Plane:
         """The supporting hyperplane at s: slope, offset and R(s)."""

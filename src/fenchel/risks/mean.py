@@ -178,7 +178,7 @@ class MeanRisk(Risk):
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i: infinite if there is none."""
+        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= reach_i; infinite if unbounded."""
         counted = self.shares > 0
         shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
         if self.outputs is not None:

@@ -156,7 +156,7 @@ class ContingencyRisk(Risk):
         return best_shift(self._cells(self._ranked(scores)), self.examples)
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of a best b wherever R(s + b) <= level and |s_i| <= reach_i."""
+        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= reach_i."""
         bounds = [0.0]
         for fn, fp, delta in self._ends:
             # delta + (b p + sum of s z) / n <= level, for the examples that reach least

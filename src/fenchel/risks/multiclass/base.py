@@ -148,7 +148,7 @@ class MulticlassRisk(Risk):
         return 2.0 * self._largest_mass
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on the spread of the intercepts, for each, wherever R <= level and |x_i . w_j| <= reach_i."""
+        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= reach_i."""
         # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
         present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
         steps = np.full((len(present), len(present)), np.inf)

@@ -123,10 +123,12 @@ class Bundle:
 
     References
     ----------
-    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
-    .. [2] C. Lemarechal, A. Nemirovskii and Y. Nesterov. "New variants of bundle methods." Math. Programming 69, 1995.
-    .. [3] V. Franc and S. Sonnenburg. "Optimized cutting plane algorithm for large-scale risk minimization." JMLR 10,
-    2009.
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
+    .. [2] C. Lemarechal, A. Nemirovskii and Y. Nesterov. "New variants of bundle methods." Math. Programming
+           69, 1995.
+    .. [3] V. Franc and S. Sonnenburg. "Optimized cutting plane algorithm for large-scale risk minimization." JMLR
+           10, 2009.
 
     Examples
     --------

@@ -99,7 +99,8 @@ class InteriorPoint:
 
     References
     ----------
-    .. [1] S. Mehrotra. "On the implementation of a primal-dual interior point method." SIAM J. Optimization 2, 1992.
+    .. [1] S. Mehrotra. "On the implementation of a primal-dual interior point method." SIAM J. Optimization 2,
+           1992.
     .. [2] J. Gondzio. "Multiple centrality corrections in a primal-dual method for linear programming." Computational
            Optimization and Applications 6, 1996.
 

@@ -98,8 +98,8 @@ class ProxNewton:
     ----------
     .. [1] E. Ndiaye, O. Fercoq, A. Gramfort and J. Salmon. "Gap safe screening rules for sparsity enforcing
            penalties." JMLR 18, 2017.
-    .. [2] M. Massias, A. Gramfort and J. Salmon. "Celer: a fast solver for the lasso with dual extrapolation." ICML,
-    2018.
+    .. [2] M. Massias, A. Gramfort and J. Salmon. "Celer: a fast solver for the lasso with dual extrapolation."
+           ICML, 2018.
 
     Examples
     --------

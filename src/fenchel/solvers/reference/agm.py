@@ -78,7 +78,8 @@ class AGM(SmoothedSolver):
 
     References
     ----------
-    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
     .. [2] Y. Nesterov. "Gradient methods for minimizing composite objective function." CORE, 2007.
 
     Examples

@@ -111,7 +111,8 @@ class Smoothing(SmoothedSolver):
 
     References
     ----------
-    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
 
     Examples
     --------
