@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels clean
+.PHONY: run test test-all lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -20,6 +20,10 @@ lint: $(VENV)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# the HTML pages, in out/docs; a warning is an error
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -d out/doctrees docs out/docs
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/summary.py
@@ -91,7 +95,8 @@ $(VENV)/plot: EXTRAS = plot
 $(VENV)/test: EXTRAS = plot,test
 $(VENV)/lint: EXTRAS = plot,lint
 $(VENV)/bench: EXTRAS = plot,bench
-$(VENV)/plot $(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/pip
+$(VENV)/docs: EXTRAS = plot,docs
+$(VENV)/plot $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/pip
 	$(BIN)/python -m pip install -q -e ".[$(EXTRAS)]"
 	touch $@
 

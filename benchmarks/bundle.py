@@ -51,7 +51,7 @@ TARGET = 1e-2
 
 def solver_of(variant: str) -> Any:
     """The solver object of that name."""
-    from fenchel import Bundle, Pegasos
+    from fenchel.solvers import Bundle, Pegasos
 
     return {
         "level": Bundle(),
@@ -64,7 +64,8 @@ def solver_of(variant: str) -> Any:
 
 def measured(data: DataSet, risk: str, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
-    from fenchel import F1, BreakEven, MeanRisk, Problem, RocAUC, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import F1, BreakEven, MeanRisk, RocAUC
 
     labels = data.labels
     kinds = {"hinge": lambda: MeanRisk("hinge", labels), "roc_auc": lambda: RocAUC(labels)}

@@ -38,8 +38,10 @@ import numpy as np
 from benchmarks.data import DataSet, load
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
-from fenchel import F1, Bundle, Problem, solve
+from fenchel import Problem, solve
 from fenchel.projections import onto_box_and_sum
+from fenchel.risks import F1
+from fenchel.solvers import Bundle
 from fenchel.solvers.bundle import line_search as segment
 from fenchel.solvers.bundle import solver as bundle
 

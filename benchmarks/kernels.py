@@ -50,9 +50,10 @@ TOLERANCES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 
 def problem_of(data: DataSet, C: float, gamma: float, limit: float) -> Any:
     """The problem in the form of the library, on rows that are computed when they are needed."""
-    from fenchel import MeanRisk, Problem
+    from fenchel import Problem
     from fenchel.kernels import GramNorm
     from fenchel.kernels.gram_rows import KernelRows, cached_gram
+    from fenchel.risks import MeanRisk
 
     gram = cached_gram(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)
     return Problem(gram, MeanRisk("hinge", data.labels), 1.0 / (C * len(data.labels)), GramNorm(gram), True)

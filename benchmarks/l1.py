@@ -51,7 +51,8 @@ Fit = Callable[[], NDArray[np.float64]]
 
 def problem_of(data: DataSet, loss: str, C: float) -> Any:
     """The problem in the form of the library."""
-    from fenchel import MeanRisk, Problem
+    from fenchel import Problem
+    from fenchel.risks import MeanRisk
 
     return Problem(data.matrix, MeanRisk(loss, data.labels), 1.0 / (C * data.matrix.shape[0]), "l1")
 

@@ -65,7 +65,9 @@ Seconds = dict[str, list[float]]
 
 def decay_seconds(split: Split, rounds: int) -> tuple[Seconds, dict[str, Any]]:
     """Solver time of the default and of Walrus, in turns."""
-    from fenchel import BlockCoordinate, Problem, WestonWatkins, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import WestonWatkins
+    from fenchel.solvers import BlockCoordinate
 
     walrus = BlockCoordinate(inner="walrus", shrinking=False)
     settings: dict[str, dict[str, Any]] = {
@@ -87,7 +89,8 @@ def decay_seconds(split: Split, rounds: int) -> tuple[Seconds, dict[str, Any]]:
 
 def liblinear_seconds(split: Split, rounds: int) -> tuple[Seconds, dict[str, Any]]:
     """Time from data in memory to weights within the target, in turns."""
-    from fenchel import CrammerSinger, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import CrammerSinger
 
     lam = 1.0 / len(split.classes)
     known = solve(Problem(split.matrix, CrammerSinger(split.classes, split.count), lam), tol=_TARGET / 50, max_iter=1e5)

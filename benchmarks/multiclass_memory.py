@@ -50,9 +50,10 @@ def data_of(examples: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
 
 def train(rows: np.ndarray, labels: np.ndarray, classes: int, inner: str, intercept: bool) -> dict[str, Any]:
     """Train by the paper's rule: a certificate after every pass, until the gap is that share of the first one."""
-    from fenchel import BlockCoordinate, Problem, WestonWatkins
+    from fenchel import Problem
     from fenchel.certificate import best_of, judge
-    from fenchel.solvers import Hint
+    from fenchel.risks import WestonWatkins
+    from fenchel.solvers import BlockCoordinate, Hint
 
     begin = time.perf_counter()
     # C = 1 is lam = 1 / n
@@ -86,7 +87,9 @@ def measured_here(inner: str, examples: int, classes: int, intercept: bool) -> d
     train(rows, labels, 20, inner, intercept)
     rows, labels = data_of(examples, classes)
     # compile for single precision, which is what many classes get
-    from fenchel import BlockCoordinate, Problem, WestonWatkins, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import WestonWatkins
+    from fenchel.solvers import BlockCoordinate
 
     few = Problem(rows[:100], WestonWatkins(labels[:100], classes), 0.01)
     solve(few, BlockCoordinate(inner=inner, single=True), max_iter=3)

@@ -55,7 +55,8 @@ _KEY = ("data", "C", "gap", "who")
 
 def fenchel_fit(X: Any, y: np.ndarray, C: float, gap: float, solver: str = "auto") -> tuple[float, dict[str, Any]]:
     """The objective, and what else there is to say."""
-    from fenchel import Multinomial, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import Multinomial
 
     problem = Problem(X, Multinomial(y), 1.0 / (C * len(y)), intercept=True)
     solution = solve(problem, solver, tol=gap, max_iter=10_000)
@@ -76,7 +77,7 @@ def peer_fit(solver: str, X: Any, y: np.ndarray, C: float, tol: float) -> Any:
 
 def objective(model: Any, X: Any, y: np.ndarray, C: float) -> float:
     """Of scikit-learn's model, as Fenchel counts."""
-    from fenchel import Multinomial
+    from fenchel.risks import Multinomial
 
     scores = model.decision_function(X)
     return 0.5 * float(np.sum(model.coef_**2)) / (C * len(y)) + Multinomial(y).value(scores)

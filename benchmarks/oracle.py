@@ -72,7 +72,7 @@ def planes(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any
 
 def gradients(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any]]:
     """A smoothed value with its gradient, as the solvers compute it."""
-    from fenchel import BreakEven, RocAUC
+    from fenchel.risks import BreakEven, RocAUC
     from fenchel.solvers.smoothing.measures import evaluator
 
     jobs: dict[str, Callable[[], Any]] = {}

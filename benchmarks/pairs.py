@@ -81,7 +81,9 @@ def one_pair(problem: Any) -> float:
 
 def measured(data: DataSet, risk: str, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
-    from fenchel import BreakEven, Problem, RocAUC, Smoothing, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import BreakEven, RocAUC
+    from fenchel.solvers import Smoothing
     from fenchel.solvers.smoothing.curvature import Curvature
 
     kind = {"roc_auc": RocAUC, "prbep": BreakEven}[risk]

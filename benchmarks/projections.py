@@ -85,9 +85,10 @@ def measured(size: int) -> list[dict[str, Any]]:
 
 def elsewhere(quick: bool) -> list[dict[str, Any]]:
     """Other searches, against a projection that gives the same answer."""
+    from fenchel.risks.balancing import balanced
+
     from fenchel.compile.primitives.projection import project_rows
     from fenchel.projections import onto_box_and_sum
-    from fenchel.risks.balancing import balanced
 
     cells = []
     for classes in _CLASSES[:1] if quick else _CLASSES:

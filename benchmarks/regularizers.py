@@ -27,9 +27,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benc
 from benchmarks.data import load
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
-from fenchel import L2, DualCoordinate, ElasticNet, Entropy, MeanRisk, Problem, QNorm, UnnormalizedEntropy
-from fenchel.regularizers import Regularizer
-from fenchel.solvers import Hint
+from fenchel import Problem
+from fenchel.regularizers import L2, ElasticNet, Entropy, QNorm, Regularizer, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate, Hint
 
 KEY = ("data", "loss", "regularizer")
 DATA = ("a9a", "20news.binary")

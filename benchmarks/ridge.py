@@ -46,7 +46,9 @@ def fit_of(contender: str, data: DataSet, C: float, tol: float, cap: float) -> F
     """What is timed."""
     from sklearn.linear_model import Ridge
 
-    from fenchel import DualConjugateGradient, MeanRisk, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import MeanRisk
+    from fenchel.solvers import DualConjugateGradient
 
     if contender == PEER:
         model = Ridge(1.0 / C, solver="sparse_cg", tol=tol, max_iter=100_000, fit_intercept=False)
@@ -68,7 +70,8 @@ def objective(data: DataSet, C: float, weights: NDArray) -> float:
 
 def measured(data: DataSet, C: float, rounds: int, cap: float) -> list[Cell]:
     """Find the settings of the peer, then time everyone in turn."""
-    from fenchel import MeanRisk, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import MeanRisk
 
     problem = Problem(data.matrix, MeanRisk("squared", data.labels), 1.0 / (C * len(data.labels)))
     best = solve(problem, tol=1e-8, max_iter=np.inf, time_limit=10 * cap).certificate

@@ -53,7 +53,8 @@ def main() -> None:
 
 
 def _measured(data: DataSet, loss: str, C: float, tol: float, cap: float) -> Cell:
-    from fenchel import MeanRisk, Problem
+    from fenchel import Problem
+    from fenchel.risks import MeanRisk
     from fenchel.solvers.choose import facts_of
 
     problem = Problem(data.matrix, MeanRisk(loss, data.labels), 1.0 / (C * len(data.labels)))

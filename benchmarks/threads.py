@@ -37,7 +37,8 @@ _ROUNDS = 5
 def main() -> None:
     """Interleave the numbers of threads and report the ratio of medians."""
     update = asked_to_update_readme(__doc__)
-    from fenchel import MeanRisk, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import MeanRisk
 
     cells: list[dict[str, Any]] = []
     for name, loss, C, tol in CELLS:

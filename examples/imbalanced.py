@@ -27,8 +27,9 @@ from sklearn.metrics import f1_score, roc_auc_score
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from fenchel import F1, GapWarning, LinearSVC, LogisticRegression, MeasureClassifier
+from fenchel import GapWarning, LinearSVC, LogisticRegression, MeasureClassifier
 from fenchel.estimators.thresholds import best_threshold
+from fenchel.risks import F1
 
 ROOT = Path(__file__).resolve().parent.parent
 STRENGTHS = (0.1, 1.0, 10.0, 100.0)

@@ -9,10 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from fenchel import BlockCoordinate, CrammerSinger, MeanRisk, Multinomial, Problem, WestonWatkins
+from fenchel import Problem
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
-from fenchel.solvers import SOLVERS
+from fenchel.risks import CrammerSinger, MeanRisk, Multinomial, WestonWatkins
+from fenchel.solvers import SOLVERS, BlockCoordinate
 from slow_reference import MARGIN, RESIDUAL
 
 LOSS_OBJECTS = [loss() for loss in LOSSES.values()]

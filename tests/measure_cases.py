@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from fenchel import CustomMeasure
-from fenchel.risks import MEASURES
+from fenchel.risks import MEASURES, CustomMeasure
 
 
 def jagged(fn, fp):

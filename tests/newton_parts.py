@@ -7,7 +7,7 @@ import pytest
 
 import fenchel.solvers.newton.direction as direction_module
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, loss_id
-from fenchel import Newton
+from fenchel.solvers import Newton
 
 EPS = np.finfo(float).eps
 both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)

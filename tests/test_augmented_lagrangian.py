@@ -5,8 +5,9 @@ import pytest
 
 from agreement import conic_answer
 from catalog import Case
-from fenchel import AugmentedLagrangian, Entropy, FenchelError, Problem, solve
-from fenchel.solvers import Hint
+from fenchel import FenchelError, Problem, solve
+from fenchel.regularizers import Entropy
+from fenchel.solvers import AugmentedLagrangian, Hint
 from fenchel.solvers.dual_coordinate.loop import CENTRE
 
 ALGORITHMS = [AugmentedLagrangian(), AugmentedLagrangian(eta=1.0, mu=4.0), AugmentedLagrangian(exactly=True, mu=4.0)]

@@ -6,22 +6,19 @@ from scipy.special import softmax
 from sklearn.datasets import make_classification
 
 from fenchel import (
-    BlockCoordinate,
-    DualCoordinate,
     FenchelError,
-    Hinge,
     LinearClassifier,
     LinearClassifierCV,
     LinearSVC,
     LogisticRegression,
     MeasureClassifier,
-    NewtonCG,
     regularization_path,
 )
 from fenchel.estimators.multiclass import declared_form
-from fenchel.losses import LOSSES
+from fenchel.losses import LOSSES, Hinge
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MULTICLASS
+from fenchel.solvers import BlockCoordinate, DualCoordinate, NewtonCG
 
 X, y = make_classification(90, 6, n_informative=4, n_classes=3, random_state=0)
 

@@ -10,19 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from fenchel import (
-    DualCoordinate,
-    FenchelError,
-    GapWarning,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Model,
-    Newton,
-    Problem,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Model, Problem, certify, solve
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate, Newton
 from fenchel.solvers.choose import SOLVERS, choose, processors
 from fenchel.solving.solution import Status
 

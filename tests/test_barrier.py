@@ -8,23 +8,10 @@ import scipy.sparse as sp
 from scipy.optimize import brentq, linprog
 
 import slow_reference as slow
-from fenchel import (
-    L2,
-    ElasticNet,
-    Entropy,
-    FenchelError,
-    HardMargin,
-    Interpolation,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Problem,
-    QNorm,
-    QuadraticForm,
-    Status,
-    UnnormalizedEntropy,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, Status, solve
+from fenchel.losses import HardMargin, Interpolation
+from fenchel.regularizers import L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
 from fenchel.solvers.constrained.barrier_system import System
 from slow_conic import conic_with, entropy_cone, norm_cone
 

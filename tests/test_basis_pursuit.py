@@ -7,18 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import slow_reference as slow
-from fenchel import (
-    L1,
-    FenchelError,
-    HardMargin,
-    Interpolation,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Problem,
-    Status,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, Status, solve
+from fenchel.losses import HardMargin, Interpolation
+from fenchel.regularizers import L1
+from fenchel.risks import MeanRisk
 from slow_conic import conic_solution
 
 N, D = 20, 40

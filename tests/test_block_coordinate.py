@@ -12,22 +12,11 @@ import scipy.sparse as sp
 import slow_multiclass as slow
 from agreement import assert_same_optimum, distance_bound
 from catalog import JOINT_CASES, JOINT_RISKS, PLAIN_JOINT_CASES, JointCase, joint_risk
-from fenchel import (
-    BlockCoordinate,
-    CrammerSinger,
-    ElasticNet,
-    FenchelError,
-    MeanRisk,
-    Model,
-    Problem,
-    Status,
-    WestonWatkins,
-    Witness,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import judge
-from fenchel.solvers import STALLED, Hint
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
+from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_coordinate import solver as module
 

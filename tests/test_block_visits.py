@@ -7,9 +7,9 @@ import pytest
 
 import slow_multiclass as slow
 from catalog import JointCase, joint_risk
-from fenchel import BlockCoordinate, Problem
+from fenchel import Problem
 from fenchel.kernels import GramDesign, GramNorm
-from fenchel.solvers import STALLED, Hint
+from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.block_coordinate import solver as module
 
 

@@ -6,19 +6,10 @@ import math
 import numpy as np
 import pytest
 
-from fenchel import (
-    F1,
-    BreakEven,
-    Bregman,
-    CustomMeasure,
-    FenchelError,
-    MeanRisk,
-    PrecisionAtK,
-    Problem,
-    RecallAtK,
-    solve,
-)
+from fenchel import FenchelError, Problem, solve
+from fenchel.risks import F1, BreakEven, CustomMeasure, MeanRisk, PrecisionAtK, RecallAtK
 from fenchel.risks.measures.labellings import moments
+from fenchel.solvers import Bregman
 from fenchel.solvers.base import STALLED, Hint
 
 HINT = Hint(None, 0.0, lambda: False)

@@ -10,8 +10,11 @@ from scipy.linalg import hadamard
 
 from agreement import assert_same_optimum, conic_answer
 from catalog import Case
-from fenchel import Bundle, ElasticNet, FenchelError, MeanRisk, Problem, Status, WestonWatkins, solve
+from fenchel import FenchelError, Problem, Status, solve
 from fenchel.certificate import judge
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import MeanRisk, WestonWatkins
+from fenchel.solvers import Bundle
 from fenchel.solvers.base import STALLED, Hint, Start
 from slow_conic import conic_optimum
 from slow_planes import ListedPlanes, listed_hinge

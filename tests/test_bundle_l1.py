@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from fenchel import F1, L1, BreakEven, Bundle, FenchelError, MeanRisk, Problem, RocAUC, solve
+from fenchel import FenchelError, Problem, solve
+from fenchel.regularizers import L1
+from fenchel.risks import F1, BreakEven, MeanRisk, RocAUC
+from fenchel.solvers import Bundle
 from fenchel.solvers.bundle.linear_program import lowest_model
 from fenchel.solvers.bundle.planes import Planes
 from slow_measures import optimum

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
-from fenchel import Certificate, FenchelError, MeanRisk, Model, Problem, Witness, solve
+from fenchel import Certificate, FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import best_of, judge
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
-from fenchel.risks import Risk
+from fenchel.risks import MeanRisk, Risk
 from fenchel.solving.solution import Status
 from strategies import problem_data, seeds
 

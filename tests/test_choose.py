@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import DualCoordinate, FenchelError, Newton, Problem, Solution, Status, WestonWatkins, solve
-from fenchel.solvers import SOLVERS
+from fenchel import FenchelError, Problem, Solution, Status, solve
+from fenchel.risks import WestonWatkins
+from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, processors
 

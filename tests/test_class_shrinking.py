@@ -7,8 +7,8 @@ import pytest
 
 import slow_multiclass as slow
 from catalog import JointCase
-from fenchel import BlockCoordinate, solve
-from fenchel.solvers import STALLED, Hint
+from fenchel import solve
+from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.block_coordinate import solver as module
 from fenchel.solvers.block_coordinate.loop import _look, _note
 from fenchel.solvers.block_coordinate.loop_blocks import RootBlock

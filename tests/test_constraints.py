@@ -11,21 +11,10 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from agreement import assert_sound
-from fenchel import (
-    FenchelError,
-    HardMargin,
-    Hinge,
-    Interpolation,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    NegativeLog,
-    Problem,
-    Status,
-    solve,
-)
-from fenchel.losses import INFINITE
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, Status, solve
+from fenchel.losses import INFINITE, HardMargin, Hinge, Interpolation, NegativeLog
 from fenchel.regularizers import L2, ElasticNet
+from fenchel.risks import MeanRisk
 from slow_conic import conic_optimum
 from strategies import curvatures
 

@@ -5,7 +5,8 @@ import itertools
 import pytest
 
 from catalog import Case, JointCase
-from fenchel import BlockCoordinate, FenchelError, Status, solve
+from fenchel import FenchelError, Status, solve
+from fenchel.solvers import BlockCoordinate
 from fenchel.solving.loop import Progress
 
 

@@ -13,7 +13,8 @@ from hypothesis import given
 import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
-from fenchel import FenchelError, as_design
+from fenchel import FenchelError
+from fenchel.designs import as_design
 from strategies import matrices
 
 DTYPES = (np.float32, np.float64, np.int8, np.int64, np.bool_, np.float16, np.uint16)
@@ -229,7 +230,8 @@ def test_broken_csc_is_refused(part, position, value):
     """In a process of its own: SciPy's conversion to rows writes to foreign memory if it is not checked before."""
     code = f"""
 import numpy as np, scipy.sparse as sp
-from fenchel import FenchelError, as_design
+from fenchel import FenchelError
+from fenchel.designs import as_design
 X = sp.csc_array(np.ones((5, 3)))
 X.{part}[{position}] = {value}
 try:

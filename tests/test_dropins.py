@@ -19,7 +19,8 @@ from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import ElasticNet, FenchelError, GapWarning, LinearClassifier, LinearSVC, LinearSVR, LogisticRegression
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearSVC, LinearSVR, LogisticRegression
+from fenchel.regularizers import ElasticNet
 
 #: each drop-in and the estimator that it stands in for
 PAIRS = [

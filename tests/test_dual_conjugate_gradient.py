@@ -9,9 +9,12 @@ import scipy.sparse as sp
 
 import slow_ridge as slow
 from catalog import Case
-from fenchel import DualConjugateGradient, ElasticNet, FenchelError, MeanRisk, Problem, solve
+from fenchel import FenchelError, Problem, solve
 from fenchel.certificate import judge
 from fenchel.kernels import GramDesign, GramNorm
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualConjugateGradient
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.reference.dual_conjugate_gradient import System
 

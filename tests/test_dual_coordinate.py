@@ -10,9 +10,13 @@ import scipy.sparse as sp
 import slow_reference as slow
 from agreement import assert_same_optimum
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, Case, loss_id
-from fenchel import L2, DualCoordinate, MeanRisk, Problem, as_design, solve
+from fenchel import Problem, solve
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.compile.primitives.row_norms import squared_norms
+from fenchel.designs import as_design
+from fenchel.regularizers import L2
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate
 from fenchel.solvers.dual_coordinate.loop import ALPHA, visit
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)

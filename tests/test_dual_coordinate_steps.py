@@ -7,9 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 from catalog import CASES, PLAIN_CASES, Case
-from fenchel import DualCoordinate, MeanRisk, Problem, Status, solve
+from fenchel import Problem, Status, solve
 from fenchel.losses import LOSSES
-from fenchel.solvers import STALLED, Hint
+from fenchel.risks import MeanRisk
+from fenchel.solvers import STALLED, DualCoordinate, Hint
 from fenchel.solvers.dual_coordinate import solver as module
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)

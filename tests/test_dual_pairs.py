@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from fenchel import (
-    L2,
+from fenchel.losses import (
     EpsilonInsensitive,
     Exponential,
     Hinge,
@@ -22,6 +21,7 @@ from fenchel import (
     Poisson,
     Squared,
 )
+from fenchel.regularizers import L2
 from slow_reference import minimize_convex
 
 P = (1.25, 1.5, 2.0, 3.0, 6.0)

@@ -20,17 +20,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import (
-    Certificate,
-    DualCoordinate,
-    GapWarning,
-    Hinge,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Problem,
-    certify,
-)
+from fenchel import Certificate, GapWarning, LinearClassifier, LinearRegressor, Problem, certify
+from fenchel.losses import Hinge
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate
 
 ESTIMATORS = [
     LinearClassifier(tol=0, random_state=0),

@@ -12,25 +12,11 @@ import pytest
 import scipy.sparse as sp
 
 import slow_reference as slow
-from fenchel import (
-    L1,
-    L2,
-    ElasticNet,
-    Entropy,
-    EpsilonInsensitive,
-    Exponential,
-    FenchelError,
-    Hinge,
-    MeanRisk,
-    NegativeLog,
-    Poisson,
-    Problem,
-    QNorm,
-    QuadraticForm,
-    UnnormalizedEntropy,
-    solve,
-)
+from fenchel import FenchelError, Problem, solve
 from fenchel.kernels import GramDesign, GramNorm
+from fenchel.losses import EpsilonInsensitive, Exponential, Hinge, NegativeLog, Poisson
+from fenchel.regularizers import L1, L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
 from slow_conic import conic_optimum, conic_with, entropy_cone, norm_cone
 
 N, D, LAM = 20, 4, 0.3

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from agreement import assert_same_optimum, assert_sound, conic_answer, distance_bound
 from catalog import CASES, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, labels_from, regularizer_of
-from fenchel import MeanRisk, Problem, Status, solve
+from fenchel import Problem, Status, solve
 from fenchel.losses import LOSSES
+from fenchel.risks import MeanRisk
 from fenchel.solvers import SOLVERS
 from slow_conic import conic_optimum
 from strategies import problem_data

@@ -8,7 +8,8 @@ import scipy.sparse as sp
 
 from agreement import assert_same_optimum
 from catalog import CASES, PLAIN_CASES, PLAIN_SPARSE_CASES, SOLVER_NAMES, SPARSE_CASES, Case, regularizer_of
-from fenchel import MeanRisk, Model, Problem, solve
+from fenchel import Model, Problem, solve
+from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Start
 
 every_solver = pytest.mark.parametrize("solver", SOLVER_NAMES)

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from catalog import SOLVER_NAMES, regularizer_of
-from fenchel import MeanRisk, Model, Problem, Witness, solve
+from fenchel import Model, Problem, Witness, solve
 from fenchel.certificate import judge
+from fenchel.risks import MeanRisk
 from slow_conic import conic_optimum
 
 #: some whose values and conjugates are rational

@@ -13,25 +13,11 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import fenchel.solvers.dual_coordinate.free_directions as room
-from fenchel import (
-    L1,
-    L2,
-    AugmentedLagrangian,
-    FenchelError,
-    FreeDirections,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Model,
-    Problem,
-    Status,
-    WestonWatkins,
-    Witness,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import equalities, judge
-from fenchel.solvers import SOLVERS, Hint
+from fenchel.regularizers import L1, L2, FreeDirections
+from fenchel.risks import MeanRisk, WestonWatkins
+from fenchel.solvers import SOLVERS, AugmentedLagrangian, Hint
 from slow_conic import conic_free
 
 N, D, LAM = 40, 5, 0.05

@@ -5,12 +5,13 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
-from fenchel import FenchelError, KernelClassifier, KernelRegressor, MeanRisk, Problem, certify, solve
+from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
 from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.kernels.gram_rows import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.losses import Hinge
 from fenchel.regularizers import L2
+from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.choose import SOLVERS
 from fenchel.solvers.dual_coordinate.loop import visit

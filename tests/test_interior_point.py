@@ -11,9 +11,11 @@ from sklearn.datasets import load_wine
 import slow_multiclass as slow
 from agreement import assert_same_optimum, distance_bound
 from catalog import JOINT_CASES, JOINT_RISKS, JointCase, joint_risk
-from fenchel import CrammerSinger, ElasticNet, FenchelError, InteriorPoint, LinearClassifier, Problem, Status, solve
+from fenchel import FenchelError, LinearClassifier, Problem, Status, solve
 from fenchel.problem import Model, Witness
-from fenchel.solvers import STALLED, Hint, choose
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import CrammerSinger
+from fenchel.solvers import STALLED, Hint, InteriorPoint, choose
 from fenchel.solvers.base import Start
 from fenchel.solvers.interior_point.pair_matrix import Rows, complete, inverse, star
 

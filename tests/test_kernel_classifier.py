@@ -15,7 +15,6 @@ import slow_conic
 import slow_multiclass as slow
 from catalog import joint_risk
 from fenchel import (
-    BlockCoordinate,
     FenchelError,
     GapWarning,
     KernelClassifier,
@@ -29,6 +28,7 @@ from fenchel import (
 from fenchel.certificate import judge
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L2
+from fenchel.solvers import BlockCoordinate
 
 FORMS = ["weston_watkins", "crammer_singer"]
 every_form = pytest.mark.parametrize("multi_class", FORMS)

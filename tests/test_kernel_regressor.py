@@ -11,21 +11,20 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
     FenchelError,
-    Hinge,
     KernelClassifier,
     KernelRegressor,
     LinearClassifier,
     LinearRegressor,
-    MeanRisk,
     Model,
     Problem,
-    Quantile,
     certify,
     solve,
 )
 from fenchel.designs.rows import GramRows
 from fenchel.kernels import GramDesign, GramNorm
+from fenchel.losses import Hinge, Quantile
 from fenchel.regularizers import L2
+from fenchel.risks import MeanRisk
 
 TIGHT = {"tol": 1e-9, "max_iter": 1e5, "random_state": 0}
 NOT_A_KERNEL = {

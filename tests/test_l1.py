@@ -14,23 +14,23 @@ import slow_reference as slow
 from agreement import conic_answer
 from catalog import Case
 from fenchel import (
-    L1,
     FenchelError,
     LinearClassifier,
     LinearRegressor,
     LogisticRegression,
-    MeanRisk,
     Model,
     Problem,
-    ProxNewton,
     Witness,
-    as_design,
     certify,
     regularization_path,
     solve,
 )
 from fenchel.certificate import judge
+from fenchel.designs import as_design
 from fenchel.losses import LOSSES
+from fenchel.regularizers import L1
+from fenchel.risks import MeanRisk
+from fenchel.solvers import ProxNewton
 from fenchel.solvers.base import Hint
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss().smooth]

@@ -53,7 +53,8 @@ class Scaled(Loss):
 PRELUDE = """
 import json, sys
 import numpy as np
-from fenchel import MeanRisk, Problem, solve
+from fenchel import Problem, solve
+from fenchel.risks import MeanRisk
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.solvers.dual_coordinate.loop import visit
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)

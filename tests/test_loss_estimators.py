@@ -7,7 +7,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import PoissonRegressor
 
-from fenchel import EpsilonInsensitive, FenchelError, Hinge, LinearClassifier, LinearRegressor
+from fenchel import FenchelError, LinearClassifier, LinearRegressor
+from fenchel.losses import EpsilonInsensitive, Hinge
 from slow_conic import conic_optimum
 from slow_reference import TUBE
 

@@ -3,19 +3,10 @@
 import numpy as np
 import pytest
 
-from fenchel import (
-    EpsilonInsensitive,
-    FenchelError,
-    Huber,
-    HuberHinge,
-    LinearRegressor,
-    MeanRisk,
-    Problem,
-    Quantile,
-    SquaredEpsilonInsensitive,
-    solve,
-)
+from fenchel import FenchelError, LinearRegressor, Problem, solve
+from fenchel.losses import EpsilonInsensitive, Huber, HuberHinge, Quantile, SquaredEpsilonInsensitive
 from fenchel.losses.intercept import weighted_quantile
+from fenchel.risks import MeanRisk
 from slow_reference import minimize_convex
 
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import slow_bundle
-from fenchel import Bundle, FenchelError, solve
+from fenchel import FenchelError, solve
 from fenchel.lowerbounds import CONSTRUCTIONS, FourPoints, Hadamard, HingeLoss, gaps, weights_of
 from fenchel.lowerbounds.__main__ import main
 from fenchel.lowerbounds.construction import bundle
 from fenchel.lowerbounds.four_points import recursion
 from fenchel.lowerbounds.rates import Rate, rate, steps_to
 from fenchel.lowerbounds.report import Check, draw, formula_checks, rate_check
-from fenchel.solvers import Hint
+from fenchel.solvers import Bundle, Hint
 
 ACCURACIES = (0.33, 0.2, 0.07, 1 / 16, 1 / 48)
 every_kind = pytest.mark.parametrize("kind", CONSTRUCTIONS.values(), ids=lambda kind: kind.name)

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, joint_risk
-from fenchel import BlockCoordinate, Model, Problem, WestonWatkins, Witness, solve
+from fenchel import Model, Problem, Witness, solve
 from fenchel.certificate import judge, rounding
 from fenchel.certificate import primal as judging
 from fenchel.projections import zero_sum as balancing
+from fenchel.risks import WestonWatkins
 from fenchel.risks.multiclass import base as joint
-from fenchel.solvers import Hint
+from fenchel.solvers import BlockCoordinate, Hint
 from fenchel.solvers.block_coordinate import solver as module
 
 every_risk = pytest.mark.parametrize("name", JOINT_RISKS)

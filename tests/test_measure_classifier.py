@@ -13,7 +13,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
-    ElasticNet,
     FenchelError,
     GapWarning,
     LinearClassifier,
@@ -24,6 +23,7 @@ from fenchel import (
     certify,
     solve,
 )
+from fenchel.regularizers import ElasticNet
 from fenchel.risks import F1, MEASURES, micro
 from slow_thresholds import slow_cut, slow_loss
 

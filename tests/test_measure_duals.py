@@ -5,8 +5,10 @@ import pytest
 from scipy.optimize import nnls
 
 import slow_measures as slow
-from fenchel import F1, BreakEven, ElasticNet, Model, Problem, RecallAtK, RocAUC, Witness, certify, solve
+from fenchel import Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import F1, BreakEven, RecallAtK, RocAUC
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
 
 CLOSED = ("prbep", "roc_auc", "recall_at_k")

@@ -6,7 +6,9 @@ import scipy.sparse as sp
 
 import fenchel.solvers.smoothing.curvature as curvature_module
 import fenchel.solvers.threads as parts_module
-from fenchel import AGM, BreakEven, Bundle, Problem, RecallAtK, RocAUC, Smoothing, solve
+from fenchel import Problem, solve
+from fenchel.risks import BreakEven, RecallAtK, RocAUC
+from fenchel.solvers import AGM, Bundle, Smoothing
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.measures import evaluator
 from fenchel.solvers.threads import PartedDesign, Parts, in_parts

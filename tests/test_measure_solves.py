@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import slow_measures as slow
-from fenchel import L2, Bundle, ElasticNet, FenchelError, Model, Problem, Witness, certify, solve
+from fenchel import FenchelError, Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MEASURES
+from fenchel.solvers import Bundle
 from fenchel.solving.solution import Status
 from measure_cases import every_risk, labels_of, numbers_for, risk_of
 

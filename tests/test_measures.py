@@ -7,20 +7,19 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import slow_measures as slow
-from fenchel import (
+from fenchel import FenchelError, Problem
+from fenchel.risks import (
     F1,
+    MEASURES,
     BreakEven,
     CustomMeasure,
     ErrorRate,
     FBeta,
-    FenchelError,
     MeanRisk,
     PrecisionAtK,
-    Problem,
     RecallAtK,
     RocAUC,
 )
-from fenchel.risks import MEASURES
 from fenchel.risks.measures import custom as own_measure
 from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals

@@ -9,8 +9,9 @@ import pytest
 import slow_multiclass as slow
 from agreement import distance_bound
 from catalog import JOINT_RISKS, PLAIN_JOINT_CASES, JointCase, joint_risk
-from fenchel import CrammerSinger, FenchelError, MeanRisk, Model, Problem, WestonWatkins, Witness, solve
+from fenchel import FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import judge
+from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
 
 every_risk = pytest.mark.parametrize("name", JOINT_RISKS)
 plain_cases = pytest.mark.parametrize("case", PLAIN_JOINT_CASES, ids=str)

@@ -14,19 +14,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slow_multiclass as slow
-from fenchel import (
-    BlockCoordinate,
-    CrammerSinger,
-    FenchelError,
-    GapWarning,
-    LinearClassifier,
-    LinearClassifierCV,
-    LinearSVC,
-    Problem,
-    WestonWatkins,
-    certify,
-)
-from fenchel.risks import MULTICLASS
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearClassifierCV, LinearSVC, Problem, certify
+from fenchel.risks import MULTICLASS, CrammerSinger, WestonWatkins
+from fenchel.solvers import BlockCoordinate
 
 #: the risks of hinges; test_multinomial_estimators.py has the smooth one
 JOINT = [name for name, risk in MULTICLASS.items() if not risk.smooth]

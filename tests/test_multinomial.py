@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 import slow_multinomial as slow
-from fenchel import FenchelError, MeanRisk, Model, Multinomial, Problem, Witness, solve
+from fenchel import FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import judge
-from fenchel.risks.balancing import column_sums
+from fenchel.projections.zero_sum import column_sums
+from fenchel.risks import MeanRisk, Multinomial
 
 
 def random_risk(rng, n=6, k=4, weighted=True):

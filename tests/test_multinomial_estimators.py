@@ -13,17 +13,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import slow_multinomial as slow
-from fenchel import (
-    FenchelError,
-    GapWarning,
-    LinearClassifier,
-    LinearClassifierCV,
-    LogisticRegression,
-    Multinomial,
-    Problem,
-    certify,
-)
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearClassifierCV, LogisticRegression, Problem, certify
 from fenchel.path import follow
+from fenchel.risks import Multinomial
 
 TIGHT = {"tol": 1e-13, "max_iter": 100_000, "random_state": 0}
 

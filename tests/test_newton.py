@@ -15,9 +15,11 @@ import fenchel.solvers.newton.solver as newton_module
 import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
-from fenchel import MeanRisk, Newton, Problem, Status, solve
+from fenchel import Problem, Status, solve
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, ElasticNet
+from fenchel.risks import MeanRisk
+from fenchel.solvers import Newton
 from newton_parts import EPS, WAYS, Interrupting, both_plain_cases, choose_way, every_loss, intercepts, smoothed_value
 
 

@@ -11,9 +11,11 @@ import scipy.sparse as sp
 import slow_multinomial as slow
 from agreement import assert_same_optimum, distance_bound
 from catalog import JointCase
-from fenchel import ElasticNet, FenchelError, MeanRisk, Multinomial, NewtonCG, Problem, Status, certify, solve
+from fenchel import FenchelError, Problem, Status, certify, solve
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import MeanRisk, Multinomial
 from fenchel.risks.multiclass.multinomial import softmax
-from fenchel.solvers import STALLED, Hint
+from fenchel.solvers import STALLED, Hint, NewtonCG
 from fenchel.solvers.newton import multinomial_direction as softmax_direction
 from fenchel.solvers.newton import multinomial_sample as softmax_sample
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample

@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 import fenchel.solvers.threads as parts_module
 from catalog import labels_from
-from fenchel import MeanRisk, Problem
+from fenchel import Problem
 from fenchel.numerics.line_search import line_minimum
+from fenchel.risks import MeanRisk
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.sample import Sample
 from newton_parts import WAYS, both_storages, choose_way, close, intercepts

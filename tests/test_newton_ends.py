@@ -13,11 +13,12 @@ import fenchel.solvers.newton.solver as newton_module
 import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
-from fenchel import DualCoordinate, FenchelError, MeanRisk, Newton, Problem, Status, solve
+from fenchel import FenchelError, Problem, Status, solve
 from fenchel.certificate import judge
 from fenchel.losses import Loss
 from fenchel.regularizers import ElasticNet, Entropy
-from fenchel.risks import RocAUC
+from fenchel.risks import MeanRisk, RocAUC
+from fenchel.solvers import DualCoordinate, Newton
 from fenchel.solvers.base import STALLED, Hint
 from fenchel.solvers.newton.sample import Sample
 from newton_parts import Interrupting, both_plain_cases, both_storages

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 import fenchel.designs.dense as dense_module
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, labels_from
-from fenchel import as_design
 from fenchel.compile.primitives import example_sums as loops
+from fenchel.designs import as_design
 from newton_parts import close, every_loss, smoothed_value
 
 STORAGES = ("C", "F", "float32", "int8", "csr", "csr32", "unsorted", "duplicates")

@@ -12,20 +12,18 @@ from sklearn.multiclass import OneVsOneClassifier
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
-    DualCoordinate,
     FenchelError,
     GapWarning,
     LinearClassifier,
     LinearClassifierCV,
-    MeanRisk,
     Model,
-    Newton,
     Problem,
     certify,
     plot_convergence,
 )
 from fenchel.estimators import one_vs_one as pairs
-from fenchel.solvers import Hint
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate, Hint, Newton
 
 TIGHT = {"tol": 1e-10, "max_iter": 1e5, "random_state": 0}
 

@@ -5,18 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 import slow_ordinal as slow
-from fenchel import (
-    L1,
-    CrammerSinger,
-    ElasticNet,
-    FenchelError,
-    MultilabelHinge,
-    OrdinalHinge,
-    Problem,
-    RocAUC,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, Problem, certify, solve
+from fenchel.regularizers import L1, ElasticNet
+from fenchel.risks import CrammerSinger, MultilabelHinge, OrdinalHinge, RocAUC
 from fenchel.solvers.reference.dual_sets import dual_set
 
 EXACT = 1e-13

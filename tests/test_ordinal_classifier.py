@@ -13,19 +13,19 @@ from sklearn.metrics import get_scorer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fenchel import (
-    ElasticNet,
     FenchelError,
     GapWarning,
     MeasureClassifier,
     Model,
     OrdinalClassifier,
-    OrdinalHinge,
     Problem,
     Witness,
     certify,
     solve,
 )
 from fenchel.estimators.thresholds import ordered_thresholds
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import OrdinalHinge
 from slow_ordinal import least_absolute_error
 
 GRADES = np.array(["poor", "fair", "good", "excellent"])

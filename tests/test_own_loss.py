@@ -19,9 +19,10 @@ from scipy.special import expit
 
 import fenchel
 import slow_reference as slow
-from fenchel import CustomLoss, FenchelError, LinearClassifier, LinearRegressor, MeanRisk, Problem, solve
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, solve
 from fenchel.compile.dispatch import dual_step, kkt_margin, method_of, step_by_slope
-from fenchel.losses import LOSSES
+from fenchel.losses import LOSSES, CustomLoss
+from fenchel.risks import MeanRisk
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "custom-loss.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -211,7 +212,8 @@ def test_a_kernel_with_a_slope_alone_in_plain_python(page):
 CODE = """
     import importlib, pathlib, sys
     import numpy as np
-    from fenchel import MeanRisk, Problem, solve
+    from fenchel import Problem, solve
+    from fenchel.risks import MeanRisk
     X = np.random.default_rng(0).normal(size=(30, 3)); y = X[:, 0]
     def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-9).certificate.primal
     import my_losses

@@ -7,19 +7,10 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import (
-    Entropy,
-    FenchelError,
-    FreeDirections,
-    GapWarning,
-    LinearClassifier,
-    LinearRegressor,
-    Status,
-    regularization_path,
-    solve,
-)
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Status, regularization_path, solve
 from fenchel.certificate import judge, judge_moved
 from fenchel.path import cover, follow, solved_lam
+from fenchel.regularizers import Entropy, FreeDirections
 from slow_conic import conic_optimum
 
 #: what is proved for one C proves nothing for another

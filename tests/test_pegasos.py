@@ -5,8 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from catalog import Case
-from fenchel import ElasticNet, FenchelError, MeanRisk, Pegasos, Problem, Status, solve
+from fenchel import FenchelError, Problem, Status, solve
 from fenchel.certificate import judge
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import MeanRisk
+from fenchel.solvers import Pegasos
 from fenchel.solvers.reference import pegasos as module
 
 every_batch = pytest.mark.parametrize("batch", [1, 7, "all"])

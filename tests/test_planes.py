@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import FenchelError, MeanRisk, Problem
+from fenchel import FenchelError, Problem
 from fenchel.losses import LOSSES
+from fenchel.risks import MeanRisk
 from fenchel.solvers.bundle.line_search import lowest_between, point_at
 from fenchel.solvers.bundle.oracle import PlaneOracle, touch
 from slow_planes import ListedPlanes, listed_hinge

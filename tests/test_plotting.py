@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from fenchel import (
-    FenchelError,
-    LinearClassifier,
-    MeanRisk,
-    Problem,
-    plot_convergence,
-    plot_path,
-    regularization_path,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, Problem, plot_convergence, plot_path, regularization_path, solve
+from fenchel.risks import MeanRisk
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
 matplotlib.use("Agg")
@@ -53,6 +45,9 @@ def test_a_path_shows_its_weights_and_what_is_proved_between_its_points():
     assert np.max(between.get_ydata()) <= 0.05
     assert len(points.get_xdata()) == len(path)
     assert set(accuracy.get_ydata()) == {0.05}
+    assert plot_path(path, ax=[weights, proof])[0] is weights
+    with pytest.raises(FenchelError, match="ax must be two matplotlib Axes"):
+        plot_path(path, ax=weights)
     with pytest.raises(FenchelError, match="path must be"):
         plot_path(X)
 
@@ -62,7 +57,7 @@ def test_a_solution_can_be_drawn_on_given_axes():
 
     problem = Problem(np.eye(3), MeanRisk("squared", [1.0, 2.0, 3.0]), 0.1)
     axes = plt.subplots()[1]
-    assert plot_convergence(solve(problem), axes, against="passes") is axes
+    assert plot_convergence(solve(problem), ax=axes, against="passes") is axes
     assert len(axes.get_lines()) == 1
 
 

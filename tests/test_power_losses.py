@@ -11,20 +11,19 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from agreement import assert_sound
-from fenchel import (
+from fenchel import FenchelError, Problem, solve
+from fenchel.losses import (
+    NAMED,
     EpsilonInsensitive,
     Exponential,
-    FenchelError,
     Hinge,
-    MeanRisk,
     Poisson,
-    Problem,
     SquaredEpsilonInsensitive,
     SquaredHinge,
-    solve,
+    as_loss,
 )
-from fenchel.losses import NAMED, as_loss
 from fenchel.regularizers import L2, ElasticNet
+from fenchel.risks import MeanRisk
 from slow_conic import conic_optimum
 from strategies import curvatures, fractions
 

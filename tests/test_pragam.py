@@ -9,21 +9,12 @@ import slow_dual_steps
 import slow_multiclass
 import slow_ordinal
 from catalog import Case
-from fenchel import (
-    CrammerSinger,
-    ElasticNet,
-    FenchelError,
-    MeanRisk,
-    MultilabelHinge,
-    Multinomial,
-    OrdinalHinge,
-    Pragam,
-    Problem,
-    WestonWatkins,
-    solve,
-)
+from fenchel import FenchelError, Problem, solve
 from fenchel.lowerbounds import FourPoints
 from fenchel.lowerbounds.rates import rate
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, Multinomial, OrdinalHinge, WestonWatkins
+from fenchel.solvers import Pragam
 from fenchel.solvers.base import STALLED, Hint
 from fenchel.solvers.reference.dual_sets import dual_set, squared_length
 

@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 
 import slow_reference as slow
-from fenchel import FenchelError, MeanRisk, Problem, QNorm, solve
+from fenchel import FenchelError, Problem, solve
+from fenchel.regularizers import QNorm
 from fenchel.regularizers.q_norm import DiagonalPlusRankOne
+from fenchel.risks import MeanRisk
 from slow_conic import conic_with, norm_cone
 
 NORMS = [QNorm(q, power) for q, power in ((2.5, 3.0), (3.0, 2.0), (4.0, 1.3), (10.0, 2.0), (3.0, 5.0))]

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from catalog import L1_RATIOS, REGULARIZER_OBJECTS, Case, regularizer_id
-from fenchel import L2, ElasticNet, FenchelError, Problem
+from fenchel import FenchelError, Problem
+from fenchel.regularizers import L2, ElasticNet
 from slow_reference import minimize_convex
 
 EPS = np.finfo(float).eps

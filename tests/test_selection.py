@@ -8,15 +8,8 @@ from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import (
-    FenchelError,
-    GapWarning,
-    LinearClassifier,
-    LinearClassifierCV,
-    LinearRegressor,
-    LinearRegressorCV,
-    QNorm,
-)
+from fenchel import FenchelError, GapWarning, LinearClassifier, LinearClassifierCV, LinearRegressor, LinearRegressorCV
+from fenchel.regularizers import QNorm
 
 CS = [0.1, 1.0]
 

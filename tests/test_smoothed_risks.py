@@ -5,8 +5,8 @@ import pytest
 
 import slow_measures
 import slow_smoothing as slow
-from fenchel import BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocAUC
 from fenchel.losses import LOSSES
+from fenchel.risks import BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocAUC
 from measure_cases import labels_of
 
 MUS = (1e-9, 1e-4, 0.05, 0.7, 3.0, 1e3, 1e8)

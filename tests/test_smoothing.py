@@ -10,22 +10,10 @@ import scipy.sparse as sp
 import slow_measures
 from agreement import assert_same_optimum
 from catalog import Case
-from fenchel import (
-    AGM,
-    F1,
-    BreakEven,
-    ElasticNet,
-    FenchelError,
-    MeanRisk,
-    PrecisionAtK,
-    Problem,
-    RecallAtK,
-    RocAUC,
-    Smoothing,
-    Status,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, Problem, Status, certify, solve
+from fenchel.regularizers import ElasticNet
+from fenchel.risks import F1, BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocAUC
+from fenchel.solvers import AGM, Smoothing
 from fenchel.solvers.base import Hint
 from fenchel.solvers.smoothing.spaces import RowSpan, space_for
 

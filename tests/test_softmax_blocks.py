@@ -8,10 +8,11 @@ import scipy.sparse as sp
 
 import slow_multinomial as slow
 from catalog import JointCase
-from fenchel import BlockCoordinate, Model, Multinomial, Problem, Status, Witness, certify, solve
+from fenchel import Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import judge
 from fenchel.kernels import GramDesign, GramNorm
-from fenchel.solvers import Hint
+from fenchel.risks import Multinomial
+from fenchel.solvers import BlockCoordinate, Hint
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_coordinate import solver as module
 from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, _first, solve_softmax_block

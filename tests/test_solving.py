@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from catalog import PLAIN_CASES, SOLVER_NAMES, Case
-from fenchel import L2, DualCoordinate, FenchelError, MeanRisk, Model, Problem, Status, Witness, solve
+from fenchel import FenchelError, Model, Problem, Status, Witness, solve
 from fenchel.certificate import judge
-from fenchel.regularizers import Regularizer
-from fenchel.solvers import STALLED, Need, Solver
+from fenchel.regularizers import L2, Regularizer
+from fenchel.risks import MeanRisk
+from fenchel.solvers import STALLED, DualCoordinate, Need, Solver
 from fenchel.solvers.dual_coordinate import solver as module
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)

@@ -7,9 +7,9 @@ from sklearn.metrics import f1_score, get_scorer
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 
 import slow_measures as slow
-from fenchel import ErrorRate, FenchelError, MeasureClassifier
+from fenchel import FenchelError, MeasureClassifier
 from fenchel.estimators.thresholds import best_threshold
-from fenchel.risks import F1, MEASURES, RocAUC
+from fenchel.risks import F1, MEASURES, ErrorRate, RocAUC
 from measure_cases import every_risk, labels_of
 from slow_thresholds import slow_cut, slow_loss
 

@@ -8,25 +8,12 @@ import scipy.sparse as sp
 
 import slow_reference as slow
 from catalog import STORAGES, labels_from
-from fenchel import (
-    L2,
-    DualCoordinate,
-    ElasticNet,
-    Entropy,
-    FenchelError,
-    LinearClassifier,
-    LinearRegressor,
-    MeanRisk,
-    Problem,
-    QNorm,
-    QuadraticForm,
-    UnnormalizedEntropy,
-    certify,
-    solve,
-)
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, certify, solve
 from fenchel.certificate import judge
 from fenchel.losses import LOSSES
-from fenchel.solvers import Hint
+from fenchel.regularizers import L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate, Hint
 from slow_conic import conic_with, entropy_cone, norm_cone
 
 MU = np.array([0.3, 0.05, 1.0, 0.65, 0.4])

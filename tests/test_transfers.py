@@ -8,10 +8,11 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import softmax
 
-from fenchel import Entropy, FenchelError, MeanRisk, Problem, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel import FenchelError, Problem
 from fenchel.certificate import judge
 from fenchel.problem import Model, Witness
-from fenchel.regularizers import REGULARIZERS
+from fenchel.regularizers import REGULARIZERS, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
 
 MU = np.array([0.3, 0.05, 1.0, 0.65])
 ROTATION = np.linalg.qr(np.random.default_rng(8).normal(size=(4, 4)))[0]

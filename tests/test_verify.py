@@ -5,8 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from catalog import PLAIN_CASES, Case
-from fenchel import F1, FenchelError, LinearClassifier, MeanRisk, Model, OrdinalHinge, Problem, Witness, certify, solve
+from fenchel import FenchelError, LinearClassifier, Model, Problem, Witness, certify, solve
 from fenchel.losses import LOSSES
+from fenchel.risks import F1, MeanRisk, OrdinalHinge
 from slow_conic import best_objective
 
 #: LIBLINEAR's estimators penalize their intercept, which is another problem than ours

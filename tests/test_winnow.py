@@ -8,14 +8,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import (
-    Entropy,
-    FenchelError,
-    LinearClassifier,
-    OnlineClassifier,
-    UnnormalizedEntropy,
-    WinnowClassifier,
-)
+from fenchel import FenchelError, LinearClassifier, OnlineClassifier, WinnowClassifier
+from fenchel.regularizers import Entropy, UnnormalizedEntropy
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 ESTIMATORS = [

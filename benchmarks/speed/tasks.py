@@ -85,7 +85,9 @@ class Task:
 
 def fenchel_problem(task: Task) -> Any:
     """The task as Fenchel's users would write it."""
-    from fenchel import EpsilonInsensitive, MeanRisk, Problem
+    from fenchel import Problem
+    from fenchel.losses import EpsilonInsensitive
+    from fenchel.risks import MeanRisk
 
     loss = EpsilonInsensitive(epsilon=EPSILON) if task.loss == EpsilonInsensitive.name else task.loss
     return Problem(task.matrix, MeanRisk(loss, task.labels), lam=task.lam, intercept=task.intercept)

@@ -27,9 +27,10 @@ import numpy as np
 
 from benchmarks.binary import BinarySplit, load_binary
 from benchmarks.ledger import Cell, Ledger
-from fenchel import Bundle, DualCoordinate, MeanRisk, Model, Pegasos, Pragam, Problem, solve
+from fenchel import Model, Problem, solve
 from fenchel.certificate import judge
-from fenchel.solvers import STALLED, Hint
+from fenchel.risks import MeanRisk
+from fenchel.solvers import STALLED, Bundle, DualCoordinate, Hint, Pegasos, Pragam
 from reproductions.saha2009 import paper
 
 RESULTS = Path(__file__).with_name("results")

@@ -15,7 +15,9 @@ from typing import Any, NamedTuple
 
 from benchmarks.classes import Split, load_split
 from benchmarks.ledger import Cell, Ledger
-from fenchel import BlockCoordinate, Problem, WestonWatkins, solve
+from fenchel import Problem, solve
+from fenchel.risks import WestonWatkins
+from fenchel.solvers import BlockCoordinate
 from fenchel.solving.loop import Progress
 from reproductions.wang2021 import paper
 

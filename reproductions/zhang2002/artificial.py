@@ -27,7 +27,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 from benchmarks.ledger import Cell, Ledger
 from benchmarks.report import markdown_table
-from fenchel import L2, Entropy, MeanRisk, OnlineClassifier, Problem, UnnormalizedEntropy, solve
+from fenchel import OnlineClassifier, Problem, solve
+from fenchel.regularizers import L2, Entropy, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
 
 RESULTS = Path(__file__).with_name("results")
 KEY = ("features", "draw", "method", "lam")

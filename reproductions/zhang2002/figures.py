@@ -26,8 +26,9 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python reproductions/zhang2002/figures.py`
 
 from benchmarks.ledger import Cell, Ledger
-from fenchel import MeanRisk, Problem, solve
+from fenchel import Problem, solve
 from fenchel.problem import Model, Witness
+from fenchel.risks import MeanRisk
 from fenchel.solvers import AugmentedLagrangian, DualCoordinate
 from fenchel.solvers.dual_coordinate.loop import CENTRE, SUM
 from fenchel.solvers.dual_coordinate.state import State

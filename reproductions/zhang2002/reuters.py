@@ -29,8 +29,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # for `python repr
 
 from benchmarks.ledger import Cell, Ledger
 from benchmarks.report import markdown_table
-from fenchel import L2, ElasticNet, Entropy, MeanRisk, OnlineClassifier, Problem, UnnormalizedEntropy, solve
+from fenchel import OnlineClassifier, Problem, solve
 from fenchel.designs import as_design
+from fenchel.regularizers import L2, ElasticNet, Entropy, UnnormalizedEntropy
+from fenchel.risks import MeanRisk
 from reproductions.zhang2002.collection import Collection, load, made_up
 from reproductions.zhang2012.runs import break_even
 

@@ -28,7 +28,9 @@ import numpy as np
 from benchmarks.binary import BinarySplit, load_binary
 from benchmarks.bundle import solver_of as bundle_of
 from benchmarks.ledger import Cell, Ledger
-from fenchel import AGM, BreakEven, Model, Problem, RocAUC, Smoothing, Solution, solve
+from fenchel import Model, Problem, Solution, solve
+from fenchel.risks import BreakEven, RocAUC
+from fenchel.solvers import AGM, Smoothing
 from reproductions.zhang2012 import paper
 
 RESULTS = Path(__file__).with_name("results")

@@ -1,107 +1,111 @@
-"""Linear models that come with a proof: every fit returns a duality gap that bounds how far it is from optimal."""
+"""Linear models that come with a proof: every fit returns a duality gap that bounds how far it is from optimal.
+
+The top level holds the estimators, :class:`Problem` with :func:`solve` and :func:`certify`, what they return, and the
+plots.  Losses, regularizers, risks, designs, kernels and solvers are in the submodules of these names, together with
+their base classes.  Everything is imported on first use, so that ``import fenchel`` costs nothing.
+"""
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    # what type checkers and editors see; a test holds it equal to _HOMES
+    from fenchel import designs as designs
+    from fenchel import kernels as kernels
+    from fenchel import losses as losses
+    from fenchel import regularizers as regularizers
+    from fenchel import risks as risks
+    from fenchel import solvers as solvers
+    from fenchel.certificate import Certificate as Certificate
+    from fenchel.errors import CacheWarning as CacheWarning
+    from fenchel.errors import FenchelError as FenchelError
+    from fenchel.errors import GapWarning as GapWarning
+    from fenchel.estimators import KernelClassifier as KernelClassifier
+    from fenchel.estimators import KernelRegressor as KernelRegressor
+    from fenchel.estimators import LinearClassifier as LinearClassifier
+    from fenchel.estimators import LinearClassifierCV as LinearClassifierCV
+    from fenchel.estimators import LinearRegressor as LinearRegressor
+    from fenchel.estimators import LinearRegressorCV as LinearRegressorCV
+    from fenchel.estimators import LinearSVC as LinearSVC
+    from fenchel.estimators import LinearSVR as LinearSVR
+    from fenchel.estimators import LogisticRegression as LogisticRegression
+    from fenchel.estimators import MeasureClassifier as MeasureClassifier
+    from fenchel.estimators import OnlineClassifier as OnlineClassifier
+    from fenchel.estimators import OrdinalClassifier as OrdinalClassifier
+    from fenchel.estimators import RegularizationPath as RegularizationPath
+    from fenchel.estimators import WinnowClassifier as WinnowClassifier
+    from fenchel.estimators import regularization_path as regularization_path
+    from fenchel.plotting import plot_convergence as plot_convergence
+    from fenchel.plotting import plot_path as plot_path
+    from fenchel.problem import Model as Model
+    from fenchel.problem import Problem as Problem
+    from fenchel.problem import Witness as Witness
+    from fenchel.solving.loop import solve as solve
+    from fenchel.solving.solution import Progress as Progress
+    from fenchel.solving.solution import Solution as Solution
+    from fenchel.solving.solution import Status as Status
+    from fenchel.solving.solution import TracePoint as TracePoint
+    from fenchel.verifying import certify as certify
 
 __version__ = "0.1.0"
 
-#: where each public name lives; imported on first use, so that ``import fenchel`` costs nothing
+#: the module of each public name; None for a submodule
 _HOMES = {
-    "AGM": "fenchel.solvers",
-    "Absolute": "fenchel.losses",
-    "AugmentedLagrangian": "fenchel.solvers",
-    "Barrier": "fenchel.solvers",
-    "BasisPursuit": "fenchel.solvers",
-    "BlockCoordinate": "fenchel.solvers",
-    "BreakEven": "fenchel.risks",
-    "Bregman": "fenchel.solvers",
-    "Bundle": "fenchel.solvers",
+    "CacheWarning": "fenchel.errors",
     "Certificate": "fenchel.certificate",
-    "CrammerSinger": "fenchel.risks",
-    "DualConjugateGradient": "fenchel.solvers",
-    "DualCoordinate": "fenchel.solvers",
-    "ElasticNet": "fenchel.regularizers",
-    "Entropy": "fenchel.regularizers",
-    "EpsilonInsensitive": "fenchel.losses",
-    "Exponential": "fenchel.losses",
-    "ErrorRate": "fenchel.risks",
-    "F1": "fenchel.risks",
-    "FBeta": "fenchel.risks",
     "FenchelError": "fenchel.errors",
-    "FreeDirections": "fenchel.regularizers",
     "GapWarning": "fenchel.errors",
-    "HardMargin": "fenchel.losses",
-    "Hinge": "fenchel.losses",
-    "Huber": "fenchel.losses",
-    "HuberHinge": "fenchel.losses",
-    "InteriorPoint": "fenchel.solvers",
-    "Interpolation": "fenchel.losses",
     "KernelClassifier": "fenchel.estimators",
     "KernelRegressor": "fenchel.estimators",
-    "L1": "fenchel.regularizers",
-    "L2": "fenchel.regularizers",
     "LinearClassifier": "fenchel.estimators",
     "LinearClassifierCV": "fenchel.estimators",
     "LinearRegressor": "fenchel.estimators",
     "LinearRegressorCV": "fenchel.estimators",
     "LinearSVC": "fenchel.estimators",
     "LinearSVR": "fenchel.estimators",
-    "Logistic": "fenchel.losses",
     "LogisticRegression": "fenchel.estimators",
-    "MeanRisk": "fenchel.risks",
     "MeasureClassifier": "fenchel.estimators",
     "Model": "fenchel.problem",
-    "MultilabelHinge": "fenchel.risks",
-    "Multinomial": "fenchel.risks",
-    "NegativeLog": "fenchel.losses",
-    "Newton": "fenchel.solvers",
-    "NewtonCG": "fenchel.solvers",
     "OnlineClassifier": "fenchel.estimators",
     "OrdinalClassifier": "fenchel.estimators",
-    "OrdinalHinge": "fenchel.risks",
-    "CustomLoss": "fenchel.losses",
-    "CustomMeasure": "fenchel.risks",
-    "Poisson": "fenchel.losses",
-    "PrecisionAtK": "fenchel.risks",
-    "Pegasos": "fenchel.solvers",
-    "Pragam": "fenchel.solvers",
     "Problem": "fenchel.problem",
-    "ProxNewton": "fenchel.solvers",
-    "QNorm": "fenchel.regularizers",
-    "Quantile": "fenchel.losses",
-    "RecallAtK": "fenchel.risks",
+    "Progress": "fenchel.solving.solution",
     "RegularizationPath": "fenchel.estimators",
-    "RocAUC": "fenchel.risks",
-    "Smoothing": "fenchel.solvers",
     "Solution": "fenchel.solving.solution",
-    "QuadraticForm": "fenchel.regularizers",
-    "Squared": "fenchel.losses",
-    "SquaredEpsilonInsensitive": "fenchel.losses",
-    "SquaredHinge": "fenchel.losses",
     "Status": "fenchel.solving.solution",
-    "UnnormalizedEntropy": "fenchel.regularizers",
-    "WestonWatkins": "fenchel.risks",
+    "TracePoint": "fenchel.solving.solution",
     "WinnowClassifier": "fenchel.estimators",
     "Witness": "fenchel.problem",
-    "as_design": "fenchel.designs",
     "certify": "fenchel.verifying",
+    "designs": None,
+    "kernels": None,
+    "losses": None,
     "plot_convergence": "fenchel.plotting",
     "plot_path": "fenchel.plotting",
     "regularization_path": "fenchel.estimators",
+    "regularizers": None,
+    "risks": None,
     "solve": "fenchel.solving.loop",
+    "solvers": None,
 }
 
 __all__ = [*_HOMES, "__version__"]
 
+if not TYPE_CHECKING:
+    # hidden from type checkers, for which it would make every name valid
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
+        import importlib
+
+        home = _HOMES[name]
+        value = (
+            importlib.import_module(f"fenchel.{name}") if home is None else getattr(importlib.import_module(home), name)
+        )
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -13,22 +13,46 @@ from fenchel.errors import FenchelError
 _VALUES, _LINES = 400, 30
 
 
-def plot_path(path: Any, axes: Any = None) -> Any:
-    """Draw a regularization path: the weights, and the relative gap that is proved for every C.
+def plot_path(path: Any, *, ax: Any = None) -> Any:
+    """Draw a regularization path: the weights, and the relative duality gap proved for every C.
 
     Parameters
     ----------
-    path : what ``regularization_path`` returns; of many weights the 30 that become largest are drawn
-    axes : two matplotlib axes, default new ones
+    path : RegularizationPath
+        The result of :func:`regularization_path`.  With more than 30 weights, the 30 that become largest are drawn.
+    ax : sequence of two matplotlib Axes, default=None
+        The axes to draw on, the weights on the first and the gap on the second; None makes a new figure.
 
-    Returns the two axes.
+    Returns
+    -------
+    sequence of two matplotlib Axes
+        The axes of the weights and of the certified relative gap.
+
+    See Also
+    --------
+    regularization_path : Fit a model for many values of C.
+    plot_convergence : Draw the duality gap of one fit over time.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import plot_path, regularization_path
+    >>> X, y = make_classification(60, 5, random_state=0)
+    >>> path = regularization_path(X, y, Cs=[0.01, 0.1, 1.0], random_state=0)
+    >>> weights, gap = plot_path(path)
+    >>> gap.get_ylabel()
+    'certified relative gap'
     """
     if not hasattr(path, "coefs"):
         raise FenchelError(f"path must be what regularization_path returns, got {type(path).__name__}")
     plt = _pyplot("plot_path")
-    if axes is None:
-        axes = plt.subplots(2, 1, figsize=(6.4, 6.0), sharex=True, layout="constrained")[1]
-    weights, proof = axes
+    if ax is None:
+        ax = plt.subplots(2, 1, figsize=(6.4, 6.0), sharex=True, layout="constrained")[1]
+    if np.size(ax) != 2:
+        raise FenchelError(f"ax must be two matplotlib Axes, for the weights and for the gap, got {np.size(ax)}")
+    weights, proof = ax
     # those of all classes side by side
     coefs = path.coefs.reshape(len(path.Cs), -1)
     largest = np.sort(np.argsort(np.max(np.abs(coefs), axis=0))[-_LINES:])
@@ -46,9 +70,9 @@ def plot_path(path: Any, axes: Any = None) -> Any:
         proof.axhline(path.accuracy, linestyle="--", linewidth=1, color="0.4", label=f"accuracy = {path.accuracy:g}")
     proof.set(xscale="log", yscale="log", xlabel="C", ylabel="certified relative gap")
     proof.legend(frameon=False)
-    for ax in axes:
-        ax.spines[["top", "right"]].set_visible(False)
-    return axes
+    for each in (weights, proof):
+        each.spines[["top", "right"]].set_visible(False)
+    return ax
 
 
 def _pyplot(wanted_by: str) -> Any:
@@ -59,16 +83,37 @@ def _pyplot(wanted_by: str) -> Any:
     return plt
 
 
-def plot_convergence(model: Any, ax: Any = None, *, against: str = "seconds") -> Any:
-    """Draw how the certified relative gap fell while fitting.
+def plot_convergence(model: Any, *, ax: Any = None, against: str = "seconds") -> Any:
+    """Draw how the certified relative duality gap fell during a fit.
 
     Parameters
     ----------
-    model : a fitted estimator (its ``trace_``) or a Solution (its ``trace``)
-    ax : matplotlib axes to draw on, default new ones
-    against : "seconds" or "passes"
+    model : fitted estimator or Solution
+        Its ``trace_`` or ``trace`` is drawn: one line for each problem that was solved.
+    ax : matplotlib Axes, default=None
+        The axes to draw on; None makes a new figure.
+    against : {"seconds", "passes"}, default="seconds"
+        The horizontal axis: seconds, or passes over the data.
 
-    Returns the axes.
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the drawing.
+
+    See Also
+    --------
+    plot_path : Draw a regularization path.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from sklearn.datasets import load_iris
+    >>> from fenchel import LinearClassifier, plot_convergence
+    >>> X, y = load_iris(return_X_y=True)
+    >>> ax = plot_convergence(LinearClassifier(random_state=0).fit(X[:100], y[:100]), against="passes")
+    >>> ax.get_xlabel()
+    'passes over the data'
     """
     if against not in ("seconds", "passes"):
         raise FenchelError(f"against must be 'seconds' or 'passes', got {against!r}")

@@ -43,7 +43,28 @@ _FARTHEST_SCORE = 1e7
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A linear model.  ``intercept=None`` asks whoever judges it for the best intercept for these weights."""
+    """A linear model: weights and an intercept.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (d,) or (k, d)
+        The weights w, one row for each of k outputs.
+    intercept : float, ndarray of shape (k,) or None, default=0.0
+        The intercept b.  None stands for the intercept that minimizes the risk for these weights; :func:`certify`
+        computes it.
+
+    See Also
+    --------
+    Witness : The dual point that proves how good a model is.
+    certify : Prove how far a model is from the optimum.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Model
+    >>> Model(np.array([1.0, -2.0]), intercept=0.5).intercept
+    0.5
+    """
 
     weights: NDArray[np.float64]
     intercept: float | NDArray[np.float64] | None = 0.0
@@ -53,8 +74,27 @@ class Model:
 class Witness:
     r"""A dual point :math:`\theta`, from which a certificate is recomputed.
 
-    ``conjugate_bound`` is an upper bound on :math:`R^*(-\theta)`, used only where the risk has no conjugate in
-    closed form; the certificate then says that it was taken on trust.
+    Parameters
+    ----------
+    theta : ndarray of shape (n,) or (n, k)
+        The dual variables, one for each example and output.
+    conjugate_bound : float, default=None
+        An upper bound on :math:`R^*(-\theta)`, used only where the risk has no conjugate in closed form; the
+        certificate then states that the bound was taken on trust.
+
+    See Also
+    --------
+    Model : A linear model.
+    certify : Prove how far a model is from the optimum, from a witness or by a search for one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, Witness, certify
+    >>> from fenchel.risks import MeanRisk
+    >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
+    >>> certify(problem, np.array([1.0]), Witness(np.array([0.25, -0.25]))).gap
+    0.0
     """
 
     theta: NDArray[np.float64]
@@ -63,7 +103,45 @@ class Witness:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """Regularized risk minimization: design + risk + regularizer + lam (+ a free intercept)."""
+    r"""Regularized risk minimization with a linear model.
+
+    .. math::
+        \min_{w, b}\; P(w, b) = \lambda\,\Omega(w) + R(Xw + b\mathbf 1)
+
+    Its Fenchel dual is :math:`D(\theta) = -\lambda\,\Omega^*(X^T\theta/\lambda) - R^*(-\theta)`, with
+    :math:`\sum\theta = 0` if there is an intercept.
+
+    Parameters
+    ----------
+    design : array-like, sparse matrix or Design
+        The matrix X of shape (n, d); rows are examples.  It is neither copied nor changed.
+    risk : Risk
+        The function R of all scores, such as ``MeanRisk("hinge", y)``.
+    lam : float
+        The strength :math:`\lambda > 0` of the regularization.  Estimators have ``C`` with
+        :math:`\lambda = 1 / (C \sum_i \text{weight}_i)`.
+    regularizer : Regularizer or str, default=L2()
+        The function :math:`\Omega` of the weights, or the name of one with its defaults.
+    intercept : bool, default=False
+        Whether there is an intercept b, which is not regularized.
+
+    See Also
+    --------
+    solve : Minimize a problem.
+    certify : Prove how far a model is from the optimum.
+    fenchel.risks.MeanRisk : The weighted mean of a loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.regularizers import ElasticNet
+    >>> from fenchel.risks import MeanRisk
+    >>> X = np.random.default_rng(0).standard_normal((20, 3))
+    >>> problem = Problem(X, MeanRisk("squared", X[:, 0]), 0.1, ElasticNet(l1_ratio=0.5), intercept=True)
+    >>> problem.weights_shape, problem.theta_shape
+    ((3,), (20,))
+    """
 
     design: Design
     risk: Risk
@@ -105,11 +183,15 @@ class Problem:
 
     @property
     def weights_shape(self) -> tuple[int, ...]:
+        """Shape of the weights: (d,), or (k, d) for k outputs."""
+
         outputs = self.risk.outputs
         return (self.design.shape[1],) if outputs is None else (outputs, self.design.shape[1])
 
     @property
     def theta_shape(self) -> tuple[int, ...]:
+        """Shape of scores and dual variables: (n,), or (n, k) for k outputs."""
+
         outputs = self.risk.outputs
         return (self.design.shape[0],) if outputs is None else (self.design.shape[0], outputs)
 

@@ -31,24 +31,37 @@ def certify(
     *,
     effort: float = DEFAULT_EFFORT,
 ) -> Certificate:
-    """Prove how far a model is from the optimum of a problem.
+    r"""Prove how far a model is from the optimum of a problem.
 
     Parameters
     ----------
-    problem : the problem that the model is meant to solve
-    model : a ``Model``, or an array of weights (then the best intercept is used, if the problem has one), or a Solution
-        (then its witness is used, if none is given).  For a fitted estimator: ``Model(coef, intercept)``
-    witness : a ``Witness`` or an array theta, such as a Solution keeps.  Without one, as for weights of another
-        library, the search starts from the subgradient at the model, which alone proves very little, and improves it.
-    effort : data passes of that search at most: for a smooth loss half of them follow the gradient at the model
-        towards the optimum, whose negative is a dual point; the others are dual ascent.  The search ends sooner when
-        it is known that more of it could make the gap at most a tenth smaller: the gap is then that close to the
-        model's true distance from the optimum.  Ctrl-C ends it too: the best certificate so far is returned.
+    problem : Problem
+        The problem that the model is meant to solve.
+    model : Model, Solution or array-like
+        The model to judge.  An array holds weights, to which the best intercept is added if the problem has one.  A
+        Solution brings its own witness.  For a fitted estimator pass ``Model(coef, intercept)``.
+    witness : Witness or array-like, default=None
+        A dual point :math:`\theta`, such as ``Solution.witness`` or ``theta_`` of an estimator.  None searches for one,
+        as for the weights of another library: from the subgradient at the model, by gradient steps and dual ascent.
+    effort : float, default=300
+        Maximum number of data passes of that search.  It ends sooner when more passes could reduce the gap by a tenth
+        at most: the gap is then that close to the true suboptimality of the model.  Ctrl-C ends it too, with the best
+        certificate so far.
+
+    Returns
+    -------
+    Certificate
+        The primal objective of the model and a lower bound on the objective of every model.
+
+    See Also
+    --------
+    solve : Minimize a problem; the result has a certificate already.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from fenchel import MeanRisk, Problem, certify
+    >>> from fenchel import Problem, certify
+    >>> from fenchel.risks import MeanRisk
     >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
     >>> print(certify(problem, np.array([1.0])))
     The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.

@@ -13,15 +13,35 @@ RESOLVED = 1e-6
 class Certificate:
     """A proof of how far a model is from the best one: ``gap >= objective - optimum``.
 
-    Attributes
+    Parameters
     ----------
-    primal : the objective P of the model
-    dual : a lower bound D on the objective of every model
-    rounding_floor : how much of the gap may be rounding of the evaluation itself
-    recomputed : whether everything was recomputed from the data; False if a bound was taken on trust
-    resolved : whether the floor is a small share of the objective; if not, a gap below it proves little.  Where even
-        the model without weights is at the floor there is nothing to resolve
-    consistent : False for a sum with a part that contradicts itself
+    primal : float
+        The primal objective P of the model.
+    dual : float
+        The dual objective D, a lower bound on the objective of every model.
+    rounding_floor : float
+        Bound on the part of the gap that may be rounding of the evaluation itself.
+    recomputed : bool, default=True
+        Whether everything was recomputed from the data; False if a bound was taken on trust from a solver.
+    resolved : bool, default=True
+        Whether the rounding floor is a small share of the objective; if not, a gap below the floor proves little.  It
+        is also True where even the model without weights is at the floor.
+    consistent : bool, default=True
+        False for a sum of certificates of which one contradicts itself.
+
+    See Also
+    --------
+    certify : Compute the certificate of a model.
+    Solution : A model with its certificate.
+
+    Examples
+    --------
+    >>> from fenchel import Certificate
+    >>> certificate = Certificate(primal=1.0, dual=0.998, rounding_floor=1e-15)
+    >>> certificate.meets(tol=0.01)
+    True
+    >>> print(certificate)
+    The objective 1 is proved to be within 0.002 (0.2%) of the optimum: no model is below 0.998.
     """
 
     primal: float
@@ -33,12 +53,12 @@ class Certificate:
 
     @property
     def gap(self) -> float:
-        """P - D, never clamped."""
+        """Duality gap P - D, never clamped."""
         return self.primal - self.dual
 
     @property
     def relative_gap(self) -> float:
-        """gap / max(abs(P), abs(D)); 0/0 is 0, and infinite if P is."""
+        """Relative duality gap, gap / max(abs(P), abs(D)); 0/0 is 0, and infinite if P is."""
         if math.isinf(self.gap):
             return self.gap
         return self.gap / self.scale if self.scale > 0 else 0.0
@@ -50,7 +70,7 @@ class Certificate:
 
     @property
     def at_floor(self) -> bool:
-        """Whether the gap can't be told from rounding."""
+        """Whether the gap is within the rounding floor."""
         return self.consistent and abs(self.gap) <= self.rounding_floor
 
     @property
@@ -60,7 +80,7 @@ class Certificate:
 
     @property
     def optimal(self) -> bool:
-        """Whether the gap can't be told from rounding, and rounding is a small share of the objective."""
+        """Whether the gap is within rounding, and rounding is a small share of the objective."""
         return self.at_floor and self.resolved
 
     def meets(self, tol: float) -> bool:

@@ -13,7 +13,28 @@ from fenchel.designs.dense import DenseDesign
 
 
 def as_design(X: Any) -> Design:
-    """The design for a NumPy array, a SciPy sparse matrix or array, or anything ``np.asarray`` takes."""
+    """Return the design of a matrix.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or Design
+        The examples, one in each row.
+
+    Returns
+    -------
+    Design
+        X itself if it is a design.
+
+    See Also
+    --------
+    Design : The base class.
+
+    Examples
+    --------
+    >>> from fenchel.designs import as_design
+    >>> as_design([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
     if isinstance(X, Design):
         return X
     if sp.issparse(X):
@@ -22,7 +43,28 @@ def as_design(X: Any) -> Design:
 
 
 def row_lengths(design: Design) -> CSRDesign:
-    """A small design with as many rows and columns whose rows are as long: one entry each."""
+    """Return a small design of the same shape whose rows have the same Euclidean norms, with one entry each.
+
+    Parameters
+    ----------
+    design : Design
+        The design.
+
+    Returns
+    -------
+    CSRDesign
+        A design with the row norms in its first column.
+
+    See Also
+    --------
+    Design : The base class.
+
+    Examples
+    --------
+    >>> from fenchel.designs import as_design, row_lengths
+    >>> row_lengths(as_design([[3.0, 4.0], [0.0, 1.0]])).squared_row_norms.round(9)
+    array([25.,  1.])
+    """
     examples = design.shape[0]
     entries = np.sqrt(design.squared_row_norms), np.zeros(examples, dtype=np.int32), np.arange(examples + 1)
     return CSRDesign(sp.csr_array(entries, shape=design.shape))

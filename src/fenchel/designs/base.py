@@ -29,7 +29,34 @@ SAMPLE = 300
 
 
 class Design(abc.ABC):
-    """A matrix of examples.  The only objects in the house that know how it is stored."""
+    r"""Base class of matrices X of examples: everything that knows how X is stored.
+
+    A subclass sets ``shape`` and implements ``scores`` (X w), ``adjoint`` (:math:`X^T\theta`), the row norms, ``part``,
+    ``rows`` (read-only views for compiled loops) and ``stored_entries``.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape (n, d).
+    has_columns : bool
+        Whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented, which the lasso needs.
+
+    See Also
+    --------
+    as_design : The design of an array or a sparse matrix.
+    DenseDesign : NumPy arrays.
+    CSRDesign : SciPy sparse matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.designs import Design, as_design
+    >>> design = as_design(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    >>> isinstance(design, Design)
+    True
+    >>> design.adjoint(np.array([1.0, 1.0]))
+    array([4., 6.])
+    """
 
     shape: tuple[int, int]
 
@@ -39,26 +66,26 @@ class Design(abc.ABC):
 
     @abc.abstractmethod
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
-        """X w, in float64."""
+        """Return X w, in float64."""
 
     @abc.abstractmethod
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
-        """X^T theta, in float64; (k, d) for theta of shape (n, k)."""
+        """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
 
     @property
     @abc.abstractmethod
     def squared_row_norms(self) -> NDArray[np.float64]:
-        """|x_i|^2 for every row."""
+        """Squared Euclidean norm of each row."""
 
     @property
     @abc.abstractmethod
     def largest_row_norm(self) -> float:
-        """A bound on every |x_i|, cheaper than the norms themselves."""
+        """Bound on the Euclidean norm of every row, cheaper than the norms themselves."""
 
     @property
     @abc.abstractmethod
     def mean_square(self) -> float:
-        """The mean of |x_i|^2 over the rows, as far as a sample of them tells."""
+        """Mean squared Euclidean norm of the rows, estimated from a sample."""
 
     @abc.abstractmethod
     def part(self, begin: int, end: int) -> Design:

@@ -21,7 +21,27 @@ from fenchel.errors import FenchelError
 
 
 class CSRDesign(Design):
-    """A SciPy sparse matrix or sparse array."""
+    """SciPy sparse matrix or sparse array as a design.
+
+    Parameters
+    ----------
+    matrix : sparse matrix or sparse array of shape (n, d)
+        The matrix.  CSR is used without a copy; other formats are converted to CSR once.  Duplicate entries are summed,
+        and entries may be unsorted.
+
+    See Also
+    --------
+    DenseDesign : NumPy arrays.
+    as_design : The design of any matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import scipy.sparse as sp
+    >>> from fenchel.designs import CSRDesign
+    >>> CSRDesign(sp.eye_array(2, format="csr")).scores(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
 
     has_columns: ClassVar[bool] = True
 

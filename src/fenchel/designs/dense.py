@@ -18,7 +18,25 @@ from fenchel.errors import FenchelError
 
 
 class DenseDesign(Design):
-    """A two-dimensional NumPy array."""
+    """Two-dimensional NumPy array as a design, without a copy.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n, d)
+        The array, in C order, Fortran order or any strides, memory-mapped or not.
+
+    See Also
+    --------
+    CSRDesign : SciPy sparse matrices.
+    as_design : The design of any matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.designs import DenseDesign
+    >>> DenseDesign(np.eye(2, dtype=np.float32)).scores(np.array([1.0, 2.0]))
+    array([1., 2.])
+    """
 
     has_columns: ClassVar[bool] = True
 

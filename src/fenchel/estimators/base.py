@@ -42,7 +42,7 @@ from fenchel.solvers import Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.loop import check_time_limit, solve
 from fenchel.solving.solution import Solution, Status
-from fenchel.validation import check_switches, processors
+from fenchel.validation import check_bool, processors
 
 #: problems are made when they are solved, so that the labels of many classes need not exist at once
 LazyProblem = Callable[[], Problem]
@@ -183,7 +183,8 @@ class LinearEstimator(BaseEstimator):
 
     def _check_run(self) -> None:
         """Raise for a wrong parameter of the solves."""
-        check_switches(self, "fit_intercept", "warm_start")
+        check_bool("fit_intercept", self.fit_intercept)
+        check_bool("warm_start", self.warm_start)
         processors(self.n_jobs)
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")

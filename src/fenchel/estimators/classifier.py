@@ -28,72 +28,107 @@ from fenchel.solvers import Solver
 
 
 class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
-    r"""Linear classifier that proves how close it is to the optimum.
+    r"""Linear classifier with a duality-gap certificate.
 
-    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
+    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
     :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized.
-    With more than two classes ``multi_class`` says what takes the place of the sum.
+    With more than two classes ``multi_class`` determines what replaces the sum.
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or a Loss, default="hinge"
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or Loss, default="hinge"
+        The loss f: a name, or an object of :mod:`fenchel.losses` with parameters.
     C : float, default=1.0
-        Inverse strength of the regularization.
+        Inverse strength of the regularization; positive.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, which is these alone.
-    regularizer : {"l1", "entropy", "unnormalized_entropy", "q_norm", ...} or a Regularizer, default=None
-        Takes the place of :math:`\Omega`; None goes by ``l1_ratio``.  Objects have parameters, e.g.
-        ``Entropy(mass=10, balanced=True)``.  The entropies allow positive weights only, unless they are balanced.
-        ``FreeDirections.of_features([0, 3], n_features)`` does not regularize these features.
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    regularizer : str or Regularizer, default=None
+        Replaces the elastic net :math:`\Omega`: the name or an object of :mod:`fenchel.regularizers`, such as "q_norm"
+        or ``Entropy(mass=10, balanced=True)``.  None uses ``l1_ratio``.  ``FreeDirections.of_features([0, 3],
+        n_features)`` leaves two features unregularized.
     fit_intercept : bool, default=True
-        Where the best intercept is an interval, its midpoint is taken.
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
-        Passes over the data at most.
-    solver : str or a solver object, default="auto"
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
-        For more than two classes: a problem for each class against the rest, a problem for each pair of classes over
-        their examples alone, or one problem for all of them, whose intercepts add up to zero.  An example of class y
-        then costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+` (Weston and Watkins) or
-        :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer), both with loss "hinge", or
-        :math:`\log\sum_j e^{s_j} - s_y` (multinomial, with loss "logistic").  Two classes are the two-class problem in
-        any case.
-        "auto" is "weston_watkins" with loss "hinge" and "multinomial" with loss "logistic", which predict better than
-        "ovr" on average (``python benchmarks/forms.py``).  It is "ovr" with any other loss, with ``l1_ratio`` above
-        zero, and with a ``solver`` that does not take the joint problem.  ``multi_class_`` says which it was.
-        With many features of very different sizes the joint hinges are fitted by descent alone: scale them, or use
-        "ovr", which has Newton's method besides.  With few, an interior-point method goes on where descent is slow.
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the weights of a class's examples, the same in every problem that they take part in; "balanced" goes
-        by the sizes of all classes.
+        The form for more than two classes.
+
+        - "ovr": one problem for each class against the rest.
+        - "ovo": one problem for each pair of classes, over their examples alone.
+        - "weston_watkins" [2]_: one problem, :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`; requires loss="hinge".
+        - "crammer_singer" [3]_: one problem, :math:`\max_{j\ne y} [1 - s_y + s_j]_+`; requires loss="hinge".
+        - "multinomial": one problem, :math:`\log\sum_j e^{s_j} - s_y`; requires loss="logistic".
+        - "auto": "weston_watkins" for the hinge and "multinomial" for the logistic loss, which predict better than
+          "ovr" on average (``python benchmarks/forms.py``); "ovr" for other losses, for ``l1_ratio`` above zero, and if
+          ``solver`` does not support the joint problem.
+
+        The intercepts of a joint problem sum to zero.  Two classes are always one two-class problem.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
+        proportional to the sizes of all classes.
     warm_start : bool, default=False
-        Start from the last fit's weights and dual variables.
+        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
-    n_jobs : int or None, default=None
-        Threads over the classes or pairs, and within one where the solver has use for them; the result does not
-        depend on it.
-    time_limit : float or None, default=None
-        Seconds for the whole fit; the best model so far is kept with its certificate.
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads over the classes or pairs of classes, and within a problem where the solver uses them.  The result does
+        not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
-        Show each certificate while fitting.
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64.  With "ovo" there is
-        a row for each pair (a, b), a < b, in the order of ``itertools.combinations(classes_, 2)``, positive for b
-    classes_ : the labels
-    multi_class_ : the form of more than two classes, what "auto" stands for
-    certificate_ : Certificate of the fit (summed over the problems that were solved); print it
-    certificates_ : one Certificate for each problem that was solved
-    dual_gap_ : ``certificate_.gap``
-    converged_ : whether every certificate proves ``tol``
-    n_iter_ : data passes, the most that any problem took; visits of all rows of X count as one, also with "ovo"
-    solver_ : the solver that was used, or those that took part in turn
-    theta_ : the dual variables, the witness from which anybody can recompute the certificate; with "ovo" a sparse
-        (n, pairs) array, since a pair's variables of other classes are zero
-    trace_ : certificates on the way (a list of them for each problem if there are several)
+    coef_ : ndarray of shape (1, d), (classes, d) or (pairs, d)
+        Weights, in float64; one row for two classes.  With "ovo" there is a row for each pair of classes in the order
+        of ``itertools.combinations(classes_, 2)``, positive for the second one.
+    intercept_ : ndarray of shape (1,), (classes,) or (pairs,)
+        Intercepts, in float64.
+    classes_ : ndarray
+        The class labels.
+    multi_class_ : str
+        The form for more than two classes that was used.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray or sparse array
+        The dual variables, the witness from which anybody can recompute the certificate; with "ovo" a sparse (n, pairs)
+        array.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifierCV : The same with C chosen by cross-validation.
+    KernelClassifier : Classification with a kernel.
+    MeasureClassifier : Training for F1, ROC AUC and other measures.
+    LinearSVC : Drop-in replacement for scikit-learn's class.
+    LogisticRegression : Drop-in replacement for scikit-learn's class.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
+    .. [2] J. Weston and C. Watkins. "Support vector machines for multi-class pattern recognition." ESANN, 1999.
+    .. [3] K. Crammer and Y. Singer. "On the algorithmic implementation of multiclass kernel-based vector machines."
+           JMLR 2, 2001.
 
     Examples
     --------

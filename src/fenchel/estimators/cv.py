@@ -165,33 +165,91 @@ def _takes_weights(scorer: Callable[..., float]) -> bool:
 
 
 class LinearClassifierCV(SelectionOfC, LinearClassifier):
-    """``LinearClassifier`` with C chosen by cross-validation.
+    r"""Linear classifier with C chosen by cross-validation.
 
-    Every fold is fitted for all values of C, each from the last and each certified; folds run in threads and share X.
-    Ctrl-C during the last fit stores its best model, before that nothing, and is raised again.
+    Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
+    and share X.  Ctrl-C during the last fit stores its best model, before that nothing, and is raised again.
 
     Parameters
     ----------
-    loss : as in ``LinearClassifier``
-    Cs : int or array, default=10
-        The values of C; an integer takes so many on a logarithmic scale from 1e-4 to 1e4.
-    cv : int, splitter, iterable or None, default=None
-        As in scikit-learn: None takes 5 stratified folds.
-    scoring : str, callable or None, default=None
-        As in scikit-learn: None takes the accuracy.
-    n_jobs : int or None, default=None
-        Threads over the folds, then over the classes; the result does not depend on it.
-    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, multi_class, class_weight, random_state, time_limit, \
-            verbose : as in ``LinearClassifier``; ``time_limit`` and ``verbose`` are for the last fit
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or Loss, default="hinge"
+        The loss: a name, or an object of :mod:`fenchel.losses` with parameters.
+    Cs : int or array-like, default=10
+        The values of C to try; an integer is the number of values on a logarithmic scale from 1e-4 to 1e4.
+    cv : int, splitter or iterable, default=None
+        The folds, as in scikit-learn; None is 5 folds, stratified for a classifier.
+    scoring : str or callable, default=None
+        The score of a held-out fold, as in scikit-learn; None is the estimator's ``score``.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    regularizer : str or Regularizer, default=None
+        Replaces the elastic net :math:`\Omega`: the name or an object of :mod:`fenchel.regularizers`, such as "q_norm"
+        or ``Entropy(mass=10, balanced=True)``.  None uses ``l1_ratio``.  ``FreeDirections.of_features([0, 3],
+        n_features)`` leaves two features unregularized.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
+        The form for more than two classes, as in :class:`LinearClassifier`.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
+        proportional to the sizes of all classes.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads over the folds, then over the classes.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the last fit, to all examples.
+    verbose : int, default=0
+        Whether to report each certificate during the last fit.
 
     Attributes
     ----------
-    C_ : the C with the best mean score; of equally good ones the smallest
-    Cs_ : the values of C that were tried
-    scores_ : (folds, len(Cs_)), the scores on the examples that were left out
-    gaps_ : (folds, len(Cs_)), the relative gap that each of these fits proved
-    coef_, intercept_, classes_, multi_class_, certificate_, ... : of the fit to all examples with ``C_``, as in
-        ``LinearClassifier``
+    C_ : float
+        The C with the best mean score; the smallest of equally good ones.
+    Cs_ : ndarray
+        The values of C that were tried.
+    scores_ : ndarray of shape (folds, n_Cs)
+        The scores on the held-out examples.
+    gaps_ : ndarray of shape (folds, n_Cs)
+        The relative duality gap that each of these fits proved.
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights, in float64; one row for two classes.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Intercepts, in float64.
+    classes_ : ndarray
+        The class labels.
+    multi_class_ : str
+        The form for more than two classes that was used.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifier : The classifier for one value of C.
+    regularization_path : Models for many values of C.
 
     Examples
     --------
@@ -244,28 +302,82 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
 
 
 class LinearRegressorCV(SelectionOfC, LinearRegressor):
-    """``LinearRegressor`` with C chosen by cross-validation.
+    r"""Linear regression with C chosen by cross-validation.
 
-    Every fold is fitted for all values of C, each from the last and each certified; folds run in threads and share X.
+    Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
+    and share X.
 
     Parameters
     ----------
-    loss : as in ``LinearRegressor``
-    Cs : int or array, default=10
-        The values of C; an integer takes so many on a logarithmic scale from 1e-4 to 1e4.
-    cv : int, splitter, iterable or None, default=None
-        As in scikit-learn: None takes 5 folds.
-    scoring : str, callable or None, default=None
-        As in scikit-learn: None takes the coefficient of determination.
-    n_jobs : int or None, default=None
-        Threads over the folds; the result does not depend on it.
-    l1_ratio, regularizer, fit_intercept, tol, max_iter, solver, random_state, time_limit, verbose :
-        as in ``LinearRegressor``; ``time_limit`` and ``verbose`` are for the last fit
+    loss : str or Loss, default="squared"
+        The loss, as in :class:`LinearRegressor`.
+    Cs : int or array-like, default=10
+        The values of C to try; an integer is the number of values on a logarithmic scale from 1e-4 to 1e4.
+    cv : int, splitter or iterable, default=None
+        The folds, as in scikit-learn; None is 5 folds, stratified for a classifier.
+    scoring : str or callable, default=None
+        The score of a held-out fold, as in scikit-learn; None is the estimator's ``score``.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    regularizer : str or Regularizer, default=None
+        Replaces the elastic net :math:`\Omega`: the name or an object of :mod:`fenchel.regularizers`, such as "q_norm"
+        or ``Entropy(mass=10, balanced=True)``.  None uses ``l1_ratio``.  ``FreeDirections.of_features([0, 3],
+        n_features)`` leaves two features unregularized.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads over the folds.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the last fit, to all examples.
+    verbose : int, default=0
+        Whether to report each certificate during the last fit.
 
     Attributes
     ----------
-    C_, Cs_, scores_, gaps_ : as in ``LinearClassifierCV``
-    coef_, intercept_, certificate_, ... : of the fit to all examples with ``C_``, as in ``LinearRegressor``
+    C_ : float
+        The C with the best mean score; the smallest of equally good ones.
+    Cs_ : ndarray
+        The values of C that were tried.
+    scores_ : ndarray of shape (folds, n_Cs)
+        The scores on the held-out examples.
+    gaps_ : ndarray of shape (folds, n_Cs)
+        The relative duality gap that each of these fits proved.
+    coef_ : ndarray of shape (d,) or (targets, d)
+        Weights, in float64.
+    intercept_ : float or ndarray of shape (targets,)
+        Intercept, in float64.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearRegressor : The regression for one value of C.
+    regularization_path : Models for many values of C.
 
     Examples
     --------

@@ -23,7 +23,7 @@ from fenchel.problem import Model, Witness
 from fenchel.regularizers import Regularizer
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.solution import Solution
-from fenchel.validation import is_number, is_positive, is_whole
+from fenchel.validation import is_integer, is_number, is_positive
 
 KERNELS = ("linear", "poly", "rbf", "precomputed")
 #: kernel values that predictions work on at once (32 MB)
@@ -92,7 +92,7 @@ class KernelEstimator(LinearEstimator):
                 f"kernel must be one of {', '.join(map(repr, KERNELS))} or a function, got {self.kernel!r}"
             )
         if self.kernel == "poly":
-            if not is_whole(self.degree, 1):
+            if not is_integer(self.degree, least=1):
                 raise FenchelError(f"degree must be a positive integer, got {self.degree!r}")
             if not is_number(self.coef0) or not 0 <= float(self.coef0) < math.inf:
                 raise FenchelError(f"coef0 must be a number >= 0, or the polynomial is no kernel, got {self.coef0!r}")

@@ -27,66 +27,97 @@ _JOINT: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWa
 
 
 class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
-    r"""Kernel classifier that proves how close it is to the optimum.
+    r"""Kernel classifier with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\sum_j \|w_j\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature
-    space of the kernel, without intercepts.  An example of class y costs :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`
-    (Weston and Watkins) or :math:`\max_{j\ne y} [1 - s_y + s_j]_+` (Crammer and Singer); two classes are the usual
-    hinge of one score.  Any other loss is a loss of one score: of the two classes, or of each class against the rest.
-    With the logistic loss there are probabilities, ``predict_proba``.
-    The Gram matrix of the training examples is computed once, in float64, or row by row when it is needed, if
-    it takes more than ``memory_limit``.
+    space of the kernel (RKHS), without intercepts.  The hinge of more than two classes is a joint loss, see
+    ``multi_class``; any other loss is a loss of one score, of the two classes or of each class against the rest.  With
+    the logistic loss there are probabilities, ``predict_proba``.  The Gram matrix of the training examples is computed
+    once, in float64, or row by row if it exceeds ``memory_limit``.
 
     Parameters
     ----------
-    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or a Loss, default="hinge"
-    kernel : {"rbf", "linear", "poly", "precomputed"} or a function, default="rbf"
-        ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
-        kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
-        and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
-        semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
-        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
-        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
-        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
+    loss : {"hinge", "squared_hinge", "huber_hinge", "logistic", "exponential"} or Loss, default="hinge"
+        The loss: a name, or an object of :mod:`fenchel.losses` with parameters.
+    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+        The kernel: ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed", X is
+        the matrix of kernel values, (n, n) for ``fit`` and against the training examples otherwise.  A function takes
+        two matrices and returns the kernel values between their rows.  A matrix or a function must be positive
+        semi-definite, which a Cholesky factorization of the training examples checks; values rounded to float32 may
+        need a diagonal shift of that size, which is added.  Beyond ``memory_limit`` a sample of up to 1,000 examples is
+        checked, and each row for symmetry and size; what this does not show, the certificate takes on trust.
     C : float, default=1.0
-        Inverse strength of the regularization.
+        Inverse strength of the regularization; positive.
     gamma : {"scale", "auto"} or float, default="scale"
-        "scale" is ``1 / (features * X.var())``, with the weights of the examples, "auto" is ``1 / features``.
+        Coefficient of the kernels "rbf" and "poly": "scale" is ``1 / (features * X.var())`` with the weights of the
+        examples, "auto" is ``1 / features``.
     degree : int, default=3
+        Degree of the kernel "poly".
     coef0 : float, default=0.0
-        At least 0: below, the polynomial is no kernel.
+        Constant of the kernel "poly", at least 0: below, the polynomial is not positive semi-definite.
     multi_class : {"weston_watkins", "crammer_singer", "ovr"}, default="weston_watkins"
-        For hinges of more than two classes; other losses are always each class against the rest.
+        The form of the hinge for more than two classes: :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`, :math:`\max_{j\ne y}
+        [1 - s_y + s_j]_+`, or each class against the rest, which other losses always use.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
-        Passes over the examples at most.
-    solver : str or a solver object, default="auto"
-    class_weight : dict, "balanced" or None, default=None
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
+        proportional to the sizes of all classes.
     warm_start : bool, default=False
-        Start from the last fit's dual variables.
+        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
-        Orders the examples.
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
     memory_limit : float, default=4096
-        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
-        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
-        function may take more memory inside).  Risks of several classes together and a precomputed matrix
-        need all of it.
-    time_limit : float or None, default=None
-        Seconds for the descent; the best model so far is kept with its certificate.
+        Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
+        of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
+        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
+    time_limit : float, default=None
+        Maximum number of seconds for the solver; the best model so far is kept with its certificate.
     verbose : int, default=0
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    classes_ : the labels
-    multi_class_ : the form of more than two classes, ``multi_class`` or, with losses other than the hinge, "ovr"
-    support_ : the numbers of the training examples that the model consists of
-    support_vectors_ : these examples (None with "precomputed")
-    dual_coef_ : their coefficients, (1, support) for two classes, else (classes, support)
-    gamma_ : the gamma that was used
-    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, trace_ : as in ``LinearClassifier``
-    theta_ : (n, classes), or (n,) for one score: the dual variables, the witness from which anybody can recompute the
-        certificate
+    classes_ : ndarray
+        The class labels.
+    multi_class_ : str
+        The form for more than two classes that was used.
+    support_ : ndarray
+        Indices of the support vectors in the training data.
+    support_vectors_ : ndarray or sparse matrix
+        The support vectors; None with ``kernel="precomputed"``.
+    dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
+        Coefficients of the support vectors.
+    gamma_ : float
+        The value of gamma that was used.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray of shape (n,) or (n, classes)
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifier : Linear classification.
+    KernelRegressor : Regression with a kernel.
+    fenchel.kernels.GramDesign : A Gram matrix as the design of a problem.
 
     Examples
     --------

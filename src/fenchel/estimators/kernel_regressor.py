@@ -19,66 +19,98 @@ from fenchel.solving.solution import Solution
 
 
 class KernelRegressor(RegressorMixin, KernelEstimator):
-    r"""Kernel regression that proves how close it is to the optimum.
+    r"""Kernel regression with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature space of the
-    kernel and an intercept that is not regularized: kernel ridge regression, support vector regression, quantiles,
-    counts, by the loss.  The Gram matrix of the training examples is computed once, in float64, or row by row when it
-    is needed, if it takes more than ``memory_limit``.
+    kernel (RKHS) and an intercept that is not regularized: kernel ridge regression, support vector regression, quantile
+    or Poisson regression, according to the loss.  The Gram matrix of the training examples is computed once, in
+    float64, or row by row if it exceeds ``memory_limit``.
 
     Parameters
     ----------
-    loss : as in ``LinearRegressor``, but "interpolation", default="squared"
-    kernel : {"rbf", "linear", "poly", "precomputed"} or a function, default="rbf"
-        ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed" X is the matrix of
-        kernel values, (n, n) for ``fit`` and against the training examples for the rest.  A function takes two matrices
-        and returns the matrix of kernel values between their rows.  A matrix or a function must be positive
-        semi-definite, which is checked on the training examples (a Cholesky factor; values that were rounded to
-        float32 may need that much added to the diagonal of their matrix, which is done).  Of a matrix beyond
-        ``memory_limit`` a sample of up to 1,000 examples is checked so, and of each row that its entries are symmetric
-        and no larger than the diagonal allows: what these do not show, the certificate takes on trust.
+    loss : str or Loss, default="squared"
+        The loss, as in :class:`LinearRegressor`; "interpolation" is not supported.
+    kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
+        The kernel: ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed", X is
+        the matrix of kernel values, (n, n) for ``fit`` and against the training examples otherwise.  A function takes
+        two matrices and returns the kernel values between their rows.  A matrix or a function must be positive
+        semi-definite, which a Cholesky factorization of the training examples checks; values rounded to float32 may
+        need a diagonal shift of that size, which is added.  Beyond ``memory_limit`` a sample of up to 1,000 examples is
+        checked, and each row for symmetry and size; what this does not show, the certificate takes on trust.
     C : float, default=1.0
-        Inverse strength of the regularization; ``C = 1 / alpha`` for scikit-learn's ``KernelRidge(alpha)``, which has
-        no intercept.
+        Inverse strength of the regularization; ``C = 1 / alpha`` corresponds to scikit-learn's ``KernelRidge(alpha)``,
+        which has no intercept.
     gamma : {"scale", "auto"} or float, default="scale"
-        "scale" is ``1 / (features * X.var())``, with the weights of the examples, "auto" is ``1 / features``.
+        Coefficient of the kernels "rbf" and "poly": "scale" is ``1 / (features * X.var())`` with the weights of the
+        examples, "auto" is ``1 / features``.
     degree : int, default=3
+        Degree of the kernel "poly".
     coef0 : float, default=0.0
-        At least 0: below, the polynomial is no kernel.
+        Constant of the kernel "poly", at least 0: below, the polynomial is not positive semi-definite.
     fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
-        Passes over the examples at most.
-    solver : str or a solver object, default="auto"
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     warm_start : bool, default=False
-        Start from the last fit's dual variables.
+        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
-        Orders the examples.
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
     memory_limit : float, default=4096
-        Megabytes of kernel values that are kept.  If the Gram matrix takes more, its rows are computed when the
-        variables of their examples move, and as many of them are kept as there is room for (two rows at least; a
-        function may take more memory inside).  A precomputed matrix needs all of it.
-    time_limit : float or None, default=None
-        Seconds for the descent; the best model so far is kept with its certificate.
+        Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
+        of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
+        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
+    time_limit : float, default=None
+        Maximum number of seconds for the solver; the best model so far is kept with its certificate.
     verbose : int, default=0
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    support_ : the numbers of the training examples that the model consists of
-    support_vectors_ : these examples (None with "precomputed")
-    dual_coef_ : their coefficients, (1, support), or (targets, support)
-    intercept_ : a float, or (targets,)
-    gamma_ : the gamma that was used
-    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, trace_ : as in ``LinearRegressor``
-    theta_ : (n,) or (n, targets) the dual variables, the witness from which anybody can recompute the certificate
+    support_ : ndarray
+        Indices of the support vectors in the training data.
+    support_vectors_ : ndarray or sparse matrix
+        The support vectors; None with ``kernel="precomputed"``.
+    dual_coef_ : ndarray of shape (1, n_support) or (targets, n_support)
+        Coefficients of the support vectors.
+    intercept_ : float or ndarray of shape (targets,)
+        Intercept.
+    gamma_ : float
+        The value of gamma that was used.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray of shape (n,) or (n, targets)
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearRegressor : Linear regression.
+    KernelClassifier : Classification with a kernel.
 
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
     >>> from fenchel import KernelRegressor
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = KernelRegressor("epsilon_insensitive", C=10, random_state=0).fit(X, y)
+    >>> model = KernelRegressor("epsilon_insensitive", C=10, random_state=0).fit(X[:100], y[:100])
     >>> bool(model.certificate_.relative_gap <= 1e-3)
     True
     """

@@ -24,72 +24,120 @@ from fenchel.problem import Problem
 from fenchel.risks import MEASURES, CustomMeasure, Risk, micro
 from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution, Status
-from fenchel.validation import check_choice, check_switches, is_number, is_whole
+from fenchel.validation import check_bool, check_choice, is_integer, is_number
 
 #: measures that take weights of examples: they add up losses of examples or of pairs
 _WEIGHTED = ("roc_auc", "accuracy")
 
 
 class MeasureClassifier(LinearClassifier):
-    r"""Linear classifier that is trained for a measure, and proves how close it is to the optimum.
+    r"""Linear classifier trained for a performance measure, with a duality-gap certificate.
 
-    Minimizes :math:`\Omega(w) + C\,n\,R(Xw + b)`, where R is a convex bound on what the measure loses,
+    Minimizes :math:`\Omega(w) + C\,n\,R(Xw + b)`, where R is a convex upper bound on the loss of the measure [1]_,
 
     .. math:: R(s) = \max_z\; \Delta(fn, fp) + \frac{1}{2n}\sum_i s_i (z_i - y_i)
 
-    over all labellings z with fn false negatives and fp false positives (for the ROC area: the mean hinge loss over
-    pairs of a positive and a negative).  With :math:`\Delta` the error rate it is the hinge loss, so C means the same
-    for every measure.  Then the threshold is chosen that is best for the measure itself.  The certificate is one for
-    R, which the threshold does not change.
+    over all labellings z with fn false negatives and fp false positives (for ROC AUC: the mean hinge over pairs of a
+    positive and a negative).  With the error rate for :math:`\Delta` it is the hinge loss, so C means the same for
+    every measure.  Afterwards the threshold that is best for the measure itself is chosen; the certificate is about R,
+    which the threshold does not change.
 
     Parameters
     ----------
-    measure : {"f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k", "accuracy"}, function or array, \
-default="f1"
-        Or one's own :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape
-        (positives + 1, negatives + 1), with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
+    measure : str, callable or array-like, default="f1"
+        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", or a custom
+        :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
+        with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     beta : float, default=1.0
-        Of "fbeta": recall counts beta times as much as precision.
-    k : int or None, default=None
-        Of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).  The first k
-        are those with the largest scores for the positive label; what ``predict`` marks is another question, see
-        ``threshold``.
-    pos_label : label or None, default=None
+        Parameter of "fbeta": recall has beta times the weight of precision.
+    k : int, default=None
+        Parameter of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).
+        The top k examples are those with the largest scores for the positive label.
+    pos_label : object, default=None
         The positive one of two classes; None is the second of ``classes_``.
-    linear : bool or None, default=None
-        Of a function of one's own: True vouches that it is linear in fn for each fp - fn, as F-beta is, so that not all
-        of its (positives + 1)(negatives + 1) values are needed; None finds out.
+    linear : bool, default=None
+        Whether a custom function is linear in fn for each fp - fn, as F-beta is, so that not all of its (positives +
+        1)(negatives + 1) values are needed; None tests it.
     average : {"macro", "micro"}, default="macro"
-        For more than two classes: a problem with a measure for each class against the rest, or one problem whose
-        measure is that of one table with the scores of all classes; that has no intercepts, and one threshold.
+        The form for more than two classes: a problem for each class against the rest, or one problem with one
+        contingency table for the scores of all classes, which has no intercepts and one threshold.
     threshold : {"train", "cv"}, default="train"
-        Chosen on the scores of the training examples, or on their scores in folds that they were left out of.  For
-        the ROC area, which has none of its own, it is that of the largest difference between the rates of true and
-        of false positives.  For "precision_at_k" it is the one of the best precision among those that mark at least k
-        examples, for "recall_at_k" of the best recall among those that mark at most k: seldom k of them exactly.  Of
-        equally good ones it is the one with the fewest errors.
+        Whether the threshold is chosen on the training scores or on the scores of held-out folds.  For ROC AUC it
+        maximizes the true positive rate minus the false positive rate; for "precision_at_k" the precision among
+        thresholds that mark at least k examples; for "recall_at_k" the recall among those that mark at most k.  Ties
+        are resolved by the number of errors.
     cv : int, splitter or iterable, default=5
         The folds of ``threshold="cv"``.
-    C, l1_ratio, tol, max_iter, solver, warm_start, random_state, n_jobs, verbose : as in ``LinearClassifier``
+    C : float, default=1.0
+        Inverse strength of the regularization; positive.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     fit_intercept : bool, default=True
-        Whether the problem has a free intercept, if the measure sees one (break-even and ROC area do not).
-    class_weight : dict, "balanced" or None, default=None
-        For "accuracy" alone: in the ROC area it cancels, and the other measures count examples.  For the same reason
-        ``sample_weight`` in ``fit`` is for "accuracy" and "roc_auc".
-    time_limit : float or None, default=None
-        Seconds for the whole fit, those to the folds of ``threshold="cv"`` included.
+        Whether the problem has an intercept, if the measure depends on one (break-even point and ROC AUC do not).
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, for "accuracy" alone: they cancel in ROC AUC, and the other measures count examples.
+        For the same reason ``sample_weight`` in ``fit`` is for "accuracy" and "roc_auc".
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads over the classes, and within a problem where the solver uses them.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for each fit: the one to all examples, and those to the folds of ``threshold="cv"``.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    coef_ : (1, d) for two classes, positive for the positive label, else (classes, d)
-    intercept_ : minus the thresholds of the scores X w
-    thresholds_ : of the scores X w, one for each row of ``coef_``
-    pos_label_ : the positive one of two classes, else None
-    risk_intercept_ : the intercept b of the problem that was solved, of which the certificate speaks
-    conjugate_bounds_ : for each problem the bound on the conjugate that its certificate takes on trust; None where it
-        is recomputed
-    classes_, certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, theta_, trace_ : as in
-        ``LinearClassifier``
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights, in float64; for two classes positive for the positive label.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Minus the thresholds.
+    thresholds_ : ndarray of shape (1,) or (classes,)
+        Thresholds of the scores X w, one for each row of ``coef_``.
+    pos_label_ : object
+        The positive one of two classes, else None.
+    risk_intercept_ : float or ndarray
+        The intercept b of the problem that was solved, to which the certificate refers.
+    conjugate_bounds_ : list of float or None
+        For each problem the bound on the conjugate that its certificate takes on trust; None where it is recomputed.
+    classes_ : ndarray
+        The class labels.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifier : Training for the mean of a loss.
+    OrdinalClassifier : Ordered classes.
+    fenchel.risks.CustomMeasure : The risk of a custom measure.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
 
     Examples
     --------
@@ -217,8 +265,8 @@ default="f1"
         check_choice(self, "threshold", ("train", "cv"))
         if not (is_number(self.beta) and 0 <= self.beta < np.inf):
             raise FenchelError(f"beta must be a finite number >= 0, got {self.beta!r}")
-        check_switches(self, "linear", or_none=True)
-        if self._counts_to_k() and not is_whole(self.k, -(2**63)):
+        check_bool("linear", self.linear, optional=True)
+        if self._counts_to_k() and not is_integer(self.k):
             raise FenchelError(f"measure={measure!r} needs k, a whole number of examples, got k={self.k!r}")
         if self.class_weight is not None and not (isinstance(measure, str) and measure == "accuracy"):
             why = "in which it cancels" if self._weighted() else "which counts examples"

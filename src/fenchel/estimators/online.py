@@ -28,7 +28,7 @@ from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, QuadraticForm, Regularizer
 from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
-from fenchel.validation import check_choice, check_positive, check_switches, is_number, is_positive, is_whole
+from fenchel.validation import check_bool, check_choice, check_number, is_integer, is_number, is_positive
 from fenchel.verifying import certify
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
@@ -44,38 +44,62 @@ class _Learner:
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
-    r"""The online parents of large-margin methods, Zhang (2002), eq. (24).
+    r"""Perceptron, Winnow and p-norm algorithms, with certificates on request.
 
     An example on the wrong side moves the dual vector, :math:`v \leftarrow v + \eta\,y\,x`, and the weights are
-    :math:`w = \nabla\Omega^*(v)`.  More than two classes are learnt one against the rest.  There is no certificate
-    until ``certify`` is asked for one.
+    :math:`w = \nabla\Omega^*(v)` ([1]_, eq. 24).  More than two classes are fitted one against the rest.  Call
+    ``certify`` for a certificate.
 
     Parameters
     ----------
     update : {"perceptron", "winnow", "normalized_winnow", "p_norm"}, default="perceptron"
+        The algorithm.
     learning_rate : float, default=1.0
-        :math:`\eta`.  The Perceptron does not depend on it; 0.01 is the paper's choice for Winnow.  Weights of Winnow
-        are exponential in it and in the entries of X, which should be about 1: a fit whose weights overflow is refused.
+        The learning rate :math:`\eta`.  The Perceptron does not depend on it; [1]_ uses 0.01 for Winnow.  The weights
+        of Winnow are exponential in it and in the entries of X, which should be about 1: a fit whose weights overflow
+        is refused.
     max_iter : int, default=10
-        Passes of ``fit`` over the data; it ends sooner after a pass without a mistake.
-    balanced, mass : as in ``WinnowClassifier``, for the two Winnows
-    prior : float, array of shape (d,) or (d + 1,), or None, default=None
-        As in ``WinnowClassifier``.  The constant feature gets the last of d + 1 numbers, and the mean of d; its share
-        counts in ``mass`` too.
+        Maximum number of epochs of ``fit``, which ends after an epoch without a mistake.
+    balanced : bool, default=True
+        Whether the weights of Winnow have both signs, as if every row were [x, -x].
+    prior : float or array-like of shape (d,) or (d + 1,), default=None
+        The initial weights of Winnow; None is 0.01, or equal shares of ``mass``.  The constant feature has the last of
+        d + 1 numbers, or the mean of d; its share counts in ``mass`` too.
+    mass : float, default=None
+        The sum of the weights of "normalized_winnow"; None is the sum of the prior (over both signs if balanced).
     p : float, default=3.0
-        Of the p-norm algorithm, above 1.
+        The exponent of "p_norm", above 1.
     fit_intercept : bool, default=True
-        Append a constant feature 1, which is treated like the others.
+        Whether to append a constant feature 1, which is treated like the others.
     shuffle : bool, default=True
-        Whether ``fit`` visits the examples in random order; ``partial_fit`` takes them as they come.
+        Whether ``fit`` visits the examples in random order; ``partial_fit`` takes them in the order given.
     random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
 
     Attributes
     ----------
-    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
-    classes_ : the labels
-    n_iter_ : passes of ``fit``
-    mistakes_ : examples on the wrong side in the last pass, over all classes
+    coef_ : ndarray of shape (1, d) or (classes, d)
+        Weights, in float64; one row for two classes.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Intercepts, in float64.
+    classes_ : ndarray
+        The class labels.
+    n_iter_ : int
+        Epochs of ``fit``.
+    mistakes_ : int
+        Number of examples on the wrong side in the last epoch, over all classes.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    WinnowClassifier : The regularized Winnow.
+    LinearClassifier : The regularized Perceptron is ``loss="hinge"``.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
 
     Examples
     --------
@@ -188,10 +212,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return sum(found[1:], start=found[0])
 
     def _check_parameters(self, d: int) -> None:
-        check_switches(self, "fit_intercept", "shuffle", "balanced")
+        for name in ("fit_intercept", "shuffle", "balanced"):
+            check_bool(name, getattr(self, name))
         self._regularizer(d)
-        check_positive(self, "learning_rate")
-        if not is_whole(self.max_iter, 1):
+        check_number("learning_rate", self.learning_rate, above=0.0)
+        if not is_integer(self.max_iter, least=1):
             raise FenchelError(f"max_iter must be a positive integer, got {self.max_iter!r}")
 
     def _regularizer(self, d: int) -> Regularizer:

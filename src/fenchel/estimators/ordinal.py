@@ -23,34 +23,79 @@ from fenchel.solving.solution import Solution
 
 
 class OrdinalClassifier(LinearClassifier):
-    r"""Linear classifier of ordered classes that proves how close it is to the optimum.
+    r"""Linear classifier of ordered classes with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C\,n\,R(Xw)`, where R is the mean of :math:`[1 - s_j + s_i]_+` over all pairs of
-    examples of which j has the higher class, each weighed by the product of the weights of the two.  Then those
-    thresholds are chosen that have the least absolute error on the training examples, in numbers of classes.  The
-    certificate is one for R, which the thresholds do not change.
+    examples of which j has the higher class, weighted by the product of the weights of the two.  Afterwards the
+    thresholds with the least mean absolute error on the training examples are chosen, in numbers of classes; the
+    certificate is about R, which the thresholds do not change.
 
     Parameters
     ----------
-    order : sequence of labels or None, default=None
-        All labels, from the lowest to the highest.  None takes the order of an ordered ``pandas.Categorical`` (or a
-        ``polars.Enum``), and sorts other labels (as text, if they are text).  Some wrappers number the labels, sorted,
-        before they fit, ``BaggingClassifier`` among them: within these it is the order of the numbers, e.g. [1, 2, 0]
-        for low, mid, high.
-    C, l1_ratio, tol, max_iter, solver, warm_start, random_state, n_jobs, time_limit, verbose : as in \
-``LinearClassifier``
-    class_weight : dict, "balanced" or None, default=None
-        Multiplies the weights of a class's examples, in pairs and for the thresholds.
+    order : sequence, default=None
+        All labels, from the lowest to the highest.  None uses the order of an ordered ``pandas.Categorical`` or a
+        ``polars.Enum``, and sorts other labels.  Wrappers that encode the labels before they fit, such as
+        ``BaggingClassifier``, need the order of the codes, e.g. [1, 2, 0] for low, medium, high.
+    C : float, default=1.0
+        Inverse strength of the regularization; positive.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply the weights of their examples, in pairs and for the thresholds.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads within the fit where the solver uses them.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    coef_ : (1, d), whose scores X w are larger for higher classes
-    thresholds_ : (classes - 1,), rising: a class is predicted for scores above the one before it, up to its own
-    intercept_ : minus the thresholds
-    classes_ : the labels, sorted, as scikit-learn expects them; columns of ``decision_function`` are in this order
-    order_ : the same labels from the lowest to the highest
-    conjugate_bounds_ : the bound on the conjugate that the certificate takes on trust, in a list
-    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, theta_, trace_ : as in ``LinearClassifier``
+    coef_ : ndarray of shape (1, d)
+        Weights, in float64; scores X w are larger for higher classes.
+    thresholds_ : ndarray of shape (classes - 1,)
+        Increasing thresholds: a class is predicted for scores above the threshold before it, up to its own.
+    intercept_ : ndarray of shape (classes - 1,)
+        Minus the thresholds.
+    classes_ : ndarray
+        The class labels, sorted, as scikit-learn expects; columns of ``decision_function`` are in this order.
+    order_ : ndarray
+        The class labels from the lowest to the highest.
+    conjugate_bounds_ : list of float
+        The bound on the conjugate that the certificate takes on trust.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifier : Classes without an order.
+    fenchel.risks.OrdinalHinge : The risk that is minimized.
 
     Examples
     --------

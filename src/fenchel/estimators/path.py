@@ -33,16 +33,39 @@ _RANGE = (1e-3, 1e3)
 
 @dataclass(frozen=True, eq=False)
 class RegularizationPath:
-    """Models for rising values of C.
+    """Models for increasing values of C, with certificates; returned by :func:`regularization_path`.
 
-    Attributes
+    Parameters
     ----------
-    Cs : (m,) the values of C, rising
-    coefs, intercepts : (m, d) and (m,); (m, k, d) and (m, k) for k > 2 classes
-    certificates : a Certificate for each
-    n_iters : (m,) data passes for each
-    classes : the labels (None for regression)
-    accuracy : the relative gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``, or None for a grid of your own
+    Cs : ndarray of shape (m,)
+        The values of C, increasing.
+    coefs : ndarray of shape (m, d) or (m, k, d)
+        The weights for each C; for k > 2 classes a row for each class.
+    intercepts : ndarray of shape (m,) or (m, k)
+        The intercepts for each C.
+    certificates : list of Certificate
+        A certificate for each C.
+    n_iters : ndarray of shape (m,)
+        Passes over the data for each C.
+    classes : ndarray or None
+        The class labels; None for regression.
+    accuracy : float or None
+        The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None if the values of C were
+        given.
+
+    See Also
+    --------
+    regularization_path : Computes a path.
+    plot_path : Draw a path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import regularization_path
+    >>> X, y = make_classification(60, 5, random_state=0)
+    >>> path = regularization_path(X, y, [0.01, 0.1], random_state=0)
+    >>> path.coefs.shape
+    (2, 5)
     """
 
     Cs: NDArray[np.float64]
@@ -98,27 +121,59 @@ def regularization_path(
     n_jobs: int | None = None,
     time_limit: float | None = None,
 ) -> RegularizationPath:
-    r"""Fit a linear model for many values of C, each starting from the last, each with a certificate.
+    r"""Fit a linear model for many values of C, each warm-started from the last, each with a certificate.
 
     Parameters
     ----------
-    X, y : rows, and labels (for a loss of classification) or one target
-    Cs : array of values of C, an interval ``(smallest, largest)`` given as a tuple, or None
-        For an interval the values are chosen such that every C in it is certified: a dual point proves something for
-        every C, so each point certifies its neighbourhood, and the next one is put where that ends.  None takes the
-        interval on which C times the mean squared length of a row goes from 0.001 to 1000.
-    loss, l1_ratio, regularizer, fit_intercept, solver, max_iter, random_state, n_jobs : as in ``LinearClassifier``
-    multi_class : the form for more than two classes, "weston_watkins", "crammer_singer" or "multinomial" (with
-        loss="logistic"): one problem, so one path; "auto" as in ``LinearClassifier``.
-        "ovr" and "ovo" are many problems, each with points of its own: follow one at a time, with two classes
-    sample_weight : (n,) or None
-    tol : the relative gap of each point, for values of your own
-    accuracy : the relative gap for every C of an interval
-    time_limit : seconds for everything; the points so far are returned
+    X : array-like or sparse matrix of shape (n, d)
+        The examples.
+    y : array-like of shape (n,)
+        The labels (for a loss of classification) or one target.
+    Cs : array-like or tuple (smallest, largest), default=None
+        The values of C, or an interval given as a tuple.  For an interval the values are chosen such that every C in it
+        is certified: a dual point gives a lower bound for every C, so each point certifies a neighbourhood, and the
+        next point is placed where that ends.  None is the interval on which C times the mean squared length of a row
+        goes from 0.001 to 1000.
+    loss : str or Loss, default="hinge"
+        The loss, as in :class:`LinearClassifier` or :class:`LinearRegressor`.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    regularizer : str or Regularizer, default=None
+        Replaces the elastic net :math:`\Omega`: the name or an object of :mod:`fenchel.regularizers`, such as "q_norm"
+        or ``Entropy(mass=10, balanced=True)``.  None uses ``l1_ratio``.  ``FreeDirections.of_features([0, 3],
+        n_features)`` leaves two features unregularized.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
+    multi_class : {"auto", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
+        The form for more than two classes, as in :class:`LinearClassifier`, as one problem.  "ovr" and "ovo" are many
+        problems, each with its own path: compute one at a time, with two classes.
+    sample_weight : array-like of shape (n,), default=None
+        Weights of the examples.
+    tol : float, default=1e-3
+        The relative duality gap of each point, if ``Cs`` is a list of values.
+    accuracy : float, default=0.01
+        The relative duality gap for every C of an interval.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads within a problem where the solver uses them.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole path; the points so far are returned.
 
     Returns
     -------
     RegularizationPath
+        The models and certificates; ``path.at(C)`` gives a certified model for any C between.
+
+    See Also
+    --------
+    LinearClassifierCV : Choose C by cross-validation.
+    plot_path : Draw a path.
 
     Examples
     --------

@@ -21,49 +21,84 @@ from fenchel.solving.solution import Solution
 
 
 class LinearRegressor(RegressorMixin, LinearEstimator):
-    r"""Linear regression that proves how close it is to the optimum.
+    r"""Linear regression with a duality-gap certificate.
 
-    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with
-    :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized.
-    Several targets are fitted together and share one certificate.
+    Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
+    :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1` and an intercept b that is not regularized: ridge
+    regression, lasso, support vector, quantile, robust or Poisson regression, according to the loss.  Several targets
+    are fitted together and share one certificate.
 
     Parameters
     ----------
-    loss : {"squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile", \
-            "poisson"} or a Loss
-        Default "squared".  Objects take parameters, e.g. ``Quantile(0.9)`` or ``EpsilonInsensitive(power=1.5)``.
-        ``squared`` is half the squared error, so ``C = 1 / alpha`` gives scikit-learn's ``Ridge(alpha)``.  ``poisson``
-        is half the deviance of counts with the mean ``exp(score)``, which is what ``predict`` returns then;
-        ``C = 1 / (alpha * sum of weights)`` gives scikit-learn's ``PoissonRegressor(alpha)``.
+    loss : str or Loss, default="squared"
+        The loss f: "squared", "absolute", "epsilon_insensitive", "squared_epsilon_insensitive", "huber", "quantile",
+        "poisson", or an object of :mod:`fenchel.losses` with parameters, such as ``Quantile(0.9)``.  "squared" is half
+        the squared error, so ``C = 1 / alpha`` corresponds to scikit-learn's ``Ridge(alpha)``.  "poisson" is half the
+        deviance of counts with the mean ``exp(score)``, which ``predict`` returns; ``C = 1 / (alpha * sum of weights)``
+        corresponds to scikit-learn's ``PoissonRegressor(alpha)``.
     C : float, default=1.0
-        Inverse strength of the regularization.
+        Inverse strength of the regularization; positive.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, which is these alone.
-    regularizer : {"l1", "entropy", "unnormalized_entropy", "q_norm", ...} or a Regularizer, default=None
-        Takes the place of :math:`\Omega`; None goes by ``l1_ratio``.  Objects have parameters, e.g.
-        ``Entropy(mass=10, balanced=True)``.  The entropies allow positive weights only, unless they are balanced.
-        ``FreeDirections.of_features([0, 3], n_features)`` does not regularize these features.
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    regularizer : str or Regularizer, default=None
+        Replaces the elastic net :math:`\Omega`: the name or an object of :mod:`fenchel.regularizers`, such as "q_norm"
+        or ``Entropy(mass=10, balanced=True)``.  None uses ``l1_ratio``.  ``FreeDirections.of_features([0, 3],
+        n_features)`` leaves two features unregularized.
     fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
-        Passes over the data at most.
-    solver : str or a solver object, default="auto"
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     warm_start : bool, default=False
-        Start from the last fit's weights and dual variables.
+        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
-    n_jobs : int or None, default=None
-        Threads within the fit where the solver has use for them; the result does not depend on it.
-    time_limit : float or None, default=None
-        Seconds for the fit; the best model so far is kept with its certificate.
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    n_jobs : int, default=None
+        Threads within the fit where the solver uses them.  The result does not depend on it.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
-        Show each certificate while fitting.
+        Whether to report each certificate during the fit.
 
     Attributes
     ----------
-    coef_, intercept_ : (d,) and a float, or (targets, d) and (targets,); float64
-    certificate_, certificates_, dual_gap_, converged_, n_iter_, solver_, theta_, trace_ : as in ``LinearClassifier``
+    coef_ : ndarray of shape (d,) or (targets, d)
+        Weights, in float64.
+    intercept_ : float or ndarray of shape (targets,)
+        Intercept, in float64.
+    certificate_ : Certificate
+        The duality gap of the fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem that was solved.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray
+        The dual variables, the witness from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way; a list of such lists if several problems were solved.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearRegressorCV : The same with C chosen by cross-validation.
+    KernelRegressor : Regression with a kernel.
+    LinearSVR : Drop-in replacement for scikit-learn's class.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
 
     Examples
     --------

@@ -31,7 +31,23 @@ _ASYMMETRY = 1e-10
 
 
 class KernelDesign(Design):
-    """A Gram matrix, in memory (``GramDesign``) or not (``CachedGram``)."""
+    """Base class of Gram matrices as designs, in memory or computed row by row.
+
+    A Gram matrix K is the design of a kernel model: weights are coefficients a of the training examples, scores are K
+    a, and the regularizer is :class:`GramNorm` of the same matrix.
+
+    See Also
+    --------
+    GramDesign : A Gram matrix in memory.
+    CachedGram : A Gram matrix computed row by row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.kernels import GramDesign, KernelDesign
+    >>> isinstance(GramDesign(np.eye(2)), KernelDesign)
+    True
+    """
 
     #: K_ii, the squared lengths of the features
     diagonal: NDArray[np.float64]
@@ -57,7 +73,29 @@ class KernelDesign(Design):
 
 
 class GramDesign(KernelDesign, DenseDesign):
-    """A symmetric positive semi-definite matrix (n, n).  Symmetry is checked here; ``definite`` does the rest."""
+    """Gram matrix of the training examples as a design.
+
+    Parameters
+    ----------
+    gram : array-like of shape (n, n)
+        A symmetric positive semi-definite matrix.  Symmetry is checked; call ``definite`` to check the rest.
+
+    See Also
+    --------
+    GramNorm : The regularizer that belongs to it.
+    fenchel.KernelClassifier : Computes the Gram matrix of a kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.kernels import GramDesign, GramNorm
+    >>> from fenchel.risks import MeanRisk
+    >>> X = np.random.default_rng(0).standard_normal((20, 3))
+    >>> gram = GramDesign(X @ X.T)
+    >>> solve(Problem(gram, MeanRisk("squared", X[:, 0]), 0.1, GramNorm(gram))).converged
+    True
+    """
 
     def __init__(self, gram: NDArray) -> None:
         gram = np.asarray(gram)

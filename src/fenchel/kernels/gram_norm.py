@@ -20,7 +20,24 @@ from fenchel.regularizers.base import Regularizer
 
 @dataclass(frozen=True, eq=False)
 class GramNorm(Regularizer):
-    """Half the squared length of weights that are given by coefficients; ``gram`` is the ``GramDesign``."""
+    r"""Half the squared RKHS norm of a kernel model, :math:`\tfrac12 a^T K a`.
+
+    Parameters
+    ----------
+    gram : KernelDesign
+        The Gram matrix K, the same object as the design of the problem.
+
+    See Also
+    --------
+    GramDesign : The design that belongs to it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.kernels import GramDesign, GramNorm
+    >>> float(GramNorm(GramDesign(2.0 * np.eye(2))).value(np.array([1.0, 1.0])))
+    2.0
+    """
 
     gram: KernelDesign
     name: ClassVar[str] = "gram_norm"

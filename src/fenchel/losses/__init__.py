@@ -36,7 +36,30 @@ NAMED: dict[str, type[Loss]] = {**LOSSES, **STEEP, **INFINITE}
 
 
 def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
-    """The loss of that name, or the loss itself, checked to fit the task."""
+    """Return the loss with a name, or the loss itself, checked against a task.
+
+    Parameters
+    ----------
+    loss : str or Loss
+        The name of a loss, or a loss.
+    task : {"classification", "regression"}, default=None
+        The task that the loss must have; None allows both.
+
+    Returns
+    -------
+    Loss
+        The loss.
+
+    See Also
+    --------
+    fenchel.risks.MeanRisk : The weighted mean of a loss.
+
+    Examples
+    --------
+    >>> from fenchel.losses import as_loss
+    >>> as_loss("huber")
+    Huber(width=1.35)
+    """
     if isinstance(loss, str):
         if loss not in NAMED:
             raise FenchelError(f"loss={loss!r} is unknown; choose one of {_names(task)} or pass a Loss object")

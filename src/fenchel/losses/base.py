@@ -69,7 +69,39 @@ class PiecewiseQuadratic(NamedTuple):
 
 @dataclass(frozen=True)
 class Loss(abc.ABC):
-    """A convex loss of one example.  A new loss is one file with a subclass and one line in the registry."""
+    """Base class of convex losses f(s, y) of one score.
+
+    Subclass it for a loss with closed forms, or :class:`CustomLoss` to give the value, the derivative and the conjugate
+    alone.  A subclass sets ``name`` and ``task`` and implements the abstract methods, on NumPy arrays; ``compiled``
+    returns the same functions of one example for compiled loops.
+
+    Attributes
+    ----------
+    name : str
+        The name that users pass as ``loss=``.
+    task : {"classification", "regression"}
+        Whether labels are -1 and +1, or any finite numbers.
+    constraint : bool
+        Whether f is a constraint: zero or infinite.
+    overflows : bool
+        Whether f may be infinite, or too large for floats, at scores of moderate size.
+
+    See Also
+    --------
+    CustomLoss : A loss from its value, derivative and conjugate.
+    fenchel.risks.MeanRisk : The weighted mean of a loss.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Hinge, Loss
+    >>> isinstance(Hinge(), Loss)
+    True
+    >>> s, y = np.array([0.25]), np.array([1.0])
+    >>> slope = Hinge().derivative(s, y)
+    >>> (Hinge().value(s, y) + Hinge().conjugate(slope, y) - slope * s).item()  # the Fenchel-Young equality
+    0.0
+    """
 
     name: ClassVar[str]
     #: "classification" (labels are -1 and +1) or "regression" (any finite label)
@@ -90,15 +122,15 @@ class Loss(abc.ABC):
 
     @abc.abstractmethod
     def value(self, score: Array, label: Array) -> Array:
-        """f(s, y)."""
+        """Return f(s, y)."""
 
     @abc.abstractmethod
     def derivative(self, score: Array, label: Array) -> Array:
-        """A subgradient of f(., y) at s."""
+        """Return a subgradient of f(., y) at s."""
 
     @abc.abstractmethod
     def conjugate(self, slope: Array, label: Array) -> Array:
-        """f*(u, y) for slopes inside ``domain(label)``."""
+        """Return f*(u, y) for slopes inside ``domain(label)``."""
 
     @abc.abstractmethod
     def domain(self, label: Array) -> tuple[Array, Array]:

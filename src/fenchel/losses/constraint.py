@@ -83,7 +83,22 @@ class _Infinite(Loss):
 
 @dataclass(frozen=True)
 class HardMargin(_Infinite):
-    """Zero if y s >= 1, infinite otherwise: the hinge with an infinite C."""
+    """Hard margin: zero if y s >= 1, infinite otherwise.
+
+    It is the limit of the hinge for an infinite C.
+
+    See Also
+    --------
+    Hinge : The soft margin.
+    Interpolation : Constraints on residuals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import HardMargin
+    >>> HardMargin().value(np.array([0.5, 2.0]), np.array([1.0, 1.0]))
+    array([inf,  0.])
+    """
 
     name: ClassVar[str] = "hard_margin"
     constraint: ClassVar[Literal["margin", "residual"] | None] = "margin"
@@ -125,7 +140,25 @@ class HardMargin(_Infinite):
 
 @dataclass(frozen=True)
 class Interpolation(_Infinite):
-    """Zero if abs(s - y) <= tolerance, infinite otherwise."""
+    """Interpolation: zero if abs(s - y) <= tolerance, infinite otherwise.
+
+    Parameters
+    ----------
+    tolerance : float, default=1e-9
+        The largest error allowed; positive.
+
+    See Also
+    --------
+    HardMargin : Constraints on margins.
+    EpsilonInsensitive : Larger errors are allowed at a cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Interpolation
+    >>> Interpolation(tolerance=0.1).value(np.array([1.05, 2.0]), np.array([1.0, 1.0]))
+    array([ 0., inf])
+    """
 
     name: ClassVar[str] = "interpolation"
     constraint: ClassVar[Literal["margin", "residual"] | None] = "residual"
@@ -192,11 +225,21 @@ class CompiledNegativeLog(NamedTuple):
 
 @dataclass(frozen=True)
 class NegativeLog(_Infinite):
-    """-log(y s) if y s > 0, infinite otherwise.
+    """Negative logarithm: -log(y s) if y s > 0, infinite otherwise.
 
-    A descent on the dual needs no feasible start: the first step of a variable takes it into the domain.  The model is
-    infinitely bad until all margins are positive.  It is not bounded below, so nothing bounds an intercept: there is
-    none.
+    The loss is not bounded below, so nothing bounds an intercept: problems with this loss have none.  Dual coordinate
+    descent needs no feasible start; the primal objective is infinite until all margins are positive.
+
+    See Also
+    --------
+    HardMargin : A constraint on the margins.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import NegativeLog
+    >>> NegativeLog().value(np.array([-1.0, 1.0]), np.array([1.0, 1.0])) + 0.0
+    array([inf,  0.])
     """
 
     name: ClassVar[str] = "negative_log"

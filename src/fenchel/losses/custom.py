@@ -27,7 +27,31 @@ _HALVINGS, _DOUBLINGS = 200, 60
 
 @dataclass(frozen=True)
 class CustomLoss(Loss):
-    """A base class for losses of users; docs/custom-loss.md has an example."""
+    """Base class for custom losses: the rest follows from the derivative.
+
+    A subclass sets ``name``, ``task`` and ``smooth``, implements ``value``, ``derivative``, ``conjugate`` and
+    ``domain``, and returns from ``compiled`` a NamedTuple of floats with a method ``slope(label, score)``.  Dual steps,
+    sublevel sets and the best intercept are found by bisection.  The page on custom losses has a complete example.
+
+    See Also
+    --------
+    Loss : The base class of losses with closed forms.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from fenchel.losses import CustomLoss
+    >>> @dataclass(frozen=True)
+    ... class Half(CustomLoss):
+    ...     name, task, smooth = "half", "regression", True
+    ...     def value(self, score, label): return (score - label) ** 2 / 4
+    ...     def derivative(self, score, label): return (score - label) / 2
+    ...     def conjugate(self, slope, label): return slope**2 + slope * label
+    ...     def domain(self, label): return np.full_like(label, -np.inf), np.full_like(label, np.inf)
+    >>> float(Half().best_intercept(np.zeros(2), np.array([1.0, 3.0]), np.array([0.5, 0.5])))
+    2.0
+    """
 
     def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
         at = curvature * (self.derivative(score, label) + alpha)

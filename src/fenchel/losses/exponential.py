@@ -117,7 +117,19 @@ def _entropy(v: Array) -> Array:
 
 @dataclass(frozen=True)
 class Exponential(_Steep):
-    """exp(-y s)."""
+    """Exponential loss, exp(-y s), of boosting.
+
+    See Also
+    --------
+    Logistic : Grows linearly instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Exponential
+    >>> Exponential().value(np.array([0.0, 1.0]), np.array([1.0, -1.0])).round(4)
+    array([1.    , 2.7183])
+    """
 
     name: ClassVar[str] = "exponential"
     task: ClassVar[str] = "classification"
@@ -157,7 +169,21 @@ class Exponential(_Steep):
 
 @dataclass(frozen=True)
 class Poisson(_Steep):
-    """exp(s) - y s + y log y - y: half the Poisson deviance of counts y with the mean exp(s)."""
+    """Half the Poisson deviance of counts y >= 0 with the mean exp(s).
+
+    The loss is exp(s) - y s + y log y - y; estimators predict exp(s).
+
+    See Also
+    --------
+    Squared : Half the Gaussian deviance.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Poisson
+    >>> Poisson().value(np.log([1.0, 4.0]), np.array([1.0, 2.0])).round(4)
+    array([0.    , 0.6137])
+    """
 
     name: ClassVar[str] = "poisson"
     task: ClassVar[str] = "regression"

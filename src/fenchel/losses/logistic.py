@@ -91,7 +91,19 @@ class CompiledLogistic(NamedTuple):
 
 @dataclass(frozen=True)
 class Logistic(Loss):
-    """log(1 + exp(-y s))."""
+    """Logistic loss, log(1 + exp(-y s)).
+
+    See Also
+    --------
+    fenchel.risks.Multinomial : The logistic loss of several classes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Logistic
+    >>> Logistic().value(np.array([0.0, 10.0]), np.array([1.0, 1.0])).round(4)
+    array([0.6931, 0.    ])
+    """
 
     name: ClassVar[str] = "logistic"
     task: ClassVar[str] = "classification"

@@ -226,7 +226,30 @@ class _Quadratic(MarginLoss):
 
 @dataclass(frozen=True)
 class Hinge(OfPower):
-    """max(0, 1 - y s)^power / power: the hinge, unless another ``power`` is given."""
+    """Hinge loss, max(0, 1 - y s), of support vector machines.
+
+    Parameters
+    ----------
+    power : float, default=1.0
+        The exponent p >= 1 of ``max(0, 1 - y s)^p / p``.
+
+    See Also
+    --------
+    SquaredHinge : Twice ``Hinge(power=2)``.
+    HuberHinge : A smooth hinge.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.  Eq. (21).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Hinge
+    >>> Hinge().value(np.array([-1.0, 0.5, 2.0]), np.array([1.0, 1.0, 1.0]))
+    array([2. , 0.5, 0. ])
+    """
 
     name: ClassVar[str] = "hinge"
     task: ClassVar[str] = "classification"
@@ -247,7 +270,19 @@ _SIMPLE: dict[float, Loss] = {1.0: _Linear(), 2.0: _Quadratic()}
 
 @dataclass(frozen=True)
 class SquaredHinge(MarginLoss):
-    """max(0, 1 - y s)^2."""
+    """Squared hinge loss, max(0, 1 - y s)^2.
+
+    See Also
+    --------
+    Hinge : The hinge and its powers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import SquaredHinge
+    >>> SquaredHinge().value(np.array([-1.0, 0.5, 2.0]), np.array([1.0, 1.0, 1.0]))
+    array([4.  , 0.25, 0.  ])
+    """
 
     name: ClassVar[str] = "squared_hinge"
     smooth: ClassVar[bool] = True
@@ -259,7 +294,24 @@ class SquaredHinge(MarginLoss):
 
 @dataclass(frozen=True)
 class HuberHinge(MarginLoss):
-    """The hinge, rounded over ``width`` below the margin: quadratic there, linear beyond."""
+    """Huberized hinge loss: quadratic over a width below the margin, linear beyond.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The width of the quadratic part; positive.
+
+    See Also
+    --------
+    Hinge : The limit of a width of zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import HuberHinge
+    >>> HuberHinge(width=0.5).value(np.array([-1.0, 0.75, 2.0]), np.array([1.0, 1.0, 1.0]))
+    array([1.75  , 0.0625, 0.    ])
+    """
 
     name: ClassVar[str] = "huber_hinge"
     smooth: ClassVar[bool] = True

@@ -175,7 +175,20 @@ class ResidualLoss(Loss):
 
 @dataclass(frozen=True)
 class Squared(ResidualLoss):
-    """(s - y)^2 / 2."""
+    """Half the squared error, (s - y)^2 / 2.
+
+    See Also
+    --------
+    Huber : Linear for large errors.
+    Absolute : The absolute error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Squared
+    >>> Squared().value(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    array([0., 2.])
+    """
 
     name: ClassVar[str] = "squared"
     smooth: ClassVar[bool] = True
@@ -187,7 +200,20 @@ class Squared(ResidualLoss):
 
 @dataclass(frozen=True)
 class Absolute(ResidualLoss):
-    """abs(s - y)."""
+    """Absolute error, abs(s - y), of median regression.
+
+    See Also
+    --------
+    Quantile : Other quantiles than the median.
+    EpsilonInsensitive : Zero for small errors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Absolute
+    >>> Absolute().value(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
+    array([0., 2.])
+    """
 
     name: ClassVar[str] = "absolute"
     smooth: ClassVar[bool] = False
@@ -217,7 +243,26 @@ class _Tube(ResidualLoss):
 
 @dataclass(frozen=True)
 class EpsilonInsensitive(OfPower):
-    """max(0, abs(s - y) - epsilon)^power / power: the epsilon-insensitive loss, unless another ``power`` is given."""
+    """Epsilon-insensitive loss, max(0, abs(s - y) - epsilon), of support vector regression.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Errors up to this size cost nothing; at least 0.
+    power : float, default=1.0
+        The exponent p >= 1 of ``max(0, abs(s - y) - epsilon)^p / p``.
+
+    See Also
+    --------
+    SquaredEpsilonInsensitive : Twice ``EpsilonInsensitive(power=2)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import EpsilonInsensitive
+    >>> EpsilonInsensitive(epsilon=0.5).value(np.array([1.25, 3.0]), np.array([1.0, 1.0]))
+    array([0. , 1.5])
+    """
 
     name: ClassVar[str] = "epsilon_insensitive"
     task: ClassVar[str] = "regression"
@@ -237,7 +282,24 @@ class EpsilonInsensitive(OfPower):
 
 @dataclass(frozen=True)
 class SquaredEpsilonInsensitive(ResidualLoss):
-    """max(0, abs(s - y) - epsilon)^2."""
+    """Squared epsilon-insensitive loss, max(0, abs(s - y) - epsilon)^2.
+
+    Parameters
+    ----------
+    epsilon : float, default=0.1
+        Errors up to this size cost nothing; at least 0.
+
+    See Also
+    --------
+    EpsilonInsensitive : Other powers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import SquaredEpsilonInsensitive
+    >>> SquaredEpsilonInsensitive(epsilon=0.5).value(np.array([1.25, 3.0]), np.array([1.0, 1.0]))
+    array([0.  , 2.25])
+    """
 
     name: ClassVar[str] = "squared_epsilon_insensitive"
     smooth: ClassVar[bool] = True
@@ -253,7 +315,24 @@ class SquaredEpsilonInsensitive(ResidualLoss):
 
 @dataclass(frozen=True)
 class Huber(ResidualLoss):
-    """(s - y)^2 / 2 up to ``width``, linear beyond."""
+    """Huber loss: (s - y)^2 / 2 up to a width, linear beyond.
+
+    Parameters
+    ----------
+    width : float, default=1.35
+        The error from which the loss is linear; positive.
+
+    See Also
+    --------
+    Squared : The limit of an infinite width.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Huber
+    >>> Huber(width=1.0).value(np.array([1.5, 4.0]), np.array([1.0, 1.0]))
+    array([0.125, 2.5  ])
+    """
 
     name: ClassVar[str] = "huber"
     smooth: ClassVar[bool] = True
@@ -269,7 +348,24 @@ class Huber(ResidualLoss):
 
 @dataclass(frozen=True)
 class Quantile(ResidualLoss):
-    """The pinball loss: quantile (y - s) below the label, (1 - quantile) (s - y) above it."""
+    """Quantile (pinball) loss: q (y - s) below the label, (1 - q) (s - y) above it.
+
+    Parameters
+    ----------
+    quantile : float, default=0.5
+        The quantile q to estimate, strictly between 0 and 1.
+
+    See Also
+    --------
+    Absolute : Twice the loss of the median.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.losses import Quantile
+    >>> Quantile(0.75).value(np.array([0.0, 2.0]), np.array([1.0, 1.0]))
+    array([0.75, 0.25])
+    """
 
     name: ClassVar[str] = "quantile"
     smooth: ClassVar[bool] = False

@@ -75,9 +75,30 @@ class DiagonalPlusRankOne(NamedTuple):
 
 @dataclass(frozen=True)
 class Regularizer(abc.ABC):
-    r"""A convex function :math:`\Omega(w) \ge 0` with its conjugate :math:`\Omega^*(v)`.
+    r"""Base class of convex regularizers of the weights, with their conjugates.
 
-    A new regularizer is one file with a subclass and one line in the registry.
+    A subclass sets ``name`` and implements ``value`` (:math:`\Omega(w) \ge 0`), ``gradient``, ``conjugate``
+    (:math:`\Omega^*(v)`), ``conjugate_slope``, ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights of a dual
+    point), ``radius`` and ``strong_convexity``.
+
+    Attributes
+    ----------
+    name : str
+        The name that users pass as ``regularizer=``.
+
+    See Also
+    --------
+    fenchel.Problem : Takes a regularizer.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import L2, Regularizer
+    >>> isinstance(L2(), Regularizer)
+    True
+    >>> w = np.array([1.0, -2.0])
+    >>> float(L2().value(w) + L2().conjugate(L2().gradient(w)) - w @ L2().gradient(w))  # the Fenchel-Young equality
+    0.0
     """
 
     name: ClassVar[str]
@@ -129,15 +150,15 @@ class Regularizer(abc.ABC):
 
     @abc.abstractmethod
     def value(self, weights: NDArray) -> float:
-        """Omega(w)."""
+        """Return Omega(w)."""
 
     @abc.abstractmethod
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        """A subgradient of Omega at w."""
+        """Return a subgradient of Omega at w."""
 
     @abc.abstractmethod
     def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        """Omega*(scale v)."""
+        """Return Omega*(scale v)."""
 
     def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
         """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: what they lack is charged apart."""
@@ -181,7 +202,7 @@ class Regularizer(abc.ABC):
         return self.radius(level)
 
     def reach(self, level: float, design: Any) -> NDArray[np.float64]:
-        """A bound on |x_i . w| of each example wherever Omega(w) <= level."""
+        """Bound the absolute score of each example wherever Omega(w) <= level."""
         return self.radius_among(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
     def compiled(self) -> CompiledRegularizer | None:

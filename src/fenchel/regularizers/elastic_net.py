@@ -78,7 +78,31 @@ class CompiledThreshold(NamedTuple):
 
 @dataclass(frozen=True)
 class ElasticNet(Regularizer):
-    """A mixture of the square and the absolute value; ``l1_ratio=0`` is the square alone."""
+    r"""Elastic net: a mixture of ridge (L2) and lasso (L1).
+
+    .. math:: \Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1
+
+    Parameters
+    ----------
+    l1_ratio : float, default=0.5
+        The mixing parameter :math:`\rho`, at least 0 and below 1: 0 is ridge.  Use :class:`L1` for the lasso.
+
+    See Also
+    --------
+    L1 : The lasso.
+    L2 : Ridge.
+
+    References
+    ----------
+    .. [1] H. Zou and T. Hastie. "Regularization and variable selection via the elastic net." JRSS B 67, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import ElasticNet
+    >>> ElasticNet(l1_ratio=0.5).value(np.array([3.0, -4.0]))
+    9.75
+    """
 
     name: ClassVar[str] = "elastic_net"
     l1_ratio: float = 0.5

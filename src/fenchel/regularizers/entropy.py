@@ -40,10 +40,35 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Entropy(Regularizer):
-    """Relative entropy to a prior of the same mass; ``balanced`` allows weights of both signs.
+    r"""Relative entropy to a prior, of weights that sum to a fixed mass.
 
-    Without a prior all features have the same one; the mass is then ``mass`` or 1.  With a prior the mass is its sum
-    (over both signs if balanced); a ``mass`` that is given as well must agree.
+    .. math:: \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j}, \qquad w \ge 0, \quad \sum_j w_j = \sum_j \mu_j
+
+    Parameters
+    ----------
+    mass : float, default=None
+        The sum of the weights; None is 1, or the sum of the prior.  If a prior is given as well, both must agree.
+    prior : float or array-like of shape (d,), default=None
+        The prior :math:`\mu`, positive; None is the same for all features.
+    balanced : bool, default=False
+        Whether weights have both signs, :math:`w = w^+ - w^-`, as if every row were [x, -x].
+
+    See Also
+    --------
+    UnnormalizedEntropy : Without a fixed mass.
+    fenchel.WinnowClassifier : The estimator with these regularizers.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.  Sec. 5.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import Entropy
+    >>> bool(abs(Entropy(mass=1.0).value(np.array([0.5, 0.5]))) < 1e-12)
+    True
     """
 
     name: ClassVar[str] = "entropy"

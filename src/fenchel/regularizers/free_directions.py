@@ -42,7 +42,36 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class FreeDirections(Regularizer):
-    """The square beside free directions: ``directions`` is C, (m, d), dense or sparse; ``prices`` is b."""
+    r"""Ridge with directions of the weights that are not regularized, or have a linear price.
+
+    .. math:: \Omega(w) = \inf_\sigma\; \tfrac12\|w - C^T\sigma\|^2 + b\cdot\sigma
+
+    Parameters
+    ----------
+    directions : array-like or sparse matrix of shape (m, d)
+        The matrix C, whose rows are the free directions.
+    prices : float or array-like of shape (m,), default=0.0
+        The prices b of the directions.
+    base : Regularizer, default=L2()
+        The regularizer of the other directions; ridge.
+
+    See Also
+    --------
+    L2 : Ridge, which regularizes all directions.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.  App. C and D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import FreeDirections
+    >>> free = FreeDirections.of_features([0], 2)
+    >>> round(float(free.value(np.array([100.0, 2.0]))), 9)
+    2.0
+    """
 
     directions: Any
     prices: Any = 0.0

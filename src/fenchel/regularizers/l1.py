@@ -26,7 +26,22 @@ _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class L1(Regularizer):
-    """The sum of the absolute values."""
+    """Lasso (L1) regularizer, the sum of the absolute values.
+
+    It is not strongly convex: a dual point determines which weights are zero, not their values.
+
+    See Also
+    --------
+    ElasticNet : A mixture of ridge and lasso.
+    fenchel.solvers.ProxNewton : The proximal Newton solver for smooth losses.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import L1
+    >>> L1().value(np.array([3.0, -4.0]))
+    7.0
+    """
 
     name: ClassVar[str] = "l1"
 

@@ -32,7 +32,20 @@ class CompiledL2(NamedTuple):
 
 @dataclass(frozen=True)
 class L2(Regularizer):
-    """Half the squared Euclidean norm."""
+    """Ridge (L2) regularizer, half the squared Euclidean norm.
+
+    See Also
+    --------
+    QuadraticForm : Half of :math:`w^T K w`.
+    ElasticNet : A mixture of ridge and lasso.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import L2
+    >>> L2().value(np.array([3.0, -4.0]))
+    12.5
+    """
 
     name: ClassVar[str] = "l2"
     is_ridge: ClassVar[bool] = True

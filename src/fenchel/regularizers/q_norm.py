@@ -90,10 +90,33 @@ class CompiledQNorm(NamedTuple):
 
 @dataclass(frozen=True)
 class QNorm(Regularizer):
-    """``1/power`` times the ``power`` of the q-norm.
+    r"""Power of a q-norm, :math:`\|w\|_q^{q'} / q'`.
 
-    With q > 2 and up to 4000 features problems are solved by Newton's method.  With more features there is descent on
-    the dual alone, which takes very many passes then.
+    With q > 2 and up to 4000 features the default solver is Newton's method.  With more features only dual coordinate
+    descent is available, which takes very many epochs for q > 2.
+
+    Parameters
+    ----------
+    q : float, default=1.5
+        The norm q, above 1.
+    power : float, default=2.0
+        The power :math:`q'`, above 1.
+
+    See Also
+    --------
+    L2 : ``QNorm(q=2, power=2)``.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.  Sec. 5.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import QNorm
+    >>> round(float(QNorm(q=2.0).value(np.array([3.0, -4.0]))), 9)
+    12.5
     """
 
     name: ClassVar[str] = "q_norm"

@@ -54,7 +54,26 @@ class CompiledDiagonal(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class QuadraticForm(Regularizer):
-    """Half of w^T K w; ``operator`` is the diagonal of K, K, or an object with ``solve``."""
+    """Quadratic form, half of :math:`w^T K w` (generalized ridge, Tikhonov).
+
+    Parameters
+    ----------
+    operator : array-like of shape (d,) or (d, d), or object with ``solve``
+        The positive definite K: its diagonal, a symmetric matrix, or an object whose ``solve(v)`` returns
+        :math:`K^{-1}v`.
+
+    See Also
+    --------
+    L2 : K is the identity.
+    FreeDirections : Directions that are not regularized.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import QuadraticForm
+    >>> QuadraticForm(np.array([1.0, 10.0])).value(np.array([1.0, 1.0]))
+    5.5
+    """
 
     operator: Any
     name: ClassVar[str] = "square"

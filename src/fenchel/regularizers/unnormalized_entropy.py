@@ -83,7 +83,29 @@ class CompiledEntropy(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnnormalizedEntropy(Regularizer):
-    """Relative entropy to a prior, a number or one for each feature; ``balanced`` allows weights of both signs."""
+    r"""Relative entropy to a prior, of weights without a fixed sum.
+
+    .. math:: \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j} - w_j + \mu_j, \qquad w \ge 0
+
+    Parameters
+    ----------
+    prior : float or array-like of shape (d,), default=0.01
+        The prior :math:`\mu`, positive: the weights without data.
+    balanced : bool, default=False
+        Whether weights have both signs, :math:`w = w^+ - w^-`, as if every row were [x, -x].
+
+    See Also
+    --------
+    Entropy : Weights that sum to a fixed mass.
+    fenchel.WinnowClassifier : The estimator with these regularizers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.regularizers import UnnormalizedEntropy
+    >>> bool(abs(UnnormalizedEntropy(prior=0.5).value(np.array([0.5, 0.5]))) < 1e-12)
+    True
+    """
 
     name: ClassVar[str] = "unnormalized_entropy"
     prior: float | NDArray[np.float64] = 0.01

@@ -92,10 +92,47 @@ class Intercepts(Protocol):
 
 
 class Risk(abc.ABC):
-    """A convex function of all scores.  Subclass it for a risk of your own: value and subgradient are enough.
+    """Base class of convex risks R(s), functions of all scores.
 
-    A subclass sets ``examples``, ``name`` and, for k outputs, ``outputs``, and implements ``value`` and
-    ``subgradient``.  It overrides the accessors of the module docstring for what it has beyond these.
+    A subclass sets ``examples`` and ``name`` and implements ``value`` and ``subgradient``; this is enough for the
+    cutting plane solver :class:`fenchel.solvers.Bundle`.  It overrides the accessors ``closed_form``, ``separable``,
+    ``multiclass``, ``smoothable`` and ``intercepts`` if it has a conjugate in closed form, is a mean of losses, and so
+    on; each returns the risk under a narrower type, or None.
+
+    Attributes
+    ----------
+    name : str
+        The name in errors and tables.
+    examples : int
+        The number n of examples.
+    outputs : int or None
+        The number k of scores of an example; None if scores have the shape (n,).
+    smooth : bool
+        Whether R is differentiable.
+
+    See Also
+    --------
+    MeanRisk : The weighted mean of a loss.
+    CustomMeasure : A risk from a function of the contingency table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import Risk
+    >>> class LargestError(Risk):
+    ...     name = "largest_error"
+    ...     def __init__(self, labels):
+    ...         self.labels, self.examples = np.asarray(labels, dtype=float), len(labels)
+    ...     def value(self, scores):
+    ...         return float(np.max(np.abs(scores - self.labels)))
+    ...     def subgradient(self, scores):
+    ...         worst = np.argmax(np.abs(scores - self.labels))
+    ...         slope = np.zeros(self.examples)
+    ...         slope[worst] = np.sign(scores[worst] - self.labels[worst])
+    ...         return slope
+    >>> solve(Problem(np.eye(2), LargestError([1.0, 2.0]), lam=0.1), "bundle").converged
+    True
     """
 
     name: str = "risk"
@@ -113,11 +150,11 @@ class Risk(abc.ABC):
 
     @abc.abstractmethod
     def value(self, scores: NDArray) -> float:
-        """R(s)."""
+        """Return R(s)."""
 
     @abc.abstractmethod
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """One element of the subdifferential of R at s."""
+        """Return one element of the subdifferential of R at s."""
 
     def plane(self, scores: NDArray) -> Plane:
         """The supporting hyperplane at s: slope, offset and R(s)."""

@@ -27,7 +27,32 @@ _ROUNDING = 1e-12
 
 
 class MeanRisk(Risk):
-    """Mean of ``loss`` over examples with these labels and (optional) non-negative weights."""
+    r"""Weighted mean of a loss over the examples.
+
+    .. math:: R(s) = \sum_i c_i f(s_i, y_i), \qquad c_i = \text{weight}_i / \textstyle\sum \text{weight}
+
+    Parameters
+    ----------
+    loss : str or Loss
+        The loss f: a name such as "hinge", or an object of :mod:`fenchel.losses`.
+    labels : array-like of shape (n,) or (n, k)
+        The labels: -1 and +1 for classification, finite numbers for regression; with k columns the losses of the k
+        outputs of an example are added.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    fenchel.losses : The losses.
+    ErrorRate : The mean hinge as a performance measure.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import MeanRisk
+    >>> MeanRisk("hinge", [1, -1], weights=[3, 1]).value(np.array([0.0, 2.0]))
+    1.5
+    """
 
     name = "mean"
 
@@ -153,7 +178,7 @@ class MeanRisk(Risk):
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i: infinite if there is none."""
+        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= reach_i; infinite if unbounded."""
         counted = self.shares > 0
         shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
         if self.outputs is not None:

@@ -33,7 +33,34 @@ _ROUNDING = 1e-12
 
 
 class MultilabelHinge(Risk):
-    """The hinge of the worst pair of labels of each example.  ``labels`` (n, k) are -1 and +1, or 0 and 1."""
+    r"""Multilabel hinge: the worst pair of a label that an example has and one that it has not.
+
+    .. math:: R(s) = \sum_i c_i\,\Big[\max_{p\in Y_i,\;q\notin Y_i} 1 - s_{ip} + s_{iq}\Big]_+
+
+    An example with all labels or none costs nothing.  There are no intercepts.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n, k)
+        The labels of each example, -1 and +1, or 0 and 1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    CrammerSinger : One label for each example.
+
+    References
+    ----------
+    .. [1] A. Elisseeff and J. Weston. "A kernel method for multi-labelled classification." NIPS, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import MultilabelHinge
+    >>> float(MultilabelHinge([[1, 1, 0], [0, 0, 1]]).value(np.zeros((2, 3))))
+    1.0
+    """
 
     name = "multilabel_hinge"
     #: what a problem with free intercepts is told

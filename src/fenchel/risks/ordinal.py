@@ -54,9 +54,34 @@ class _Pairs(NamedTuple):
 
 
 class OrdinalHinge(Risk):
-    """Weighted share of pairs in the wrong order of their labels, with the hinge loss of their difference.
+    r"""Ordinal hinge: the mean hinge over all pairs of examples with different labels.
 
-    ``labels`` are finite numbers, of which only the order counts.
+    .. math:: R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
+
+    It does not depend on an intercept, and its conjugate has no closed form: the certificate takes a bound on trust.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        Finite numbers, of which only the order counts.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    RocAUC : Two labels.
+    fenchel.OrdinalClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] T. Joachims. "Training linear SVMs in linear time." KDD, 2006.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import OrdinalHinge
+    >>> round(float(OrdinalHinge([1, 2, 3]).value(np.array([0.0, 0.0, 2.0]))), 4)
+    0.3333
     """
 
     name = "ordinal_hinge"

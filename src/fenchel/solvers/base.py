@@ -19,7 +19,29 @@ STALLED: Final = -1.0
 
 @dataclass(frozen=True)
 class Hint:
-    """What the loop tells a solver.  It may adapt its inner accuracy to this; it never stops on it."""
+    """What :func:`fenchel.solve` tells a solver in each step.
+
+    A solver may adapt its inner accuracy to it; it never stops on it.
+
+    Parameters
+    ----------
+    certificate : Certificate or None
+        The best certificate so far.
+    target_gap : float
+        The duality gap that would end the solve.
+    stop_requested : callable
+        Returns whether the user wants to stop or time is up: a solver with long steps should return soon.
+
+    See Also
+    --------
+    Solver : Receives a hint in ``step``.
+
+    Examples
+    --------
+    >>> from fenchel.solvers import Hint
+    >>> Hint(None, target_gap=1e-3, stop_requested=lambda: False).target_gap
+    0.001
+    """
 
     #: the best certificate so far
     certificate: Certificate | None
@@ -76,11 +98,47 @@ class Need:
 
 @dataclass(frozen=True)
 class Solver(abc.ABC):
-    """A method.  Instances hold options only; everything that changes is in the state.
+    """Base class of solvers: options, a state of their own, bounded steps and proposals.
+
+    Instances hold options only; everything that changes is in the state that ``start`` returns.  A solver never judges
+    itself: :func:`fenchel.solve` calls ``step`` until a certificate is due, asks ``propose`` for a model and a dual
+    point, and computes their duality gap from the data.
 
     Subclass it for a solver of your own: set ``name``, list what it requires in ``needs``, and implement ``start``,
     ``step`` and ``propose``.  A subclass with options is a frozen dataclass; options named ``seed`` and ``n_jobs`` that
     are None take the values that ``solve`` was given.
+
+    Attributes
+    ----------
+    name : str
+        The name that users pass as ``solver=``.
+
+    See Also
+    --------
+    fenchel.solve : The loop that runs a solver.
+    Hint : What a solver receives in each step.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Model, Problem, Witness, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Need, Solver
+    >>> class GradientDescent(Solver):
+    ...     name = "gradient_descent"
+    ...     needs = (Need(lambda problem: problem.risk.smooth, "requires a smooth risk"),)
+    ...     def start(self, problem, warm):
+    ...         return {"problem": problem, "w": np.zeros(problem.weights_shape)}
+    ...     def step(self, state, hint):
+    ...         problem, w = state["problem"], state["w"]
+    ...         theta = -problem.risk.subgradient(problem.design.scores(w))
+    ...         state["w"] = w - 0.5 * (problem.lam * w - problem.design.adjoint(theta))
+    ...         return 1.0  # one pass over the data
+    ...     def propose(self, state):
+    ...         theta = -state["problem"].risk.subgradient(state["problem"].design.scores(state["w"]))
+    ...         return Model(state["w"].copy(), 0.0), Witness(theta)
+    >>> solve(Problem(np.eye(2), MeanRisk("squared", [1.0, 2.0]), 1.0), GradientDescent()).converged
+    True
     """
 
     name: ClassVar[str]

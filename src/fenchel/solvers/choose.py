@@ -182,7 +182,39 @@ TABLE = (
 def choose(
     problem: Problem, solver: str | Solver, *, tol: float = 1e-3, seed: int = 0, n_jobs: int | None = None
 ) -> list[Candidate]:
-    """The solver of that name, or the solver itself, or what the table says: those that support the problem."""
+    """Return the solvers to try in turn for a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to solve.
+    solver : str or Solver
+        The name of a solver, a solver, or "auto".
+    tol : float, default=1e-3
+        The relative duality gap asked for, on which "auto" depends.
+    seed : int, default=0
+        The seed for solvers without one.
+    n_jobs : int, default=None
+        The number of threads for solvers without one.
+
+    Returns
+    -------
+    list of Candidate
+        Solvers that support the problem, each with the data passes before the next one is tried.
+
+    See Also
+    --------
+    fenchel.solve : Calls this function.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem
+    >>> from fenchel.risks import F1
+    >>> from fenchel.solvers import choose
+    >>> [candidate.solver.name for candidate in choose(Problem(np.eye(2), F1([1, -1]), 1.0), "auto")]
+    ['bundle']
+    """
     candidates = _candidates(problem, solver, tol)
     reasons = {candidate.solver.name: candidate.solver.supports(problem) for candidate in candidates}
     able = [candidate for candidate in candidates if reasons[candidate.solver.name] is None]

@@ -44,28 +44,67 @@ def solve(
     seed: int = 0,
     n_jobs: int | None = None,
 ) -> Solution:
-    """Minimize a problem until its relative duality gap is proved to be at most ``tol``.
+    r"""Minimize a problem until its relative duality gap is proved to be at most ``tol``.
+
+    Ctrl-C ends a solve like a time limit: the best model so far is returned with its certificate.
 
     Parameters
     ----------
-    problem : what to minimize
-    solver : a solver's name, a solver object, or "auto", which looks up ``solvers.choose.TABLE``: a solver that
-        stalls there, or uses up its share of passes, hands over to the next, and ``Solution.handovers`` says so
-    tol : the relative gap (P - D) / max(abs(P), abs(D)) to prove; 0 runs to the rounding floor
-    max_iter : at most so many passes over the data
-    time_limit : at most so many seconds (a step that is under way is finished; long ones are cut short)
-    warm_start : a Solution, or a ``solvers.base.Start``, to start from
-    callback : called with a ``Progress`` after each certificate; a true answer stops the solve
-    stop_requested : asked between steps; a true answer stops the solve as Ctrl-C does
-    decay : stop as well once the gap is less than this share of the gap after the first pass over the data, the rule
-        DG^t < delta DG^1 of Wang and Scott (2021), Sec. 5; ``tol=0`` leaves it alone to decide
-    certify_every : certify after the first pass and then after every so many instead of on a schedule that grows; 1
-        sees what the paper sees, but a solver that sets examples aside takes all of them back after each certificate
-    seed : for the solver's random choices
-    n_jobs : threads within the solve where the solver has use for them (newton, smoothing, agm,
-        bundle); the result does not depend on it
+    problem : Problem
+        The problem to minimize.
+    solver : str or Solver, default="auto"
+        The name of a solver in ``fenchel.solvers.SOLVERS``, a solver object with options, or "auto", which chooses by
+        the problem.  A solver that "auto" chose and that stalls, or uses up its share of data passes, is replaced by
+        the next one; ``Solution.handovers`` records it.
+    tol : float, default=1e-3
+        The relative duality gap ``(P - D) / max(|P|, |D|)`` to prove; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data.
+    time_limit : float, default=None
+        Maximum number of seconds.  The step under way is finished; long steps are cut short.
+    warm_start : Solution, default=None
+        The solution to start from, or any object with a ``model`` and a ``witness``.
+    callback : callable, default=None
+        Called with a :class:`Progress` after each certificate; a true return value stops the solve.
+    stop_requested : callable, default=None
+        Called without arguments between steps; a true return value stops the solve as Ctrl-C does.
+    decay : float, default=None
+        Stop as well once the gap is less than this share of the gap after the first epoch, the rule
+        :math:`DG^t < \delta\,DG^1` of [1]_, Sec. 5.  Set ``tol=0`` to stop by this rule alone.
+    certify_every : float, default=None
+        Data passes between certificates; None certifies on a schedule whose intervals grow.  A solver with shrinking
+        takes all examples back after each certificate.
+    seed : int, default=0
+        Seed of the solver's random choices.
+    n_jobs : int, default=None
+        Threads within the solve, used by "newton", "smoothing", "agm" and "bundle".  The result does not depend on it.
 
-    Ctrl-C ends the solve like a time limit: the best model so far is returned with its certificate.
+    Returns
+    -------
+    Solution
+        The best model, the best dual point, their certificate, and how the solve went.
+
+    See Also
+    --------
+    certify : Prove how far any model is from the optimum.
+    regularization_path : Solve for many values of C, each from the last.
+    fenchel.solvers : The solvers and their options.
+
+    References
+    ----------
+    .. [1] Y. Wang and C. Scott. "An exact solver for the Weston-Watkins SVM subproblem." ICML, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    >>> solution = solve(Problem(X, MeanRisk("hinge", y), lam=0.5), tol=1e-6)
+    >>> solution.converged
+    True
+    >>> bool(solution.certificate.relative_gap <= 1e-6)
+    True
     """
     if not isinstance(problem, Problem):
         raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")

@@ -11,7 +11,18 @@ from fenchel.problem import Model, Witness
 
 
 class Status(enum.Enum):
-    """Why a solve ended, as a sentence."""
+    """Why a solve ended; the value is a sentence.
+
+    See Also
+    --------
+    Solution : Has a ``status``.
+
+    Examples
+    --------
+    >>> from fenchel import Status
+    >>> Status.CONVERGED.value
+    'the relative duality gap reached tol'
+    """
 
     CONVERGED = "the relative duality gap reached tol"
     FLOOR = "the duality gap reached the rounding floor: no better proof exists in floating point"
@@ -31,7 +42,33 @@ class Status(enum.Enum):
 
 
 class TracePoint(NamedTuple):
-    """One certificate on the way; the times are cumulative."""
+    """One certificate on the way; times and passes are cumulative.
+
+    Parameters
+    ----------
+    seconds_solving : float
+        Seconds in the solver so far.
+    seconds_certifying : float
+        Seconds in the evaluation of certificates so far.
+    passes : float
+        Passes over the data so far.
+    primal : float
+        The primal objective of the model at this point, not of the best one so far.
+    dual : float
+        The dual objective of the dual point at this point.
+
+    See Also
+    --------
+    Solution : Has a ``trace``.
+    Progress : What a callback receives.
+
+    Examples
+    --------
+    >>> from fenchel import TracePoint
+    >>> point = TracePoint(0.5, 0.1, passes=3.0, primal=1.0, dual=0.9)
+    >>> point.passes
+    3.0
+    """
 
     seconds_solving: float
     seconds_certifying: float
@@ -42,7 +79,36 @@ class TracePoint(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """What a callback is told after each certificate."""
+    """What a callback of :func:`solve` receives after each certificate.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        The best one so far, of the best model with the best dual point.
+    passes : float
+        Passes over the data so far.
+    seconds : float
+        Seconds since the beginning, without the time spent in callbacks.
+    present : TracePoint
+        The certificate just computed, with the seconds of the solver and of the evaluation apart.
+    model : Model
+        The model just certified.
+
+    See Also
+    --------
+    solve : Takes a ``callback``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, Progress, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> def enough(progress: Progress) -> bool:
+    ...     return progress.certificate.gap < 0.1
+    >>> problem = Problem(np.eye(2), MeanRisk("squared", [1.0, 2.0]), lam=1.0)
+    >>> solve(problem, callback=enough).certificate.gap < 0.1
+    True
+    """
 
     #: the best so far, of the best model with the best witness
     certificate: Certificate
@@ -57,7 +123,47 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The best model and the best witness that were found, with the certificate that they make together."""
+    """The best model and the best dual point that a solve found, with their certificate.
+
+    Parameters
+    ----------
+    model : Model
+        The model with the smallest primal objective.
+    witness : Witness
+        The dual point with the largest dual objective.
+    certificate : Certificate
+        The duality gap of the two; print it.
+    status : Status
+        Why the solve ended.
+    converged : bool
+        Whether the certificate proves what was asked for, whatever ended the solve.
+    passes : float
+        Passes over the data.
+    solver : str
+        The name of the solver, or the names of all solvers that took part in turn.
+    trace : list of TracePoint
+        The certificates on the way.
+    handovers : list of str
+        A sentence for each solver that was replaced by the next one.
+    path_certificate : PathCertificate, default=None
+        What this model and dual point prove for other values of ``lam``.
+
+    See Also
+    --------
+    solve : Returns a Solution.
+    plot_convergence : Draw the trace.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> solution = solve(Problem(np.eye(2), MeanRisk("squared", [1.0, 2.0]), lam=1.0))
+    >>> solution.status.name
+    'CONVERGED'
+    >>> np.round(solution.model.weights, 3)
+    array([0.333, 0.667])
+    """
 
     model: Model
     witness: Witness

@@ -31,7 +31,32 @@ _ROUNDING = 1e-12
 
 
 class BreakEven(DiagonalRisk):
-    """1 - precision (= recall) of the worst labelling with as many predicted positives as positives."""
+    """Precision/recall break-even point: as many predicted positives as positives.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    weights : array-like of shape (n,), default=None
+        Must be None: the measure counts examples.
+
+    See Also
+    --------
+    F1 : The F-measure.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import BreakEven
+    >>> risk = BreakEven([1, 1, -1, -1])
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "prbep"
 

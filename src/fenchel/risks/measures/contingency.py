@@ -41,7 +41,35 @@ class CountBound(NamedTuple):
 
 
 class ContingencyRisk(Risk):
-    """What the measures of a contingency table share."""
+    r"""Base class of performance measures of a contingency table.
+
+    .. math:: R(s) = \max_{z\in\{-1,1\}^n}\; \Delta(fn, fp) + \frac{1}{2n}\sum_i s_i (z_i - y_i)
+
+    over labellings z with fn false negatives and fp false positives [1]_.  A subclass defines :math:`\Delta` with
+    :math:`\Delta(0, 0) = 0`.  The score term is half of that of [1]_, so that the error rate is exactly the mean hinge.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    CustomMeasure : A measure from a function or a table.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> from fenchel.risks import F1, ContingencyRisk
+    >>> isinstance(F1([1, -1]), ContingencyRisk)
+    True
+    """
 
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
@@ -143,7 +171,7 @@ class ContingencyRisk(Risk):
         return best_shift(self._cells(self._ranked(scores)), self.examples)
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of a best b wherever R(s + b) <= level and |s_i| <= reach_i."""
+        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= reach_i."""
         bounds = [0.0]
         for fn, fp, delta in self._ends:
             # delta + (b p + sum of s z) / n <= level, for the examples that reach least

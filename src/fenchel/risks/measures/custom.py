@@ -27,14 +27,37 @@ _ROUNDING = 1e-13
 
 
 class CustomMeasure(ContingencyRisk):
-    """The largest Delta(fn, fp) + score term over all labellings.
+    r"""Custom performance measure: any function of false negatives and false positives.
+
+    .. math:: R(s) = \max_{z\in\{-1,1\}^n}\; \Delta(fn, fp) + \frac{1}{2n}\sum_i s_i (z_i - y_i)
 
     Parameters
     ----------
-    labels : -1 and +1
-    delta : a function of the numbers of false negatives and false positives, or an array ``delta[fn, fp]`` of shape
-        (positives + 1, negatives + 1)
-    linear : whether Delta is linear in fn for each fp - fn; None finds out, which needs the whole table
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    delta : callable or array-like of shape (positives + 1, negatives + 1)
+        A function ``delta(fn, fp)`` of arrays, or the table of its values, with ``delta(0, 0) = 0``; minus infinity
+        forbids a labelling.
+    linear : bool, default=None
+        Whether :math:`\Delta` is linear in fn for each fp - fn, as F-beta is, so that the worst labelling takes
+        O(n log n) instead of the whole table; None tests it, which evaluates the whole table.
+
+    See Also
+    --------
+    FBeta : The F-measure.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import CustomMeasure
+    >>> risk = CustomMeasure([1, 1, -1, -1], lambda fn, fp: (2 * fn + fp) / 6)  # a miss costs twice as much
+    >>> float(risk.value(np.zeros(4)))
+    1.0
     """
 
     name = "own"

@@ -19,7 +19,28 @@ from fenchel.risks.measures.contingency import two_classes
 
 
 class ErrorRate(MeanRisk):
-    """Error rate of the worst labelling: the mean hinge loss, with planes."""
+    """Error rate as a performance measure: exactly the mean hinge.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    MeanRisk : The mean of any loss.
+    fenchel.MeasureClassifier : The estimator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import ErrorRate
+    >>> risk = ErrorRate([1, 1, -1, -1])
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "accuracy"
 

@@ -22,7 +22,34 @@ from fenchel.risks.measures.separation import Diagonals
 
 
 class FBeta(DiagonalRisk):
-    """1 - F-beta of the worst labelling; recall counts beta times as much as precision."""
+    """F-beta measure: 1 - F-beta of the worst labelling.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    beta : float, default=1.0
+        The weight of recall relative to precision.
+    weights : array-like of shape (n,), default=None
+        Must be None: the measure counts examples.
+
+    See Also
+    --------
+    F1 : Beta is 1.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] T. Joachims. "A support vector method for multivariate performance measures." ICML, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import FBeta
+    >>> risk = FBeta([1, 1, -1, -1], beta=2.0)
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "fbeta"
 
@@ -47,7 +74,33 @@ class FBeta(DiagonalRisk):
 
 
 class F1(FBeta):
-    """1 - F1 of the worst labelling."""
+    """F1 measure: 1 - F1 of the worst labelling.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    weights : array-like of shape (n,), default=None
+        Must be None: the measure counts examples.
+
+    See Also
+    --------
+    FBeta : Other weights of recall.
+    BreakEven : Precision equals recall.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] T. Joachims. "A support vector method for multivariate performance measures." ICML, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import F1
+    >>> risk = F1([1, 1, -1, -1])
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "f1"
 

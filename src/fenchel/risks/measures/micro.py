@@ -17,7 +17,27 @@ from fenchel.risks.base import ClosedForm, Plane, Risk
 
 
 class MicroRisk(Risk):
-    """A risk of n k scores as a risk of (n, k) scores; ``micro`` makes one."""
+    """One contingency table for the scores of all classes (micro averaging); made by :func:`micro`.
+
+    Parameters
+    ----------
+    table : Risk
+        The risk of n k scores, example by example.
+    outputs : int
+        The number k of classes.
+
+    See Also
+    --------
+    micro : Makes a MicroRisk.
+    fenchel.MeasureClassifier : Has ``average="micro"``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import F1, MicroRisk
+    >>> MicroRisk(F1([1, -1, -1, 1]), 2).outputs
+    2
+    """
 
     conjugate_at_zero = 0.0
     outputs: int
@@ -87,5 +107,30 @@ class _ClosedForm:
 
 
 def micro(table: Risk, outputs: int) -> MicroRisk:
-    """The risk of n k scores, example by example, as one of (n, k) scores."""
+    """Return the risk of n k scores, example by example, as a risk of scores of shape (n, k).
+
+    Parameters
+    ----------
+    table : Risk
+        The risk of n k scores, such as ``F1(labels.ravel())``.
+    outputs : int
+        The number k of classes.
+
+    Returns
+    -------
+    MicroRisk
+        The risk of scores of shape (n, k).
+
+    See Also
+    --------
+    MicroRisk : The class of the result.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import F1, micro
+    >>> labels = np.array([[1, -1], [-1, 1]])
+    >>> float(micro(F1(labels.ravel()), 2).value(np.zeros((2, 2))))
+    1.0
+    """
     return MicroRisk(table, outputs)

@@ -53,7 +53,32 @@ class _Pairs(NamedTuple):
 
 
 class RocAUC(Risk):
-    """Weighted share of pairs in the wrong order, with the hinge loss of their difference."""
+    """Area under the ROC curve: the mean hinge over pairs of a positive and a negative.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    OrdinalHinge : More than two ordered labels.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import RocAUC
+    >>> risk = RocAUC([1, 1, -1, -1])
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "roc_auc"
     #: R*(0): minus the infimum of the risk

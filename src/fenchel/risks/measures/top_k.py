@@ -40,7 +40,34 @@ _ROUNDING = 1e-12
 
 
 class PrecisionAtK(DiagonalRisk):
-    """1 - precision of the worst labelling with at least k predicted positives."""
+    """Precision at k: 1 - precision of the worst labelling with at least k predicted positives.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    k : int
+        The number of predicted positives, at most the number of positives.
+    weights : array-like of shape (n,), default=None
+        Must be None: the measure counts examples.
+
+    See Also
+    --------
+    RecallAtK : At most k predicted positives.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] T. Joachims. "A support vector method for multivariate performance measures." ICML, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import PrecisionAtK
+    >>> risk = PrecisionAtK([1, 1, -1, -1], k=1)
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "precision_at_k"
 
@@ -58,7 +85,34 @@ class PrecisionAtK(DiagonalRisk):
 
 
 class RecallAtK(DiagonalRisk):
-    """1 - recall of the worst labelling with at most k predicted positives."""
+    """Recall at k: 1 - recall of the worst labelling with at most k predicted positives.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels, -1 and +1.
+    k : int
+        The number of predicted positives, at least the number of positives.
+    weights : array-like of shape (n,), default=None
+        Must be None: the measure counts examples.
+
+    See Also
+    --------
+    PrecisionAtK : At least k predicted positives.
+    fenchel.MeasureClassifier : The estimator.
+
+    References
+    ----------
+    .. [1] T. Joachims. "A support vector method for multivariate performance measures." ICML, 2005.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import RecallAtK
+    >>> risk = RecallAtK([1, 1, -1, -1], k=2)
+    >>> float(risk.value(np.array([9.0, 9.0, -9.0, -9.0]))), float(risk.value(np.zeros(4)))
+    (0.0, 1.0)
+    """
 
     name = "recall_at_k"
 

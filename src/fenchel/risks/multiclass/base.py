@@ -31,7 +31,29 @@ _AT_ONCE = 1 << 21
 
 
 class MulticlassRisk(Risk):
-    """What the risks of several classes share."""
+    """Base class of joint losses of several classes: one score for each class.
+
+    Parameters
+    ----------
+    classes : array-like of shape (n,)
+        The classes, integers from 0 to k - 1.
+    count : int, default=None
+        The number k of classes; None is the largest class plus 1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    WestonWatkins : The sum of hinges.
+    CrammerSinger : The largest hinge.
+    Multinomial : The softmax.
+
+    Examples
+    --------
+    >>> from fenchel.risks import MulticlassRisk, Multinomial
+    >>> isinstance(Multinomial([0, 1, 2]), MulticlassRisk)
+    True
+    """
 
     outputs: int
     conjugate_at_zero = 0.0
@@ -136,7 +158,7 @@ class MulticlassRisk(Risk):
         return 2.0 * self._largest_mass
 
     def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on the spread of the intercepts, for each, wherever R <= level and |x_i . w_j| <= reach_i."""
+        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= reach_i."""
         # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
         present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
         steps = np.full((len(present), len(present)), np.inf)

@@ -64,9 +64,37 @@ class _HingeRisk(MulticlassRisk):
 
 
 class WestonWatkins(_HingeRisk):
-    """The sum over all wrong classes of the hinge of their margin.
+    r"""Weston-Watkins hinge: the sum over all wrong classes of the hinge of their margin.
 
-    ``costs`` (k, k) weighs the pairs: ``costs[y, j]`` is what a violated margin of class j costs an example of class y.
+    .. math:: f(s) = \sum_{j\ne y} a_{yj}\,[1 - s_y + s_j]_+
+
+    Parameters
+    ----------
+    classes : array-like of shape (n,)
+        The classes, integers from 0 to k - 1.
+    count : int, default=None
+        The number k of classes; None is the largest class plus 1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+    costs : array-like of shape (k, k), default=None
+        The costs :math:`a_{yj}` of a violated margin of class j for an example of class y; None is 1 for all pairs.
+
+    See Also
+    --------
+    CrammerSinger : The largest hinge instead of the sum.
+    fenchel.solvers.BlockCoordinate : The block coordinate solver.
+
+    References
+    ----------
+    .. [1] J. Weston and C. Watkins. "Support vector machines for multi-class pattern recognition." ESANN, 1999.
+    .. [2] Y. Wang and C. Scott. "An exact solver for the Weston-Watkins SVM subproblem." ICML, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import WestonWatkins
+    >>> float(WestonWatkins([0, 1, 2]).value(np.zeros((3, 3))))
+    2.0
     """
 
     name = "weston_watkins"
@@ -125,7 +153,36 @@ class WestonWatkins(_HingeRisk):
 
 
 class CrammerSinger(_HingeRisk):
-    """The hinge of the worst margin."""
+    r"""Crammer-Singer hinge: the hinge of the worst margin.
+
+    .. math:: f(s) = [\max_{j\ne y} 1 - s_y + s_j]_+
+
+    Parameters
+    ----------
+    classes : array-like of shape (n,)
+        The classes, integers from 0 to k - 1.
+    count : int, default=None
+        The number k of classes; None is the largest class plus 1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    WestonWatkins : The sum of hinges instead of the largest.
+    MultilabelHinge : Several labels for an example.
+
+    References
+    ----------
+    .. [1] K. Crammer and Y. Singer. "On the algorithmic implementation of multiclass kernel-based vector machines."
+           JMLR 2, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import CrammerSinger
+    >>> float(CrammerSinger([0, 1, 2]).value(np.zeros((3, 3))))
+    1.0
+    """
 
     name = "crammer_singer"
     dual_block = "simplex"

@@ -39,7 +39,31 @@ _TINY = 1e-300
 
 
 class Multinomial(MulticlassRisk):
-    """Minus the logarithm of the label's probability under the softmax of the scores."""
+    r"""Multinomial logistic loss: minus the log-probability of the label under the softmax.
+
+    .. math:: f(s) = \log\sum_j e^{s_j} - s_y
+
+    Parameters
+    ----------
+    classes : array-like of shape (n,)
+        The classes, integers from 0 to k - 1.
+    count : int, default=None
+        The number k of classes; None is the largest class plus 1.
+    weights : array-like of shape (n,), default=None
+        Non-negative weights of the examples; None is the same weight for all.
+
+    See Also
+    --------
+    fenchel.losses.Logistic : The loss of two classes.
+    fenchel.solvers.NewtonCG : The truncated Newton solver.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel.risks import Multinomial
+    >>> round(float(Multinomial([0, 1]).value(np.zeros((2, 2)))), 4)
+    0.6931
+    """
 
     name = "multinomial"
     dual_block = "entropy"

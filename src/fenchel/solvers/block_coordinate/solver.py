@@ -97,7 +97,46 @@ def _gram(problem: Problem) -> GramDesign | None:
 
 @dataclass(frozen=True)
 class BlockCoordinate(Solver):
-    """Options of block coordinate descent."""
+    """Block coordinate descent on the dual of joint losses of several classes.
+
+    One step minimizes the dual over all dual variables of an example; random order, with shrinking of examples and,
+    from eight classes on, of classes.
+
+    Parameters
+    ----------
+    inner : {"root", "walrus", "greedy"}, default="root"
+        The solver of a block: a root search; the sorting algorithm of [1]_; or greedy coordinate steps, as in Shark.
+    shrinking : bool, default=True
+        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+    seed : int, default=None
+        Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+    single : bool, default=None
+        Whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5
+        of R(0) is asked for.
+    accuracy : float, default=1e-12
+        The size of the steps at which ``inner="greedy"`` stops, relative to the bound of the dual variables.
+
+    See Also
+    --------
+    InteriorPoint : Few features of very different sizes.
+    NewtonCG : The multinomial loss.
+
+    References
+    ----------
+    .. [1] Y. Wang and C. Scott. "An exact solver for the Weston-Watkins SVM subproblem." ICML, 2021.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import WestonWatkins
+    >>> from fenchel.solvers import BlockCoordinate
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.argmax(X, axis=1)
+    >>> solution = solve(Problem(X, WestonWatkins(y), 0.1), BlockCoordinate(shrinking=False))
+    >>> solution.solver, solution.converged
+    ('block_coordinate', True)
+    """
 
     #: who solves a block: "root", "walrus" (the paper's, sorted) or "greedy" (as in Shark)
     inner: str = "root"

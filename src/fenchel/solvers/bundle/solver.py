@@ -95,7 +95,52 @@ class State:
 
 @dataclass(frozen=True)
 class Bundle(Solver):
-    """Options of a bundle method."""
+    """Bundle (cutting plane) method, for every risk with a subgradient.
+
+    Each step adds a cutting plane below the risk and minimizes the regularizer plus the maximum of all planes, which is
+    a lower bound on the optimum; it costs one product with X and one with its transpose.
+
+    Parameters
+    ----------
+    inner : {"qp", "line_search"}, default="qp"
+        The solution of the inner problem: a quadratic (or linear) program, or a line search between the mixture of all
+        planes so far and the new one ([1]_).
+    stabilisation : {"level", "segment", "none"}, default="level"
+        Where the next plane is taken: near the point closest to the best one on a level set [2]_; after a line search
+        towards the minimizer of the model [3]_; or at this minimizer, as in [1]_.
+    most_planes : int, default=None
+        Maximum number of planes, at least 2; None sets a limit by memory.
+    inner_share : float, default=0.01
+        The accuracy of the inner problem as a share of the duality gap; 0 is as exact as floats allow.
+    n_jobs : int, default=None
+        Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
+        on it.
+
+    See Also
+    --------
+    Smoothing : Measures that can be smoothed.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
+    .. [2] C. Lemarechal, A. Nemirovskii and Y. Nesterov. "New variants of bundle methods." Math. Programming
+           69, 1995.
+    .. [3] V. Franc and S. Sonnenburg. "Optimized cutting plane algorithm for large-scale risk minimization." JMLR
+           10, 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import F1
+    >>> from fenchel.solvers import Bundle
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, F1(y), 0.1), Bundle(stabilisation="segment"))
+    >>> solution.solver, solution.converged
+    ('bundle', True)
+    """
 
     #: "qp" or "line_search"
     inner: str = "qp"

@@ -109,7 +109,35 @@ def _order(problem: Problem) -> int:
 
 @dataclass(frozen=True)
 class Barrier(Solver):
-    """Newton's method on a dual with a barrier."""
+    """Newton's method on a dual with a barrier, for hard constraints.
+
+    For the losses "interpolation" and "hard_margin" and regularizers with a smooth conjugate, such as the entropies.
+    It proves infeasibility where no model meets the constraints.
+
+    See Also
+    --------
+    BasisPursuit : The lasso with constraints.
+    fenchel.losses.Interpolation : The constraint on residuals.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
+    .. [2] S. Boyd and L. Vandenberghe. "Convex Optimization." Cambridge, 2004.  Sec. 11.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.regularizers import UnnormalizedEntropy
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Barrier
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = X @ [1.0, 2.0, 3.0]
+    >>> solution = solve(Problem(X, MeanRisk("interpolation", y), 0.1, UnnormalizedEntropy(1.0)), Barrier())
+    >>> solution.solver, solution.converged
+    ('barrier', True)
+    """
 
     name: ClassVar[str] = "barrier"
 

@@ -57,7 +57,31 @@ class State:
 
 @dataclass(frozen=True)
 class BasisPursuit(Solver):
-    """The linear program of a constraint and the absolute values."""
+    """Linear program of the lasso with hard constraints (basis pursuit), solved by HiGHS.
+
+    One step solves the whole problem, which can't be interrupted.
+
+    See Also
+    --------
+    Barrier : Other regularizers with constraints.
+
+    References
+    ----------
+    .. [1] S. Chen, D. Donoho and M. Saunders. "Atomic decomposition by basis pursuit." SIAM Review 43, 2001.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.regularizers import L1
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import BasisPursuit
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, MeanRisk("hard_margin", y), 0.1, L1()), BasisPursuit())
+    >>> solution.solver, solution.converged
+    ('basis_pursuit', True)
+    """
 
     name: ClassVar[str] = "basis_pursuit"
 

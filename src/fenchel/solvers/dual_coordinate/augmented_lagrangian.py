@@ -70,7 +70,56 @@ def _has_free_directions(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class AugmentedLagrangian(DualCoordinate):
-    """Options of the augmented Lagrangian; ``mu`` is in the units of the paper."""
+    """Dual coordinate descent with the augmented Lagrangian of the paper, for comparison.
+
+    It handles the equality constraints of an intercept or of free directions as Algorithms 2 and 3 of [1]_ do.
+    :class:`DualCoordinate` is the same method with centred rows, and faster.
+
+    Parameters
+    ----------
+    shrinking : bool, default=True
+        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+    rule : {"auto", "exact", "newton", "gradient"}, default="auto"
+        The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
+        to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
+        bound for the elastic net, and "newton" otherwise.
+    learning_rate : float, default=None
+        The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
+        Sec. 6.2).
+    stretch : float, default=1.0
+        The factor of an exact step: above 1 is over-relaxation ([1]_, Sec. 6.2).
+    seed : int, default=None
+        Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+    mu : float, default=None
+        The penalty parameter in the units of [1]_; None is 1 for an intercept, and chosen from the data for free
+        directions.
+    eta : float, default=None
+        The step size of the multipliers; None is 0.1, as advised by [1]_, for an intercept, and 1 for free directions.
+    exactly : bool, default=False
+        Whether each subproblem is solved before the multipliers change (Algorithm 2), instead of one epoch (Algorithm
+        3).
+
+    See Also
+    --------
+    DualCoordinate : The default.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import AugmentedLagrangian
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, MeanRisk("hinge", y), 0.1, intercept=True), AugmentedLagrangian(eta=0.5))
+    >>> solution.solver, solution.converged
+    ('augmented_lagrangian', True)
+    """
 
     #: None is 1 for an intercept, and chosen from the data for free directions
     mu: float | None = None

@@ -90,7 +90,50 @@ def _unconstrained(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class DualCoordinate(Solver):
-    """Options of dual coordinate descent."""
+    """Dual coordinate descent: one dual variable at a time, in random order.
+
+    The default for linear models with means of losses.  An intercept is handled by the augmented Lagrangian, as a
+    proximal point method.  An epoch costs one pass over the data.
+
+    Parameters
+    ----------
+    shrinking : bool, default=True
+        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+    rule : {"auto", "exact", "newton", "gradient"}, default="auto"
+        The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
+        to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
+        bound for the elastic net, and "newton" otherwise.
+    learning_rate : float, default=None
+        The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
+        Sec. 6.2).
+    stretch : float, default=1.0
+        The factor of an exact step: above 1 is over-relaxation ([1]_, Sec. 6.2).
+    seed : int, default=None
+        Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+
+    See Also
+    --------
+    BlockCoordinate : Joint losses of several classes.
+    AugmentedLagrangian : The intercept as in the paper.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
+    .. [2] C.-J. Hsieh et al. "A dual coordinate descent method for large-scale linear SVM." ICML, 2008.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import DualCoordinate
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, MeanRisk("hinge", y), 0.1), DualCoordinate(shrinking=False))
+    >>> solution.solver, solution.converged
+    ('dual_coordinate', True)
+    """
 
     shrinking: bool = True
     #: "auto", "exact", "newton" or "gradient"

@@ -79,7 +79,41 @@ class State:
 
 @dataclass(frozen=True)
 class ProxNewton(Solver):
-    """Options."""
+    """Proximal Newton method for the lasso with smooth losses, on working sets of features.
+
+    Gap-safe screening [1]_ removes features for good; working sets [2]_ hold the features that are likely to have a
+    weight.
+
+    Parameters
+    ----------
+    screening : bool, default=True
+        Whether features are screened for good; otherwise only working sets leave them out.
+
+    See Also
+    --------
+    BasisPursuit : The lasso with constraints.
+    fenchel.regularizers.L1 : The regularizer.
+
+    References
+    ----------
+    .. [1] E. Ndiaye, O. Fercoq, A. Gramfort and J. Salmon. "Gap safe screening rules for sparsity enforcing
+           penalties." JMLR 18, 2017.
+    .. [2] M. Massias, A. Gramfort and J. Salmon. "Celer: a fast solver for the lasso with dual extrapolation."
+           ICML, 2018.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.regularizers import L1
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import ProxNewton
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = X[:, 0]
+    >>> solution = solve(Problem(X, MeanRisk("squared", y), 0.1, L1()), ProxNewton(screening=False))
+    >>> solution.solver, solution.converged
+    ('prox_newton', True)
+    """
 
     #: whether features are screened for good; without it only working sets leave them out
     screening: bool = True

@@ -92,7 +92,35 @@ class State:
 
 @dataclass(frozen=True)
 class NewtonCG(Solver):
-    """Options of the truncated Newton method."""
+    """Truncated Newton method (Newton-CG) for multinomial logistic regression.
+
+    Each step minimizes the quadratic model by preconditioned conjugate gradients, then the objective along the
+    direction.
+
+    Parameters
+    ----------
+    seed : int, default=None
+        Seed of the samples; None uses the ``seed`` of :func:`fenchel.solve`.
+    sampling : bool, default=True
+        Whether the first steps use samples of the rows where there are many more rows than features.
+
+    See Also
+    --------
+    Newton : Means of losses of one score.
+    BlockCoordinate : Block coordinate descent on the dual.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import Multinomial
+    >>> from fenchel.solvers import NewtonCG
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.argmax(X, axis=1)
+    >>> solution = solve(Problem(X, Multinomial(y), 0.1), NewtonCG())
+    >>> solution.solver, solution.converged
+    ('newton_cg', True)
+    """
 
     #: of the samples; None takes the seed that ``solve`` was given
     seed: int | None = None

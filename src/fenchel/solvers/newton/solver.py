@@ -77,7 +77,38 @@ _PATIENCE, _SMALLER = 100, 0.99
 
 @dataclass(frozen=True)
 class Newton(Solver):
-    """Options of the semismooth Newton method."""
+    """Semismooth Newton method, for many more examples than features and for high accuracy.
+
+    Losses with kinks are smoothed around the last dual point, which makes it a proximal point method on the dual.  For
+    ridge, the elastic net and q-norms with q > 2.
+
+    Parameters
+    ----------
+    seed : int, default=None
+        Seed of the samples; None uses the ``seed`` of :func:`fenchel.solve`.
+    n_jobs : int, default=None
+        Threads for the sums over examples; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not
+        depend on it.
+    sampling : bool, default=True
+        Whether the first steps use samples of the rows where there are many more rows than features.
+
+    See Also
+    --------
+    NewtonCG : The multinomial loss.
+    ProxNewton : The lasso.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Newton
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, MeanRisk("logistic", y), 0.1), Newton(sampling=False))
+    >>> solution.solver, solution.converged
+    ('newton', True)
+    """
 
     #: of the samples; None takes the seed that ``solve`` was given
     seed: int | None = None

@@ -57,7 +57,44 @@ class State(Standing):
 
 @dataclass(frozen=True)
 class AGM(SmoothedSolver):
-    """Options of the accelerated gradient method."""
+    """Nesterov's accelerated gradient method on a smoothed objective, for comparison.
+
+    The Lipschitz constant is estimated on the way, and the rate uses the strong convexity of ridge [2]_.
+
+    Parameters
+    ----------
+    fixed : bool, default=False
+        Whether the smoothing parameter is fixed at ``c_mu * epsilon / D``, as in [1]_, instead of decreasing.
+    epsilon : float, default=0.001
+        The accuracy for which a fixed smoothing parameter is chosen.
+    c_mu : float, default=10.0
+        The factor of a fixed smoothing parameter.
+    n_jobs : int, default=None
+        Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
+        on it.
+
+    See Also
+    --------
+    Smoothing : L-BFGS on the same objective.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
+    .. [2] Y. Nesterov. "Gradient methods for minimizing composite objective function." CORE, 2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import RocAUC
+    >>> from fenchel.solvers import AGM
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, RocAUC(y), 0.1), AGM())
+    >>> solution.solver, solution.converged
+    ('agm', True)
+    """
 
     name: ClassVar[str] = "agm"
 

@@ -35,7 +35,32 @@ from fenchel.solvers.reference.averaging import Maximizer, State
 
 @dataclass(frozen=True)
 class Bregman(Solver):
-    """The excessive gap method over labellings."""
+    """Excessive gap method with the entropy over labellings, for comparison.
+
+    For performance measures of a contingency table with some thousand examples: a step takes O(n^2).
+
+    See Also
+    --------
+    Bundle : The default for measures.
+    Pragam : The excessive gap method with other distances.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Lower bounds on rate of convergence of cutting plane methods."
+           NIPS, 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import F1
+    >>> from fenchel.solvers import Bregman
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, F1(y), 0.1), Bregman())
+    >>> solution.solver, solution.converged
+    ('bregman', True)
+    """
 
     name: ClassVar[str] = "bregman"
 

@@ -145,7 +145,35 @@ class State:
 
 @dataclass(frozen=True)
 class DualConjugateGradient(Solver):
-    """Options of the dual conjugate gradient method; without the preconditioner it is there to compare with."""
+    """Conjugate gradients on the dual of ridge regression, for comparison.
+
+    Parameters
+    ----------
+    preconditioned : bool, default=True
+        Whether a forward and a backward sweep of dual coordinate descent is the preconditioner ([1]_, Sec. 4).
+
+    See Also
+    --------
+    DualCoordinate : Any loss.
+    Newton : Many more examples than features.
+
+    References
+    ----------
+    .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
+           2002.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import DualConjugateGradient
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = X[:, 0]
+    >>> solution = solve(Problem(X, MeanRisk("squared", y), 0.1), DualConjugateGradient())
+    >>> solution.solver, solution.converged
+    ('dual_conjugate_gradient', True)
+    """
 
     preconditioned: bool = True
     name: ClassVar[str] = "dual_conjugate_gradient"

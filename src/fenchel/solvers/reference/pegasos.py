@@ -50,7 +50,35 @@ class State:
 
 @dataclass(frozen=True)
 class Pegasos(Solver):
-    """Options of Pegasos."""
+    """Pegasos: stochastic subgradient descent for the hinge with ridge, for comparison.
+
+    Parameters
+    ----------
+    batch : int or "all", default=1
+        The number of examples of a step.
+    seed : int, default=None
+        Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+
+    See Also
+    --------
+    DualCoordinate : The default.
+
+    References
+    ----------
+    .. [1] S. Shalev-Shwartz, Y. Singer and N. Srebro. "Pegasos: primal estimated sub-gradient solver for SVM." ICML,
+           2007.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Pegasos
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> problem = Problem(X, MeanRisk("hinge", np.where(X[:, 0] > 0, 1.0, -1.0)), 1.0)
+    >>> solve(problem, Pegasos(batch="all"), tol=0.1).converged
+    True
+    """
 
     #: how many examples make one step, or "all"
     batch: int | str = 1

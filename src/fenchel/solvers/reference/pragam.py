@@ -112,7 +112,38 @@ def _is_no_mean(problem: Problem) -> bool:
 
 @dataclass(frozen=True)
 class Pragam(Solver):
-    """Options of the excessive gap method."""
+    """Pragam: Nesterov's excessive gap technique, for comparison.
+
+    Parameters
+    ----------
+    lipschitz : float or {"adaptive", "data"}, default="adaptive"
+        A bound on the Lipschitz constant of the gradient of the dual; "data" computes one from the lengths of the rows,
+        "adaptive" estimates it on the way.
+    restart : bool, default=True
+        Whether to restart from the present dual point now and then; only with an adaptive constant.
+
+    See Also
+    --------
+    Bregman : Measures of a contingency table.
+    DualCoordinate : The default.
+
+    References
+    ----------
+    .. [1] A. Saha, X. Zhang and S. V. N. Vishwanathan. "Regularized risk minimization by Nesterov's accelerated
+           gradient methods: algorithmic extensions and empirical studies." 2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Pragam
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, MeanRisk("hinge", y), 0.1), Pragam(lipschitz="adaptive"))
+    >>> solution.solver, solution.converged
+    ('pragam', True)
+    """
 
     #: a bound on the Lipschitz constant of the gradient of D in the metric of ``dual_sets``; "data" for the one that
     #: the lengths of the rows give, "adaptive" to find it on the way

@@ -81,7 +81,50 @@ class State(Standing):
 
 @dataclass(frozen=True)
 class Smoothing(SmoothedSolver):
-    """Options of L-BFGS on the smoothed objective."""
+    """L-BFGS on a smoothed objective whose smoothing parameter decreases.
+
+    For performance measures such as ROC AUC and for means of losses with ridge.  A step costs one product with X and
+    one with its transpose; the line search costs none.
+
+    Parameters
+    ----------
+    fixed : bool, default=False
+        Whether the smoothing parameter is fixed at ``c_mu * epsilon / D``, as in [1]_, instead of decreasing.
+    epsilon : float, default=0.001
+        The accuracy for which a fixed smoothing parameter is chosen.
+    c_mu : float, default=10.0
+        The factor of a fixed smoothing parameter.
+    n_jobs : int, default=None
+        Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
+        on it.
+    memory : int, default=None
+        The number of pairs that L-BFGS keeps; None chooses as many as cost about as much as the products with X.
+    curvature : bool, default=True
+        Whether L-BFGS starts from an approximate Hessian of the risk where X has few columns, instead of a multiple of
+        the identity.
+
+    See Also
+    --------
+    AGM : The accelerated gradient method on the same objective.
+    Bundle : Any risk.
+
+    References
+    ----------
+    .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13,
+           2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem, solve
+    >>> from fenchel.risks import RocAUC
+    >>> from fenchel.solvers import Smoothing
+    >>> X = np.random.default_rng(0).standard_normal((40, 3))
+    >>> y = np.where(X[:, 0] > 0, 1.0, -1.0)
+    >>> solution = solve(Problem(X, RocAUC(y), 0.1), Smoothing(curvature=False))
+    >>> solution.solver, solution.converged
+    ('smoothing', True)
+    """
 
     #: pairs that are remembered; None takes as many as cost about as much as the products with X
     memory: int | None = None
