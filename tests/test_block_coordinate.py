@@ -466,7 +466,7 @@ def test_inner_solvers_have_names():
 @pytest.mark.parametrize("inner", ["walrus", "greedy"])
 def test_inner_solvers_say_what_they_take(inner):
     for risk in ("crammer_singer", "costs"):
-        with pytest.raises(FenchelError, match="inner='root' takes all"):
+        with pytest.raises(FenchelError, match="use inner='root'"):
             solve(JointCase(risk).problem(), BlockCoordinate(inner=inner))
 
 
@@ -489,7 +489,7 @@ def test_solvers_of_single_scores_refuse_joint_risks(solver):
 
 
 def test_block_coordinate_refuses_single_scores():
-    with pytest.raises(FenchelError, match="needs the Weston-Watkins, the Crammer-Singer or the multinomial risk"):
+    with pytest.raises(FenchelError, match="requires the Weston-Watkins, the Crammer-Singer or the multinomial risk"):
         solve(Problem(np.eye(2), MeanRisk("hinge", [1, -1]), 1.0), "block_coordinate")
 
 

@@ -289,7 +289,7 @@ def test_what_is_refused():
     problem = Case().problem()
     with pytest.raises(FenchelError, match=r"newton_cg requires the regularizer 'l2' \(ridge\), got 'elastic_net'"):
         solve(replace(problem, regularizer=ElasticNet(0.5)), "newton_cg")
-    with pytest.raises(FenchelError, match="newton_cg needs the multinomial risk"):
+    with pytest.raises(FenchelError, match="newton_cg requires the multinomial risk"):
         solve(Problem(np.eye(2), MeanRisk("logistic", [1.0, -1.0]), 1.0), "newton_cg")
     with pytest.raises(FenchelError, match="is too small for the size of X"):
         solve(replace(problem, lam=1e-120), "newton_cg")

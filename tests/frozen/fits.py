@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 
 import fenchel
+from fenchel import losses, regularizers, risks, solvers
 
 from .data import STORAGES, data_of
 
@@ -12,10 +13,15 @@ from .data import STORAGES, data_of
 KEPT = ("coef", "intercept", "primal", "dual", "floor", "n_iter", "converged")
 
 
+def public(name):
+    """The object of this name, wherever it is public."""
+    return next(getattr(home, name) for home in (fenchel, losses, regularizers, risks, solvers) if hasattr(home, name))
+
+
 def made(value):
     """An option: a pair (public name, parameters) stands for the object."""
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[1], dict):
-        return getattr(fenchel, value[0])(**value[1])
+        return public(value[0])(**value[1])
     return value
 
 
@@ -35,7 +41,7 @@ def _proved(certificates):
 
 
 def _of_estimator(name, X, y, weights, options):
-    model = getattr(fenchel, name)(random_state=0, **options)
+    model = public(name)(random_state=0, **options)
     model.fit(X, y) if weights is None else model.fit(X, y, sample_weight=weights)
     coef = model.dual_coef_ if hasattr(model, "dual_coef_") else model.coef_
     intercept = getattr(model, "intercept_", 0.0)
@@ -43,12 +49,12 @@ def _of_estimator(name, X, y, weights, options):
 
 
 def _online(name, X, y, weights, options):
-    model = getattr(fenchel, name)(random_state=0, **options).fit(X, y)
+    model = public(name)(random_state=0, **options).fit(X, y)
     return model.coef_, model.intercept_, *_proved([model.certify(X, y)]), model.n_iter_, model.mistakes_
 
 
 def _path(name, X, y, weights, options):
-    path = getattr(fenchel, name)(X, y, sample_weight=weights, random_state=0, **options)
+    path = public(name)(X, y, sample_weight=weights, random_state=0, **options)
     return path.coefs, path.intercepts, *_proved(path.certificates), path.n_iters, path.Cs
 
 
@@ -58,7 +64,7 @@ def _solve(name, X, y, weights, options):
     parameters = {key: options.pop(key) for key in ("loss", "beta", "k", "delta") if key in options}
     first = (parameters.pop("loss"), y) if "loss" in parameters else (y,)
     weighted = {} if weights is None else {"weights": weights}
-    risk = getattr(fenchel, risk)(*first, **parameters, **weighted)
+    risk = public(risk)(*first, **parameters, **weighted)
     terms = {key: options.pop(key) for key in ("regularizer", "intercept") if key in options}
     solution = fenchel.solve(fenchel.Problem(X, risk, options.pop("lam", 0.05), **terms), seed=0, **options)
     model = solution.model

@@ -261,8 +261,8 @@ class MeasureClassifier(LinearClassifier):
             _check_function(measure)
         elif not isinstance(measure, str) and np.ndim(measure) != 2:
             raise FenchelError(f"measure must be a name, a function of (fn, fp) or an array [fn, fp], got {measure!r}")
-        check_choice(self, "average", ("macro", "micro"))
-        check_choice(self, "threshold", ("train", "cv"))
+        check_choice("average", self.average, ("macro", "micro"))
+        check_choice("threshold", self.threshold, ("train", "cv"))
         if not (is_number(self.beta) and 0 <= self.beta < np.inf):
             raise FenchelError(f"beta must be a finite number >= 0, got {self.beta!r}")
         check_bool("linear", self.linear, optional=True)

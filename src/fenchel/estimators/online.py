@@ -221,7 +221,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _regularizer(self, d: int) -> Regularizer:
         """The regularizer of d features and the constant one."""
-        check_choice(self, "update", UPDATES)
+        check_choice("update", self.update, UPDATES)
         if self.update == "perceptron":
             return QuadraticForm(np.ones(d + bool(self.fit_intercept)))
         if self.update == "p_norm":

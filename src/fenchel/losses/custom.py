@@ -1,6 +1,6 @@
 r"""Losses of one's own, in few lines: what is left to say when everything else follows from the derivative.
 
-A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain`` and a compiled tuple with a method ``slope``.
+A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with ``slope``.
 The conjugate can't be left to numbers: a search for the supremum stops below it, and a certificate would promise too
 much.  Everything else is found here by bisection of increasing functions, to the accuracy of floats:
 

@@ -252,10 +252,10 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
         if solver in SOLVERS:
             return [Candidate(SOLVERS[solver]())]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a Solver object")
+        raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
     if isinstance(solver, Solver):
         return [Candidate(solver)]
-    raise FenchelError(f"solver must be a name or a Solver object, got {type(solver).__name__}")
+    raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")
 
 
 def facts_of(problem: Problem, tol: float) -> Facts:
