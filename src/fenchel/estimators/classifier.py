@@ -245,7 +245,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
 
     def _by_pairs(self) -> bool:
         """Whether there is a problem for each pair of classes."""
-        return self.multi_class_ == "ovo" and len(self.classes_) > 2
+        return getattr(self, "multi_class_", self.multi_class) == "ovo" and len(self.classes_) > 2
 
     def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
         return taking_part(labels, weights) if self._by_pairs() else super()._taking_part(labels, weights)

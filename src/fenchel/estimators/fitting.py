@@ -189,7 +189,7 @@ class LinearEstimator(BaseEstimator):
     ) -> tuple[list[Solution], bool]:
         """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
         stop = threading.Event()
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(problems))
+        seeds = self._random().randint(2**31 - 1, size=len(problems))
         deadline = None if self.time_limit is None else time.perf_counter() + self._checked_time_limit()
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
@@ -226,6 +226,10 @@ class LinearEstimator(BaseEstimator):
                 except KeyboardInterrupt:
                     stop.set()
                 return [future.result() for future in futures], stop.is_set()
+
+    def _random(self) -> np.random.RandomState:
+        """Where the seeds of the solvers come from."""
+        return check_random_state(self.random_state)
 
     def _checked_time_limit(self) -> float:
         limit = self.time_limit

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.designs import Design
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
-from fenchel.estimators.fitting import level_of_the_user, mixed
+from fenchel.estimators.fitting import Given, level_of_the_user, mixed
 from fenchel.losses import Logistic, Loss
+from fenchel.problem import Problem
 from fenchel.regularizers import L2, Regularizer
 from fenchel.solution import Solution
+from fenchel.solvers import Solver
+from fenchel.solvers.softmax_proximal import SoftmaxProximal
+
+#: scikit-learn's names of solvers
+_SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
+#: without regularization lam is this share of the features' mean variance: weights move by about as little, relatively
+_NEARLY_NOTHING = 1e-11
 
 
 class LogisticRegression(DropIn, LinearClassifier):
@@ -79,11 +89,9 @@ class LogisticRegression(DropIn, LinearClassifier):
     """
 
     multi_class: Any = "multinomial"
-    _only_default: ClassVar[dict[str, tuple[Any, str]]] = {
-        **DropIn._only_default,
-        "dual": (False, DropIn._only_default["dual"][1]),
-        "solver": ("lbfgs", "LinearClassifier(loss='logistic') chooses among Fenchel's solvers, which prove their gap"),
-    }
+    #: also of weights that were set by hand
+    multi_class_: Any = "multinomial"
+    _duals: ClassVar[tuple[Any, ...]] = (True, False)
 
     def __init__(
         self,
@@ -119,14 +127,20 @@ class LogisticRegression(DropIn, LinearClassifier):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        if self.penalty is None or (isinstance(self.C, Real) and float(self.C) == math.inf):
-            culprit = "penalty=None" if self.penalty is None else "C=inf"
-            raise FenchelError(
-                f"{culprit} asks for no regularization: then no weights follow from a dual point, and there may be no "
-                "optimum. Leave penalty and use a large C, such as C=1e4"
-            )
+        self._one_of("solver", _SOLVERS, "LinearClassifier(loss='logistic') chooses among Fenchel's own")
         super()._check_parameters()
         self._warn_of_deprecated()
+
+    def _is_unregularized(self) -> bool:
+        return self.penalty is None or (isinstance(self.C, Real) and float(self.C) == math.inf)
+
+    def _strength(self) -> float:
+        return math.inf if self._is_unregularized() else super()._strength()
+
+    def _problem(self, design: Design, labels: Callable[[], NDArray], weights: NDArray | None, C: float) -> Problem:
+        if isinstance(C, Real) and float(C) == math.inf:
+            C = _almost_infinite(design, weights, bool(self.fit_intercept))
+        return super()._problem(design, labels, weights, C)
 
     def _warn_of_deprecated(self) -> None:
         """The warnings of scikit-learn 1.8 and 1.9 for parameters that end with 1.10."""
@@ -146,25 +160,41 @@ class LogisticRegression(DropIn, LinearClassifier):
             warnings.warn(message, category, stacklevel=level_of_the_user())
 
     def _regularizer(self) -> Regularizer:
-        penalty = self._one_of("penalty", ("deprecated", "l2", "l1", "elasticnet"), "Leave it and use l1_ratio")
+        if self._is_unregularized():
+            return L2()
+        penalty = self._one_of("penalty", ("deprecated", "l2", "l1", "elasticnet"), "l1_ratio says the same")
         ratio = self.l1_ratio
         if penalty in ("l1", "l2"):
             ratio = float(penalty == "l1")
         elif ratio is None and penalty == "elasticnet":
-            raise FenchelError("l1_ratio must be a number with penalty='elasticnet', got None")
+            raise FenchelError("l1_ratio must be specified when penalty is elasticnet: give a number from 0 to 1")
         return mixed(0.0 if ratio is None else ratio)
 
-    def _check_classes(self, classes: NDArray) -> None:
-        super()._check_classes(classes)
-        if len(classes) > 2 and not isinstance(self._regularizer(), L2):
-            raise FenchelError(
-                f"l1_ratio must be 0 for more than two classes, and y holds {len(classes)}. "
-                "LinearClassifier(loss='logistic', l1_ratio=...) fits them one-vs-rest"
-            )
+    def _solver(self) -> str | Solver:
+        several = len(getattr(self, "classes_", ())) > 2
+        return SoftmaxProximal() if several and not isinstance(self._regularizer(), L2) else super()._solver()
 
     def _loss(self) -> Loss:
         return Logistic()
 
+    def _fit_columns(self, X: Any, columns: Any, weights: NDArray | None, given: Given) -> None:
+        try:
+            super()._fit_columns(X, columns, weights, given)
+        finally:
+            if X.dtype == np.float32 and hasattr(self, "coef_"):
+                self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
+
     def _store(self, solutions: list[Solution]) -> None:
         super()._store(solutions)
         self.n_iter_: Any = np.array([self.n_iter_], dtype=np.int32)
+
+
+def _almost_infinite(design: Design, weights: NDArray | None, fit_intercept: bool) -> float:
+    """A C that stands for infinity: a trace of the square makes the weights unique, and weights follow from the dual."""
+    total = float(design.shape[0]) if weights is None else float(np.sum(weights))
+    shares = np.full(design.shape[0], 1.0 / total) if weights is None else weights / total
+    squares = design.column_squares(shares)
+    if fit_intercept:
+        squares = np.maximum(squares - design.adjoint(shares) ** 2, np.finfo(np.float64).eps * squares)
+    size = float(np.mean(squares))
+    return 1.0 / (_NEARLY_NOTHING * (size if 0.0 < size < math.inf else 1.0) * total)

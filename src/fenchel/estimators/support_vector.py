@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.dropins import DropIn
+from fenchel.estimators.fitting import mixed
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS, MeanRisk, MulticlassRisk
 from fenchel.solution import Solution
 
@@ -71,6 +72,9 @@ class LinearSVC(DropIn, LinearClassifier):
     True
     """
 
+    #: also of weights that were set by hand
+    multi_class_: Any = "ovr"
+
     def __init__(
         self,
         penalty: str = "l2",
@@ -101,14 +105,13 @@ class LinearSVC(DropIn, LinearClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        if self.penalty == "l1":
-            raise FenchelError(
-                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), whose "
-                "intercept is not regularized"
-            )
-        self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
+        self._one_of("penalty", ("l2", "l1"), "LinearClassifier mixes both by its l1_ratio")
         self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")
         super()._check_parameters()
+
+    def _regularizer(self) -> Regularizer:
+        # one problem for all classes ignores the penalty, as scikit-learn's does
+        return mixed(float(self.penalty == "l1" and self._joint() is None))
 
     def _joint(self) -> type[MulticlassRisk] | None:
         return MULTICLASS[self.multi_class] if self.multi_class == "crammer_singer" else None
