@@ -199,7 +199,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
             X = validate_data(self, X, reset=False, **input_of(X))
             return votes(as_design(X), self._weights(), self.intercept_, len(self.classes_))
         scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row."""
@@ -265,7 +265,11 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         return joint(labels, len(self.classes_), weights)
 
     def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        return counted_classes(y, weights)
+        classes, encoded = counted_classes(y, weights)
+        if len(classes) == 1 and weights is not None:
+            # a bootstrap by weights may leave one class alone: the others keep their place in a constant model
+            return np.unique(y, return_inverse=True)
+        return classes, encoded
 
     def _check_classes(self, classes: NDArray) -> None:
         if len(classes) < 2:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral, Real
 from operator import add
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import joblib
 import numpy as np
@@ -25,6 +25,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError, GapWarning
+from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
@@ -102,6 +103,20 @@ class LinearEstimator(BaseEstimator):
     def dual_gap_(self) -> float:
         """The certified gap, ``certificate_.gap``."""
         return self.certificate_.gap
+
+    def set_params(self, **params: Any) -> Self:
+        """As scikit-learn's; a parameter of a loss, such as ``loss__quantile``, makes a new loss of the same kind."""
+        of_loss = {name.partition("__")[2]: value for name, value in params.items() if name.startswith("loss__")}
+        super().set_params(**{name: value for name, value in params.items() if not name.startswith("loss__")})
+        if of_loss:
+            loss = getattr(self, "loss", None)
+            known = loss.get_params() if isinstance(loss, Loss) else {}
+            for name in of_loss:
+                if name not in known:
+                    allowed = ", ".join(known) or "none: give a Loss object, such as Quantile(0.9)"
+                    raise FenchelError(f"loss__{name} is no parameter of loss={loss!r}; it has {allowed}")
+            self.loss = type(loss)(**{**known, **of_loss})
+        return self
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
@@ -202,7 +217,7 @@ class LinearEstimator(BaseEstimator):
             solution = solve(
                 problems[k](),
                 self._solver(),
-                tol=self.tol,
+                tol=self._aim(),
                 max_iter=self.max_iter,
                 time_limit=left,
                 warm_start=warm[k],
@@ -227,6 +242,10 @@ class LinearEstimator(BaseEstimator):
                     stop.set()
                 return [future.result() for future in futures], stop.is_set()
 
+    def _aim(self) -> float:
+        """The relative gap that the solves end with; ``tol`` is what they have to prove."""
+        return self.tol
+
     def _random(self) -> np.random.RandomState:
         """Where the seeds of the solvers come from."""
         return check_random_state(self.random_state)
@@ -243,7 +262,7 @@ class LinearEstimator(BaseEstimator):
         self.certificate_ = reduce(add, self.certificates_)
         self.converged_ = all(solution.converged for solution in solutions)
         # the last step may end a little beyond max_iter
-        self.n_iter_ = int(max(1, min(self.max_iter, math.ceil(max(solution.passes for solution in solutions)))))
+        self.n_iter_ = int(max(min(1, self.max_iter), min(self.max_iter, math.ceil(max(solution.passes for solution in solutions)))))
         self.solver_ = " | ".join(dict.fromkeys(solution.solver for solution in solutions))
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from fenchel.designs import Design
 from fenchel.errors import FenchelError
@@ -147,15 +148,19 @@ class LogisticRegression(DropIn, LinearClassifier):
         found: list[tuple[str, type[Warning]]] = []
         ratio, penalty = self.l1_ratio, self.penalty
         if penalty != "deprecated":
-            instead = "Leave it, and use l1_ratio=0 for 'l2', 1 for 'l1' and 0 < l1_ratio < 1 for 'elasticnet'"
+            instead = "Use l1_ratio=0 for 'l2', 1 for 'l1', 0 < l1_ratio < 1 for 'elasticnet', and C=inf for None"
             found.append((f"'penalty' was deprecated in scikit-learn 1.8. {instead}", FutureWarning))
         elif ratio is None:
             found.append(("'l1_ratio=None' was deprecated in scikit-learn 1.8. Use l1_ratio=0", FutureWarning))
         if (penalty == "l2" and ratio != 0) or (penalty == "l1" and ratio != 1):
-            message = f"Inconsistent values: penalty={penalty} with l1_ratio={ratio}. penalty counts; use l1_ratio only"
+            message = f"Inconsistent values: penalty={penalty} with l1_ratio={ratio}"
+            if ratio is not None and 0 < ratio < 1:
+                message += f": the l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
             found.append((message, UserWarning))
+        if penalty is None and self.C != 1.0:
+            found.append(("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning))
         if self.n_jobs is not None:
-            found.append(("'n_jobs' has no effect since scikit-learn 1.8. Leave it", FutureWarning))
+            found.append(("'n_jobs' has no effect since scikit-learn 1.8. Use n_jobs=None", FutureWarning))
         for message, category in found:
             warnings.warn(message, category, stacklevel=level_of_the_user())
 
@@ -170,9 +175,20 @@ class LogisticRegression(DropIn, LinearClassifier):
             raise FenchelError("l1_ratio must be specified when penalty is elasticnet: give a number from 0 to 1")
         return mixed(0.0 if ratio is None else ratio)
 
+    def _aim(self) -> float:
+        # where the gap is tol**2, weights are right to about tol: what lbfgs makes of its tol
+        return min(self.tol, self.tol**2) if isinstance(self.tol, Real) else self.tol
+
     def _solver(self) -> str | Solver:
         several = len(getattr(self, "classes_", ())) > 2
         return SoftmaxProximal() if several and not isinstance(self._regularizer(), L2) else super()._solver()
+
+    def _predict_proba_lr(self, X: Any) -> NDArray[np.float64]:
+        """One-vs-rest probabilities under the name that scikit-learn's estimator has for them."""
+        scores = expit(np.atleast_2d(self.decision_function(X)))
+        if len(scores) == 1 and len(self.classes_) == 2:
+            return np.vstack([1.0 - scores, scores]).T
+        return scores / np.sum(scores, axis=1, keepdims=True)
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -181,12 +197,13 @@ class LogisticRegression(DropIn, LinearClassifier):
         try:
             super()._fit_columns(X, columns, weights, given)
         finally:
-            if X.dtype == np.float32 and hasattr(self, "coef_"):
+            if X.dtype == np.float32 and self.solver != "liblinear" and hasattr(self, "coef_"):
                 self.coef_, self.intercept_ = self.coef_.astype(np.float32), self.intercept_.astype(np.float32)
 
     def _store(self, solutions: list[Solution]) -> None:
         super()._store(solutions)
         self.n_iter_: Any = np.array([self.n_iter_], dtype=np.int32)
+        self.converged_ = all(certificate.meets(self.tol) for certificate in self.certificates_)
 
 
 def _almost_infinite(design: Design, weights: NDArray | None, fit_intercept: bool) -> float:
