@@ -144,7 +144,11 @@ class _Run:
                 break
             self.solver = candidate.solver
             tried.append(self.solver.name)
-            status = self._run(warm, self.passes + candidate.patience)
+            patience = candidate.patience
+            if following is not None and math.isfinite(patience):
+                # whoever comes next needs passes too
+                patience = min(patience, 0.5 * self.schedule.most)
+            status = self._run(warm, self.passes + patience)
             if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
             elif status in (None, Status.STALLED):

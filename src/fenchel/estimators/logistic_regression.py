@@ -36,35 +36,38 @@ class LogisticRegression(DropIn, LinearClassifier):
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
     :math:`\Omega(w) = \tfrac{1-\rho}{2}\|w\|^2 + \rho\|w\|_1`, as scikit-learn does; the intercept b is not
     regularized.  Above two classes it is multinomial: the loss is :math:`\log\sum_j e^{s_j} - s_y` with a score for
-    each class, and :math:`\rho` must be zero.  It differs from scikit-learn's in that ``tol`` is the relative duality
-    gap, which the fit proves: see ``certificate_``.  docs/drop-ins.md has the whole list.
+    each class.  It differs from scikit-learn's in that ``tol`` is the relative duality gap, which the fit proves: see
+    ``certificate_``.  docs/drop-ins.md has the whole list.
 
     Parameters
     ----------
-    penalty : {"l2", "l1", "elasticnet"}
-        Deprecated in scikit-learn 1.8: leave it and use ``l1_ratio``.  ``None`` raises as ``C=inf`` does.
+    penalty : {"l2", "l1", "elasticnet", None}
+        Deprecated in scikit-learn 1.8: ``l1_ratio`` says the same, and ``C=inf`` is None.
     C : float, default=1.0
-        Inverse strength of the regularization; must be finite.
+        Inverse strength of the regularization.  Infinity leaves a trace of the square, 1e-11 of the features' mean
+        variance: where the classes overlap the weights are those without regularization to about ten digits, and where
+        they can be separated, so that there are none, large ones that separate them.
     l1_ratio : float, default=0.0
-        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1.  It needs no other ``solver``,
-        and two classes.
-    dual : False
-        Accepted at its default only: every fit has a primal and a dual solution.
+        The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, for any number of classes.
+    dual : bool, default=False
+        Changes nothing: every fit has a primal and a dual solution.
     tol : float, default=1e-4
-        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.  The fit goes on to
+        a gap of ``tol**2`` within ``max_iter`` passes, which makes the weights right to about ``tol``, and warns if it
+        does not prove ``tol``.
     fit_intercept : bool, default=True
-    intercept_scaling : 1
-        Accepted at its default only: the intercept is not regularized.
+    intercept_scaling : float, default=1
+        Changes nothing: the intercept is not regularized.
     class_weight : dict, "balanced" or None, default=None
         Multiplies C for the examples of each class.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
-    solver : "lbfgs"
-        Accepted at its default only, and not used: ``LinearClassifier(loss="logistic")`` chooses among Fenchel's.
+        Orders the examples.  None is a fixed order, so that two fits are the same.
+    solver : {"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"}, default="lbfgs"
+        Changes nothing, and none excludes a penalty; ``LinearClassifier(loss="logistic")`` chooses among Fenchel's.
     max_iter : int, default=100
         Passes over the data at most.
-    verbose : 0
-        Accepted at its default only; ``LinearClassifier`` can show its progress.
+    verbose : int, default=0
+        Show each certificate while fitting.
     warm_start : bool, default=False
         Start from the last fit's weights and dual variables.
     n_jobs : None
@@ -72,7 +75,8 @@ class LogisticRegression(DropIn, LinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float64
+    coef_, intercept_ : (1, d) and (1,) for two classes, else (classes, d) and (classes,); float32
+        for float32 data as scikit-learn's are, with a certificate of the weights before rounding; else float64
     classes_ : the labels
     n_iter_ : data passes, an array of shape (1,)
     certificate_, certificates_, dual_gap_, converged_, theta_, trace_ : as in ``LinearClassifier``

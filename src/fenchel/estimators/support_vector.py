@@ -27,11 +27,12 @@ class LinearSVC(DropIn, LinearClassifier):
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
-        ``"l1"`` raises: ``LinearClassifier(l1_ratio=1)`` has it.
+    penalty : {"l2", "l1"}, default="l2"
+        ``"l1"`` regularizes by :math:`\|w\|_1` instead, with either loss; "crammer_singer" ignores it, as scikit-learn's
+        does.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    dual : "auto"
-        Accepted at its default only: every fit has a primal and a dual solution.
+    dual : bool or "auto", default="auto"
+        Changes nothing: every fit has a primal and a dual solution.
     tol : float, default=1e-4
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     C : float, default=1.0
@@ -41,14 +42,14 @@ class LinearSVC(DropIn, LinearClassifier):
         scikit-learn's does.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
-    intercept_scaling : 1
-        Accepted at its default only: the intercept is not regularized.
+    intercept_scaling : float, default=1
+        Changes nothing: the intercept is not regularized.
     class_weight : dict, "balanced" or None, default=None
         Multiplies C for the examples of each class.
-    verbose : 0
-        Accepted at its default only; ``LinearClassifier`` can show its progress.
+    verbose : int, default=0
+        Show each certificate while fitting.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
+        Orders the examples.  None is a fixed order, so that two fits are the same.
     max_iter : int, default=1000
         Passes over the data at most.
 
@@ -154,14 +155,14 @@ class LinearSVR(DropIn, LinearRegressor):
         Inverse strength of the regularization.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     fit_intercept : bool, default=True
-    intercept_scaling : 1.0
-        Accepted at its default only: the intercept is not regularized.
-    dual : "auto"
-        Accepted at its default only: every fit has a primal and a dual solution.
-    verbose : 0
-        Accepted at its default only; ``LinearRegressor`` can show its progress.
+    intercept_scaling : float, default=1.0
+        Changes nothing: the intercept is not regularized.
+    dual : bool or "auto", default="auto"
+        Changes nothing: every fit has a primal and a dual solution.
+    verbose : int, default=0
+        Show each certificate while fitting.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
+        Orders the examples.  None is a fixed order, so that two fits are the same.
     max_iter : int, default=1000
         Passes over the data at most.
 
