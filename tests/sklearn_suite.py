@@ -14,7 +14,7 @@ import sklearn.calibration
 import sklearn.ensemble
 import sklearn.linear_model
 import sklearn.svm
-import sklearn.utils._test_common.instance_generator  # noqa: F401  what imports the names early
+import sklearn.utils._test_common.instance_generator  # imports the names early
 
 import fenchel
 from sklearn_failures import category_of

@@ -196,7 +196,10 @@ def test_parameters_that_every_one_refuses(estimator, parameters, match):
         (LogisticRegression(solver="newton"), "solver must be 'lbfgs' or 'liblinear' or .* got 'newton'"),
         (LogisticRegression(dual="auto"), "dual must be one of True, False in LogisticRegression, got 'auto'"),
         (LogisticRegression(penalty="l0"), "penalty must be .* in LogisticRegression, got 'l0'"),
-        (LogisticRegression(penalty="elasticnet", l1_ratio=None), "l1_ratio must be specified when penalty is elasticnet"),
+        (
+            LogisticRegression(penalty="elasticnet", l1_ratio=None),
+            "l1_ratio must be specified when penalty is elasticnet",
+        ),
         (LogisticRegression(l1_ratio=-0.1), "l1_ratio must be"),
         (LogisticRegression(l1_ratio="half"), "l1_ratio must be"),
     ],
@@ -295,7 +298,7 @@ def test_float32_data_give_float32_weights_in_logistic_regression_alone():
 
 @pytest.mark.parametrize("estimator", [LinearSVC, LogisticRegression, LinearClassifier])
 def test_weights_set_by_hand_predict(estimator):
-    X, y = three_classes()
+    X, _ = three_classes()
     model = estimator()
     model.classes_, model.coef_, model.intercept_ = np.arange(3), np.eye(3, X.shape[1]), np.zeros(3)
     np.testing.assert_array_equal(model.predict(X), np.argmax(X[:, :3], axis=1))

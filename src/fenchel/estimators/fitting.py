@@ -110,12 +110,13 @@ class LinearEstimator(BaseEstimator):
         super().set_params(**{name: value for name, value in params.items() if not name.startswith("loss__")})
         if of_loss:
             loss = getattr(self, "loss", None)
-            known = loss.get_params() if isinstance(loss, Loss) else {}
+            known: dict[str, Any] = loss.get_params() if isinstance(loss, Loss) else {}
             for name in of_loss:
                 if name not in known:
                     allowed = ", ".join(known) or "none: give a Loss object, such as Quantile(0.9)"
                     raise FenchelError(f"loss__{name} is no parameter of loss={loss!r}; it has {allowed}")
-            self.loss = type(loss)(**{**known, **of_loss})
+            kind: Any = type(loss)
+            self.loss: Any = kind(**{**known, **of_loss})
         return self
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
@@ -262,7 +263,8 @@ class LinearEstimator(BaseEstimator):
         self.certificate_ = reduce(add, self.certificates_)
         self.converged_ = all(solution.converged for solution in solutions)
         # the last step may end a little beyond max_iter
-        self.n_iter_ = int(max(min(1, self.max_iter), min(self.max_iter, math.ceil(max(solution.passes for solution in solutions)))))
+        passes = math.ceil(max(solution.passes for solution in solutions))
+        self.n_iter_ = int(min(self.max_iter, max(1, passes)))
         self.solver_ = " | ".join(dict.fromkeys(solution.solver for solution in solutions))
         traces = [solution.trace for solution in solutions]
         self.trace_ = traces[0] if len(traces) == 1 else traces

@@ -52,9 +52,9 @@ class LogisticRegression(DropIn, LinearClassifier):
     dual : bool, default=False
         Changes nothing: every fit has a primal and a dual solution.
     tol : float, default=1e-4
-        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.  The fit goes on to
-        a gap of ``tol**2`` within ``max_iter`` passes, which makes the weights right to about ``tol``, and warns if it
-        does not prove ``tol``.
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.  The fit goes on
+        to a gap of ``tol**2`` within ``max_iter`` passes, which makes the weights right to about ``tol``, and warns if
+        it does not prove ``tol``.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=1
         Changes nothing: the intercept is not regularized.
@@ -159,7 +159,9 @@ class LogisticRegression(DropIn, LinearClassifier):
         if (penalty == "l2" and ratio != 0) or (penalty == "l1" and ratio != 1):
             message = f"Inconsistent values: penalty={penalty} with l1_ratio={ratio}"
             if ratio is not None and 0 < ratio < 1:
-                message += f": the l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
+                message += (
+                    f": the l1_ratio parameter is only used when penalty is 'elasticnet'. Got (penalty={penalty})"
+                )
             found.append((message, UserWarning))
         if penalty is None and self.C != 1.0:
             found.append(("Setting penalty=None will ignore the C and l1_ratio parameters", UserWarning))
@@ -211,7 +213,7 @@ class LogisticRegression(DropIn, LinearClassifier):
 
 
 def _almost_infinite(design: Design, weights: NDArray | None, fit_intercept: bool) -> float:
-    """A C that stands for infinity: a trace of the square makes the weights unique, and weights follow from the dual."""
+    """A C that stands for infinity: a trace of the square makes the weights unique."""
     total = float(design.shape[0]) if weights is None else float(np.sum(weights))
     shares = np.full(design.shape[0], 1.0 / total) if weights is None else weights / total
     squares = design.column_squares(shares)

@@ -28,8 +28,8 @@ class LinearSVC(DropIn, LinearClassifier):
     Parameters
     ----------
     penalty : {"l2", "l1"}, default="l2"
-        ``"l1"`` regularizes by :math:`\|w\|_1` instead, with either loss; "crammer_singer" ignores it, as scikit-learn's
-        does.
+        ``"l1"`` regularizes by :math:`\|w\|_1` instead, with either loss; "crammer_singer" ignores it, as it does in
+        scikit-learn.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
     dual : bool or "auto", default="auto"
         Changes nothing: every fit has a primal and a dual solution.

@@ -27,6 +27,7 @@ t               ``momentum``
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -131,6 +132,10 @@ class SoftmaxProximal:
         state.ahead, state.now, state.momentum = _Point(found.values + share * step, scores), found, momentum
         state.curvature *= _EASE
         return used
+
+    def expected_gap(self, state: State) -> float:
+        """It can't tell: certificates are made on schedule."""
+        return math.nan
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         weights = state.now.values[:, :-1].copy()
