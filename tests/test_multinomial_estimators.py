@@ -153,7 +153,6 @@ def test_an_unfinished_fit_warns_with_its_bound():
         (LinearClassifier("squared_hinge", multi_class="multinomial"), "is the softmax"),
         (multinomial(l1_ratio=0.5), "no solver supports this problem.*elastic_net.*multi_class='ovr'"),
         (multinomial(solver="pragam"), "solver='pragam' does not support this problem"),
-        (LogisticRegression(l1_ratio=0.5), "l1_ratio must be 0 for more than two classes"),
     ],
 )
 def test_parameters_that_are_refused(estimator, match):

@@ -136,6 +136,9 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     True
     """
 
+    #: whether one class with weight, among others without, makes a constant model
+    _constant: bool = True
+
     def __init__(
         self,
         loss: str | Loss = "hinge",
@@ -179,7 +182,10 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         check_classification_targets(y)
         weights = sample_weight = self._checked_weights(sample_weight, X)
         classes, encoded = self._counted(y, weights)
-        if self.class_weight is not None and len(classes) > 1:
+        if len(classes) == 1 and self._constant:
+            # a bootstrap by weights may leave one class alone: the others keep their place in a constant model
+            classes, encoded = np.unique(y, return_inverse=True)
+        elif self.class_weight is not None and len(classes) > 1:
             weights = class_weights(self.class_weight, y, classes, encoded, weights)
             classes, encoded = self._counted(y, weights)
             if len(classes) < 2:
@@ -245,7 +251,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
 
     def _by_pairs(self) -> bool:
         """Whether there is a problem for each pair of classes."""
-        return getattr(self, "multi_class_", self.multi_class) == "ovo" and len(self.classes_) > 2
+        return getattr(self, "multi_class_", getattr(self, "multi_class", None)) == "ovo" and len(self.classes_) > 2
 
     def _taking_part(self, labels: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray | None]:
         return taking_part(labels, weights) if self._by_pairs() else super()._taking_part(labels, weights)
@@ -265,11 +271,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         return joint(labels, len(self.classes_), weights)
 
     def _counted(self, y: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray]:
-        classes, encoded = counted_classes(y, weights)
-        if len(classes) == 1 and weights is not None:
-            # a bootstrap by weights may leave one class alone: the others keep their place in a constant model
-            return np.unique(y, return_inverse=True)
-        return classes, encoded
+        return counted_classes(y, weights)
 
     def _check_classes(self, classes: NDArray) -> None:
         if len(classes) < 2:

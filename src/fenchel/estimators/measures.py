@@ -99,6 +99,9 @@ default="f1"
     [0, 1]
     """
 
+    #: one class has no measure
+    _constant = False
+
     def __init__(
         self,
         measure: Any = "f1",

@@ -68,6 +68,9 @@ class OrdinalClassifier(LinearClassifier):
     #: differences of scores do not see an intercept
     fit_intercept = False
 
+    #: one class has no order
+    _constant = False
+
     def __init__(
         self,
         order: Any = None,
