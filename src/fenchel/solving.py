@@ -25,6 +25,8 @@ from fenchel.solvers.choose import Candidate
 
 #: certificates at a rounding floor that is no small share of the objective before a solve gives up
 _UNRESOLVED_ROUNDS = 3
+#: passes that the first of several solvers has even if max_iter is small
+_FEW_PASSES = 20.0
 
 _log = logging.getLogger("fenchel")
 
@@ -147,7 +149,7 @@ class _Run:
             patience = candidate.patience
             if following is not None and math.isfinite(patience):
                 # whoever comes next needs passes too
-                patience = min(patience, 0.5 * self.schedule.most)
+                patience = min(patience, max(_FEW_PASSES, 0.5 * self.schedule.most))
             status = self._run(warm, self.passes + patience)
             if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
