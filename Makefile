@@ -13,7 +13,7 @@ test: $(VENV)/test
 
 # the same laws in all their cases, see tests/products.py
 test-all: $(VENV)/test
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
+	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .

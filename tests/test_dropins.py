@@ -15,11 +15,21 @@ import sklearn.svm
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import BaggingClassifier
 from sklearn.exceptions import DataConversionWarning
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import FenchelError, GapWarning, LinearClassifier, LinearSVC, LinearSVR, LogisticRegression
+from fenchel import (
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearRegressor,
+    LinearSVC,
+    LinearSVR,
+    LogisticRegression,
+)
+from fenchel.losses import Quantile
 from fenchel.regularizers import ElasticNet
 
 #: each drop-in and the estimator that it stands in for
@@ -33,7 +43,6 @@ TIGHT = {"tol": 1e-11, "max_iter": 100_000, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
-@pytest.mark.meetings(1)
 @parametrize_with_checks([LinearSVC(tol=0), LinearSVR(tol=0), LogisticRegression(tol=0, max_iter=1000)])
 def test_scikit_learn_checks(estimator, check):
     """No expected failures.  tol=0 because some checks compare two fits to the last digits."""
@@ -154,10 +163,11 @@ def test_attributes_have_scikit_learns_types_and_shapes(ours, theirs, fit_interc
 @pytest.mark.parametrize(
     ("parameters", "match"),
     [
-        ({"dual": True}, "dual=True has no meaning here.*Leave dual="),
-        ({"dual": np.array([0, 1])}, "dual=array.*has no meaning here"),
-        ({"intercept_scaling": 10}, "intercept_scaling=10 has no meaning here.*not regularized"),
-        ({"verbose": 1}, "verbose=1 has no meaning here.*LinearClassifier"),
+        ({"dual": "primal"}, "dual must be one of True, False"),
+        ({"dual": np.array([0, 1])}, "dual must be one of"),
+        ({"intercept_scaling": 0}, "intercept_scaling must be a positive finite number, got 0"),
+        ({"intercept_scaling": "wide"}, "intercept_scaling must be"),
+        ({"verbose": -1}, "verbose must be an integer >= 0"),
         ({"C": 0.0}, "C must be"),
         ({"tol": -1.0}, "tol must be"),
         ({"max_iter": -1}, "max_iter must be"),
@@ -172,10 +182,9 @@ def test_parameters_that_every_one_refuses(estimator, parameters, match):
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
-        (LinearSVC(dual=False), "dual=False has no meaning here.*Leave dual='auto'"),
-        (LinearSVC(penalty="l1"), "penalty='l1' is not available.*l1_ratio=1"),
-        (LinearSVC(penalty="l3"), "penalty must be 'l2' in LinearSVC, got 'l3'"),
-        (LinearSVC(penalty=None), "penalty must be 'l2'"),
+        (LinearSVC(penalty="l3"), "penalty must be 'l2' or 'l1' in LinearSVC, got 'l3'"),
+        (LinearSVC(penalty=None), "penalty must be 'l2' or 'l1'"),
+        (LinearSVC(C=np.inf), "C must be a positive finite number"),
         (LinearSVC(loss="logistic"), "loss must be 'hinge' or 'squared_hinge' in LinearSVC.*LinearClassifier"),
         (LinearSVC(loss=3), "loss must be 'hinge' or 'squared_hinge'"),
         (LinearSVC(multi_class="weston_watkins"), "multi_class must be 'ovr' or 'crammer_singer'.*LinearClassifier"),
@@ -184,12 +193,13 @@ def test_parameters_that_every_one_refuses(estimator, parameters, match):
         (LinearSVR(loss="huber"), "loss must be 'epsilon_insensitive' or .*LinearRegressor"),
         (LinearSVR(epsilon=-1.0), "epsilon must be"),
         (LinearSVR(epsilon="wide"), "epsilon must be"),
-        (LogisticRegression(solver="liblinear"), "solver='liblinear' has no meaning here.*Leave solver='lbfgs'"),
-        (LogisticRegression(solver="saga", l1_ratio=0.5), "solver='saga' has no meaning here"),
-        (LogisticRegression(C=np.inf), "C=inf asks for no regularization.*large C"),
-        (LogisticRegression(penalty=None), "penalty=None asks for no regularization.*large C"),
+        (LogisticRegression(solver="newton"), "solver must be 'lbfgs' or 'liblinear' or .* got 'newton'"),
+        (LogisticRegression(dual="auto"), "dual must be one of True, False in LogisticRegression, got 'auto'"),
         (LogisticRegression(penalty="l0"), "penalty must be .* in LogisticRegression, got 'l0'"),
-        (LogisticRegression(penalty="elasticnet", l1_ratio=None), "l1_ratio must be a number with penalty"),
+        (
+            LogisticRegression(penalty="elasticnet", l1_ratio=None),
+            "l1_ratio must be specified when penalty is elasticnet",
+        ),
         (LogisticRegression(l1_ratio=-0.1), "l1_ratio must be"),
         (LogisticRegression(l1_ratio="half"), "l1_ratio must be"),
     ],
@@ -206,10 +216,128 @@ def test_defaults_may_be_spelled_out(estimator):
     np.testing.assert_array_equal(estimator(**defaults).fit(X, y).coef_, estimator(random_state=0).fit(X, y).coef_)
 
 
+@pytest.mark.parametrize("estimator", DROP_INS)
+@pytest.mark.parametrize("dual", [True, False])
+def test_what_has_no_meaning_here_changes_nothing(estimator, dual):
+    X, y = data_for(estimator)
+    given = {"dual": dual, "intercept_scaling": 10.0, "verbose": 1}
+    if estimator is LogisticRegression:
+        given["solver"] = "saga" if dual else "liblinear"
+    plain = estimator().fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same = estimator(**given).fit(X, y)
+    np.testing.assert_array_equal(same.coef_, plain.coef_)
+    np.testing.assert_array_equal(same.intercept_, plain.intercept_)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_linear_svc_with_absolute_values_equals_scikit_learns(classes):
+    X, y = two_classes() if classes == 2 else three_classes()
+    settings = {"penalty": "l1", "dual": False, "C": 0.1, "fit_intercept": False, "max_iter": 100_000}
+    ours = LinearSVC(tol=1e-10, **settings).fit(X, y)
+    theirs = sklearn.svm.LinearSVC(tol=1e-8, random_state=0, **settings).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    hinge = LinearSVC(penalty="l1", loss="hinge", C=0.1, random_state=0).fit(X, y)
+    assert hinge.converged_
+    assert np.any(hinge.coef_ == 0.0)
+
+
+@pytest.mark.parametrize("ratio", [0.4, 1.0])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_absolute_values_above_two_classes_equal_scikit_learns(ratio, fit_intercept, sparse):
+    X, y = three_classes()
+    weight = np.random.default_rng(0).random(len(y))
+    settings = {"l1_ratio": ratio, "C": 0.3, "fit_intercept": fit_intercept, "solver": "saga"}
+    given = sp.csr_array(X) if sparse else X
+    ours = LogisticRegression(tol=1e-6, max_iter=10_000, **settings).fit(given, y, weight)
+    theirs = sklearn.linear_model.LogisticRegression(tol=1e-10, max_iter=10_000, random_state=0, **settings)
+    theirs.fit(X, y, weight)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-4)
+    # any constant may be added to all intercepts
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=2e-4)
+    assert ours.certificate_.relative_gap <= 1e-6
+    assert ours.solver_ == "proximal_gradient"
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_logistic_regression_without_regularization_equals_scikit_learns(classes, fit_intercept):
+    X, y = make_classification(
+        300, 5, n_informative=5, n_redundant=0, n_classes=classes, flip_y=0.3, n_clusters_per_class=1, random_state=0
+    )
+    settings = {"C": np.inf, "fit_intercept": fit_intercept, "max_iter": 10_000}
+    ours = LogisticRegression(**settings).fit(100.0 * X, y)
+    theirs = sklearn.linear_model.LogisticRegression(solver="newton-cholesky", tol=1e-10, **settings).fit(X, y)
+    np.testing.assert_allclose(100.0 * ours.coef_, theirs.coef_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-4, atol=1e-5)
+    with pytest.warns(FutureWarning, match="C=inf for None"):
+        none = LogisticRegression(penalty=None, fit_intercept=fit_intercept, max_iter=10_000).fit(100.0 * X, y)
+    np.testing.assert_array_equal(none.coef_, ours.coef_)
+
+
+@pytest.mark.parametrize("estimator", DROP_INS)
+def test_two_fits_with_defaults_are_the_same(estimator):
+    X, y = data_for(estimator)
+    one, other = (estimator().fit(X, y) for _ in range(2))
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+
+
+def test_float32_data_give_float32_weights_in_logistic_regression_alone():
+    X, y = two_classes()
+    for estimator, solver, dtype in (
+        (LogisticRegression(), "lbfgs", np.float32),
+        (LogisticRegression(solver="liblinear"), "liblinear", np.float64),
+        (LinearSVC(), None, np.float64),
+    ):
+        model = estimator.fit(X.astype(np.float32), y)
+        assert model.coef_.dtype == model.intercept_.dtype == dtype, solver
+        assert model.theta_.dtype == np.float64
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC, LogisticRegression, LinearClassifier])
+def test_weights_set_by_hand_predict(estimator):
+    X, _ = three_classes()
+    model = estimator()
+    model.classes_, model.coef_, model.intercept_ = np.arange(3), np.eye(3, X.shape[1]), np.zeros(3)
+    np.testing.assert_array_equal(model.predict(X), np.argmax(X[:, :3], axis=1))
+    if estimator is LogisticRegression:
+        np.testing.assert_allclose(model.predict_proba(X), softmax(X[:, :3], axis=1))
+    # LogisticRegressionCV sets the weights of two classes as a vector
+    model.classes_, model.coef_, model.intercept_ = np.arange(2), np.eye(X.shape[1])[0], 0.0
+    np.testing.assert_array_equal(model.predict(X), (X[:, 0] > 0).astype(int))
+
+
+@pytest.mark.parametrize("estimator", [LinearSVC(), LogisticRegression(), LinearClassifier()])
+def test_one_class_with_weight_is_a_constant_model(estimator):
+    X, y = two_classes()
+    for k in (0, 1):
+        model = estimator.fit(X, y, sample_weight=(y == k).astype(float))
+        assert list(model.classes_) == [0, 1]
+        assert set(model.predict(X)) == {k}
+        assert model.converged_
+    rare = np.zeros(len(y), dtype=int)
+    rare[0] = 1
+    assert BaggingClassifier(estimator, n_estimators=5, random_state=0).fit(X, rare).predict(X).shape == y.shape
+    with pytest.raises(FenchelError, match="one class only"):
+        estimator.fit(X, np.zeros(len(y)))
+
+
+def test_parameters_of_a_loss_can_be_set_and_searched():
+    X, y = targets()
+    model = LinearRegressor(Quantile(0.9)).set_params(loss__quantile=0.5, C=3.0)
+    assert (model.loss, model.C) == (Quantile(0.5), 3.0)
+    search = GridSearchCV(model, {"loss__quantile": [0.2, 0.5]}, cv=3).fit(X, y)
+    assert search.best_params_["loss__quantile"] == 0.5
+    with pytest.raises(ValueError, match=r"Invalid parameter .width. for loss Quantile.*quantile"):
+        model.set_params(loss__width=1.0)
+    with pytest.raises(FenchelError, match="give a Loss\\s+object"):
+        LinearRegressor().set_params(loss__quantile=0.5)
+
+
 def test_logistic_regression_is_multinomial_above_two_classes():
     X, y = three_classes()
-    with pytest.raises(FenchelError, match=r"l1_ratio must be 0 for more than two classes.*one-vs-rest"):
-        LogisticRegression(l1_ratio=0.5).fit(X, y)
     three = LogisticRegression(random_state=0).fit(X, y)
     assert three.coef_.shape == (3, X.shape[1])
     np.testing.assert_allclose(three.predict_proba(X), softmax(three.decision_function(X), axis=1), rtol=1e-13)

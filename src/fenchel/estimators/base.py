@@ -71,7 +71,7 @@ class LinearEstimator(BaseEstimator):
     def solve_all(self, problems: Sequence[LazyProblem], warm: Sequence[Warm | None]) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
         stop = threading.Event()
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(problems))
+        seeds = self._random().randint(2**31 - 1, size=len(problems))
         check_time_limit(self.time_limit)
         deadline = None if self.time_limit is None else time.perf_counter() + self.time_limit
         threads = joblib.effective_n_jobs(self.n_jobs)
@@ -85,7 +85,7 @@ class LinearEstimator(BaseEstimator):
             solution = solve(
                 problems[k](),
                 self._solver(),
-                tol=self.tol,
+                tol=self._target_gap(),
                 max_iter=self.max_iter,
                 time_limit=remaining,
                 warm_start=warm[k],
@@ -128,9 +128,9 @@ class LinearEstimator(BaseEstimator):
             **task.fitted,
             "certificates_": certificates,
             "certificate_": reduce(add, certificates),
-            "converged_": all(solution.converged for solution in solutions),
+            "converged_": all(map(self._has_converged, solutions)),
             # the last step may end a little beyond max_iter
-            "n_iter_": int(max(1, min(self.max_iter, math.ceil(passes)))),
+            "n_iter_": int(min(self.max_iter, max(1, math.ceil(passes)))),
             "solver_": " | ".join(dict.fromkeys(solution.solver for solution in solutions)),
             "trace_": traces[0] if len(traces) == 1 else traces,
             "coef_": np.ascontiguousarray(np.vstack([solution.model.weights for solution in solutions])),
@@ -165,6 +165,17 @@ class LinearEstimator(BaseEstimator):
             setattr(self, owner, _changed(type(self).__name__, owner, self.get_params(deep=False).get(owner), changed))
         return self
 
+    def _random(self) -> np.random.RandomState:
+        """The source of the solvers' seeds."""
+        return check_random_state(self.random_state)
+
+    def _target_gap(self) -> float:
+        """The relative gap at which the solves stop; ``tol`` is the one that they have to prove."""
+        return self.tol
+
+    def _has_converged(self, solution: Solution) -> bool:
+        return solution.converged or solution.certificate.meets(self.tol)
+
     def _loss(self) -> Loss:
         raise NotImplementedError
 
@@ -178,8 +189,11 @@ class LinearEstimator(BaseEstimator):
         """Raise for a parameter that is wrong for any data, before the data are looked at."""
         self._loss()
         self._regularizer()
-        checked_positive(self.C)
+        self._check_strength()
         self._check_run()
+
+    def _check_strength(self) -> None:
+        checked_positive(self.C)
 
     def _check_run(self) -> None:
         """Raise for a wrong parameter of the solves."""
@@ -238,7 +252,7 @@ class LinearEstimator(BaseEstimator):
         return coef.toarray() if sp.issparse(coef) else coef
 
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
-        missed = [solution for solution in solutions if not solution.converged]
+        missed = [solution for solution in solutions if not self._has_converged(solution)]
         if not missed:
             return
         for solution in missed:
@@ -266,11 +280,14 @@ def _stacked(thetas: list[NDArray], form: str | None) -> Any:
 def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> Any:
     """A loss like this one but for some parameters; losses themselves never change."""
     if not isinstance(value, Loss):
-        raise ValueError(f"Invalid parameter {name}__{min(changed)!s} for {estimator}: {name}={value!r} is no Loss")
+        raise FenchelError(
+            f"Invalid parameter {name}__{min(changed)} for {estimator}: {name}={value!r} has no parameters; give a Loss "
+            "object, such as Quantile(0.9)"
+        )
     known = value.get_params()
     for key in changed:
         if key not in known:
-            raise ValueError(f"Invalid parameter {key!r} for loss {value!r}. Valid parameters are: {sorted(known)!r}")
+            raise FenchelError(f"Invalid parameter {key!r} for loss {value!r}. Valid parameters are: {sorted(known)!r}")
     return type(value)(**{**known, **changed})
 
 

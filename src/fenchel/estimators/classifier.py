@@ -216,7 +216,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
             X = validate_data(self, X, reset=False, **input_of(X))
             return votes(as_design(X), self._weights(), self.intercept_, len(self.classes_))
         scores = self._scores(X)
-        return scores[:, 0] if scores.shape[1] == 1 else scores
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray:
         """The label of each row."""

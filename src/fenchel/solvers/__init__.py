@@ -10,6 +10,7 @@ from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagran
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.interior_point.solver import InteriorPoint
 from fenchel.solvers.l1.prox_newton import ProxNewton
+from fenchel.solvers.l1.proximal_gradient import ProximalGradient
 from fenchel.solvers.newton.multinomial import NewtonCG
 from fenchel.solvers.newton.solver import Newton
 from fenchel.solvers.reference.agm import AGM
@@ -39,6 +40,7 @@ __all__ = [
     "Pegasos",
     "Pragam",
     "ProxNewton",
+    "ProximalGradient",
     "Smoothing",
     "Solver",
     "Start",

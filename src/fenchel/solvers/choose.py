@@ -43,6 +43,7 @@ from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagran
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.interior_point.solver import InteriorPoint
 from fenchel.solvers.l1.prox_newton import ProxNewton
+from fenchel.solvers.l1.proximal_gradient import ProximalGradient
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.multinomial import NewtonCG
 from fenchel.solvers.newton.solver import Newton
@@ -65,6 +66,7 @@ SOLVERS: dict[str, type[Solver]] = {
         InteriorPoint,
         NewtonCG,
         ProxNewton,
+        ProximalGradient,
         Smoothing,
         AGM,
         Bundle,
@@ -133,6 +135,8 @@ _BLOCKS_FIRST = (
     (BlockCoordinate.name, np.inf),
     (Bundle.name, np.inf),
 )
+#: the first is for ridge, the second for lasso and elastic net, the last for any other regularizer
+_MULTINOMIAL = ((NewtonCG.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf))
 #: the first row that applies counts
 TABLE = (
     Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
@@ -144,7 +148,7 @@ TABLE = (
     Row(
         "lasso",
         lambda facts: facts.lasso,
-        ((ProxNewton.name, np.inf), (Bundle.name, np.inf)),
+        ((ProxNewton.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf)),
     ),
     Row(
         "a measure that can be smoothed",
@@ -155,12 +159,12 @@ TABLE = (
     Row(
         "one smooth risk for several classes, and rows with little in common",
         lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
-        ((BlockCoordinate.name, 100.0), (NewtonCG.name, np.inf), (Bundle.name, np.inf)),
+        ((BlockCoordinate.name, 100.0), *_MULTINOMIAL),
     ),
     Row(
         "one smooth risk for several classes",
         lambda facts: facts.joint and facts.smooth,
-        ((NewtonCG.name, np.inf), (Bundle.name, np.inf)),
+        _MULTINOMIAL,
     ),
     Row(
         "one risk for several classes, few features of large size",

@@ -25,6 +25,8 @@ from fenchel.validation import check_number
 
 #: certificates at a rounding floor that is no small share of the objective before a solve gives up
 _UNRESOLVED_ROUNDS = 3
+#: passes of the first of several solvers however small max_iter is
+_FEW_PASSES = 20.0
 
 _log = logging.getLogger("fenchel")
 
@@ -171,7 +173,11 @@ class _Run:
                 break
             self.solver = candidate.solver
             tried.append(self.solver.name)
-            status = self._run(warm, self.passes + candidate.patience)
+            patience = candidate.patience
+            if following is not None and math.isfinite(patience):
+                # reserve passes for the next solver
+                patience = min(patience, max(_FEW_PASSES, 0.5 * self.schedule.most))
+            status = self._run(warm, self.passes + patience)
             if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
             elif status in (None, Status.STALLED):

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.task import Task
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
+from fenchel.regularizers import Regularizer
 from fenchel.solving.solution import Solution
 
 
@@ -26,11 +27,12 @@ class LinearSVC(DropIn, LinearClassifier):
 
     Parameters
     ----------
-    penalty : {"l2"}, default="l2"
-        ``"l1"`` raises: ``LinearClassifier(l1_ratio=1)`` has it.
+    penalty : {"l2", "l1"}, default="l2"
+        ``"l1"`` regularizes by :math:`\|w\|_1` instead, with either loss; "crammer_singer" ignores it, as in
+        scikit-learn.
     loss : {"squared_hinge", "hinge"}, default="squared_hinge"
-    dual : "auto"
-        Accepted at its default only: every fit has a primal and a dual solution.
+    dual : bool or "auto", default="auto"
+        Has no effect: every fit has a primal and a dual solution.
     tol : float, default=1e-4
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     C : float, default=1.0
@@ -40,14 +42,14 @@ class LinearSVC(DropIn, LinearClassifier):
         scikit-learn's does.
     fit_intercept : bool, default=True
         Where the best intercept is an interval, its midpoint is taken.
-    intercept_scaling : 1
-        Accepted at its default only: the intercept is not regularized.
+    intercept_scaling : float, default=1
+        Has no effect: the intercept is not regularized.
     class_weight : dict, "balanced" or None, default=None
         Multiplies C for the examples of each class.
-    verbose : 0
-        Accepted at its default only; ``LinearClassifier`` can show its progress.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
+        Determines the order of the examples.  None is a fixed order, so that two fits are the same.
     max_iter : int, default=1000
         Passes over the data at most.
 
@@ -101,14 +103,13 @@ class LinearSVC(DropIn, LinearClassifier):
         self.max_iter = max_iter
 
     def _check_parameters(self) -> None:
-        if self.penalty == "l1":
-            raise FenchelError(
-                "penalty='l1' is not available here: use LinearClassifier(loss='squared_hinge', l1_ratio=1), whose "
-                "intercept is not regularized"
-            )
-        self._one_of("penalty", ("l2",), "LinearClassifier mixes it with the absolute values by its l1_ratio")
+        self._one_of("penalty", ("l2", "l1"), "LinearClassifier mixes both by its l1_ratio")
         self._one_of("multi_class", ("ovr", "crammer_singer"), "LinearClassifier has more forms")
         super()._check_parameters()
+
+    def _regularizer(self) -> Regularizer:
+        # "crammer_singer" ignores the penalty, as scikit-learn's does
+        return elastic_net(float(self.penalty == "l1" and self.multi_class != "crammer_singer"))
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """As for any classifier; Crammer and Singer's risk of two classes is the hinge with twice the C."""
@@ -142,14 +143,14 @@ class LinearSVR(DropIn, LinearRegressor):
         Inverse strength of the regularization.
     loss : {"epsilon_insensitive", "squared_epsilon_insensitive"}, default="epsilon_insensitive"
     fit_intercept : bool, default=True
-    intercept_scaling : 1.0
-        Accepted at its default only: the intercept is not regularized.
-    dual : "auto"
-        Accepted at its default only: every fit has a primal and a dual solution.
-    verbose : 0
-        Accepted at its default only; ``LinearRegressor`` can show its progress.
+    intercept_scaling : float, default=1.0
+        Has no effect: the intercept is not regularized.
+    dual : bool or "auto", default="auto"
+        Has no effect: every fit has a primal and a dual solution.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
     random_state : int, RandomState or None, default=None
-        Orders the examples.  An integer makes fits reproducible.
+        Determines the order of the examples.  None is a fixed order, so that two fits are the same.
     max_iter : int, default=1000
         Passes over the data at most.
 
