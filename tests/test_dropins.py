@@ -332,7 +332,7 @@ def test_parameters_of_a_loss_can_be_set_and_searched():
     assert search.best_params_["loss__quantile"] == 0.5
     with pytest.raises(ValueError, match=r"Invalid parameter .width. for loss Quantile.*quantile"):
         model.set_params(loss__width=1.0)
-    with pytest.raises(FenchelError, match="give a Loss\\s+object"):
+    with pytest.raises(FenchelError, match=r"give a Loss\s+object"):
         LinearRegressor().set_params(loss__quantile=0.5)
 
 
