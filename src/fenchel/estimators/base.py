@@ -281,8 +281,8 @@ def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> 
     """A loss like this one but for some parameters; losses themselves never change."""
     if not isinstance(value, Loss):
         raise FenchelError(
-            f"Invalid parameter {name}__{min(changed)} for {estimator}: {name}={value!r} has no parameters; give a Loss "
-            "object, such as Quantile(0.9)"
+            f"Invalid parameter {name}__{min(changed)} for {estimator}: {name}={value!r} has no parameters; "
+            "give a Loss object, such as Quantile(0.9)"
         )
     known = value.get_params()
     for key in changed:
