@@ -131,17 +131,21 @@ def test_several_classes_one_against_the_rest():
 
 
 @functools.cache
-def digits_model(**settings):
+def some_digits():
     X, y = load_digits(return_X_y=True)
-    return LinearClassifier(**settings).fit(X / 16, y)
+    return X[::3] / 16, y[::3]
+
+
+@functools.cache
+def digits_model(**settings):
+    return LinearClassifier(**settings).fit(*some_digits())
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, -1])
 def test_results_do_not_depend_on_n_jobs(n_jobs):
-    X, y = load_digits(return_X_y=True)
     settings = {"multi_class": "ovr", "random_state": 3, "tol": 1e-2}
     reference = digits_model(**settings)
-    model = LinearClassifier(n_jobs=n_jobs, **settings).fit(X / 16, y)
+    model = LinearClassifier(n_jobs=n_jobs, **settings).fit(*some_digits())
     np.testing.assert_array_equal(model.coef_, reference.coef_)
     np.testing.assert_array_equal(model.intercept_, reference.intercept_)
     assert model.certificate_ == reference.certificate_
