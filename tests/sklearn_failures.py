@@ -24,7 +24,6 @@ FAILURES = {
         # scikit-learn's LogisticRegressionCV against our LogisticRegression: beyond the accuracy of its lbfgs
         "test_logistic_cv[*]": WORDING,
         "test_logistic_cv_multinomial_score[neg_log_loss-*]": WORDING,
-        "test_LogisticRegressionCV_on_folds": WORDING,
         "test_max_iter[*]": WORDING,
         "test_newton_cholesky_fallback_to_lbfgs": WORDING,
         "test_warm_start_newton_solver[*]": WORDING,
