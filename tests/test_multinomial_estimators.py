@@ -149,8 +149,8 @@ def test_an_unfinished_fit_warns_with_its_bound():
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
-        (LinearClassifier(multi_class="multinomial"), "is the softmax: use loss='logistic', or use multi_class='ovr'"),
-        (LinearClassifier("squared_hinge", multi_class="multinomial"), "is the softmax"),
+        (LinearClassifier(multi_class="multinomial"), "requires loss='logistic'; or use multi_class='ovr'"),
+        (LinearClassifier("squared_hinge", multi_class="multinomial"), "requires loss='logistic'"),
         (multinomial(l1_ratio=0.5), "no solver supports this problem.*elastic_net.*multi_class='ovr'"),
         (multinomial(solver="pragam"), "solver='pragam' does not support this problem"),
         (LogisticRegression(l1_ratio=0.5), "l1_ratio must be 0 for more than two classes"),

@@ -265,7 +265,9 @@ def _stacked(thetas: list[NDArray], form: str | None) -> Any:
 def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> Any:
     """A loss like this one but for some parameters; losses themselves never change."""
     if not isinstance(value, Loss):
-        raise ValueError(f"Invalid parameter {name}__{min(changed)!s} for {estimator}: {name}={value!r} is no Loss")
+        raise ValueError(
+            f"Invalid parameter '{name}__{min(changed)}' for estimator {estimator}: {name}={value!r} has no parameters"
+        )
     known = value.get_params()
     for key in changed:
         if key not in known:
