@@ -17,6 +17,7 @@ from fenchel import (
     LinearClassifier,
     LinearRegressor,
     MeanRisk,
+    MeasureClassifier,
     Model,
     Newton,
     Problem,
@@ -60,7 +61,7 @@ def test_values_that_are_not_finite(bad, make):
         ({"time_limit": -1}, "time_limit must be"),
         ({"time_limit": "soon"}, "time_limit must be"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight must give"),
-        ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* leaves fewer than two classes"),
+        ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* is positive for one class only"),
         ({"fit_intercept": "no"}, "fit_intercept must be"),
         ({"n_jobs": "all"}, "n_jobs must be"),
         ({"solver": DualCoordinate}, "solver must be"),
@@ -103,7 +104,7 @@ def test_one_class_is_named():
     with pytest.raises(FenchelError, match="y must hold at least two classes"):
         LinearClassifier().fit(X, np.zeros(4))
     with pytest.raises(FenchelError, match="two classes with positive weight"):
-        LinearClassifier().fit(X, y, sample_weight=[1, 1, 0, 0])
+        MeasureClassifier("accuracy").fit(X, y, sample_weight=[1, 1, 0, 0])
 
 
 def test_parts_of_a_problem_are_named():
