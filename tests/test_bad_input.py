@@ -10,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Model, Problem, certify, solve
+from fenchel import (
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearRegressor,
+    MeasureClassifier,
+    Model,
+    Problem,
+    certify,
+    solve,
+)
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Newton
 from fenchel.solvers.choose import SOLVERS, choose, processors
@@ -50,7 +60,7 @@ def test_values_that_are_not_finite(bad, make):
         ({"time_limit": -1}, "time_limit must be"),
         ({"time_limit": "soon"}, "time_limit must be"),
         ({"class_weight": {0: -1.0, 1: 1.0}}, "class_weight must give"),
-        ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* leaves fewer than two classes"),
+        ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* is positive for one class only"),
         ({"fit_intercept": "no"}, "fit_intercept must be"),
         ({"n_jobs": "all"}, "n_jobs must be"),
         ({"solver": DualCoordinate}, "solver must be"),
@@ -94,6 +104,8 @@ def test_one_class_is_named():
         LinearClassifier().fit(X, np.zeros(4))
     # other classes without weight are no mistake, as in a bootstrap: the model is constant
     assert set(LinearClassifier().fit(X, y, sample_weight=[1, 1, 0, 0]).predict(X)) == {y[0]}
+    with pytest.raises(FenchelError, match="two classes with positive weight"):
+        MeasureClassifier("accuracy").fit(X, y, sample_weight=[1, 1, 0, 0])
 
 
 def test_parts_of_a_problem_are_named():

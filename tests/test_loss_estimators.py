@@ -72,5 +72,5 @@ def test_regressors_take_powers():
 
 def test_joint_risks_are_made_of_the_plain_hinge():
     X, y = np.eye(3), np.arange(3)
-    with pytest.raises(FenchelError, match="risk of hinges"):
+    with pytest.raises(FenchelError, match="requires loss='hinge'"):
         LinearClassifier(Hinge(power=2), multi_class="crammer_singer").fit(X, y)

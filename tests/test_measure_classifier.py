@@ -78,7 +78,7 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
         measure, C=0.5, l1_ratio=0.2, tol=1e-6, fit_intercept=fit_intercept, random_state=0, **parameters(measure)
     ).fit(X, y)
     risk = model._risk(np.where(y == 1, 1.0, -1.0), None)
-    intercept = fit_intercept and risk.sees_intercept
+    intercept = fit_intercept and risk.intercepts() is not None
     problem = Problem(X, risk, 1 / (0.5 * len(y)), ElasticNet(0.2), intercept)
     plain = solve(problem, tol=1e-6)
     assert model.converged_
@@ -278,9 +278,9 @@ def test_in_a_grid_search():
         ({"measure": "recall_at_k", "k": 2.5}, "measure='recall_at_k' needs k"),
         ({"measure": "precision_at_k", "k": 1000}, "k must be between 1 and the number of positives"),
         ({"measure": lambda fn, fp: fn * fp / 9.0, "linear": True}, "delta is not linear in fn"),
-        ({"measure": own, "linear": "yes"}, "linear must be True, False or None"),
-        ({"average": "weighted"}, "average must be one of"),
-        ({"threshold": 0.5}, "threshold must be one of"),
+        ({"measure": own, "linear": "yes"}, "linear must be True or False, or None"),
+        ({"average": "weighted"}, "is unknown; choose one of 'macro'"),
+        ({"threshold": 0.5}, "is unknown; choose one of 'train'"),
         ({"measure": np.zeros((2, 2)), "threshold": "cv"}, "threshold='cv' needs a measure for any number"),
         ({"C": 0.0}, "C must be a positive"),
         ({"l1_ratio": 1.5}, "l1_ratio"),

@@ -302,8 +302,8 @@ def test_an_unfinished_fit_warns_with_its_bound(multi_class):
 @pytest.mark.parametrize(
     ("estimator", "match"),
     [
-        (LinearClassifier("logistic", multi_class="weston_watkins"), "is a risk of hinges: leave loss='hinge'"),
-        (LinearClassifier("squared_hinge", multi_class="crammer_singer"), "is a risk of hinges"),
+        (LinearClassifier("logistic", multi_class="weston_watkins"), "requires loss='hinge'"),
+        (LinearClassifier("squared_hinge", multi_class="crammer_singer"), "requires loss='hinge'"),
         (LinearClassifier(multi_class="ww"), "multi_class must be one of 'auto', 'ovr', 'ovo', 'weston_watkins'"),
         (LinearClassifier(multi_class=None), "multi_class must be one of"),
         (LinearClassifier(multi_class=["ovr"]), "multi_class must be one of"),

@@ -9,7 +9,7 @@ from sklearn.datasets import make_classification
 
 import slow_multiclass as slow
 from catalog import PLAIN_JOINT_CASES
-from fenchel import FenchelError, LinearClassifier, plot_path, regularization_path, solve
+from fenchel import LinearClassifier, plot_path, regularization_path, solve
 from fenchel.certificate import judge
 from fenchel.path import cover, follow, solved_lam
 
@@ -155,11 +155,11 @@ def test_a_path_of_several_classes_can_be_drawn():
         ),
         ({"multi_class": "ovo"}, "multi_class='ovo' makes 3 classes several problems"),
         ({"multi_class": "ww"}, "multi_class must be one of 'auto', 'ovr', 'ovo', 'weston_watkins'"),
-        ({"multi_class": "weston_watkins", "loss": "logistic"}, "is a risk of hinges"),
-        ({"multi_class": "weston_watkins", "sample_weight": np.eye(90)[0]}, "at least two classes"),
+        ({"multi_class": "weston_watkins", "loss": "logistic"}, "requires loss='hinge'"),
+        ({"sample_weight": np.zeros(90)}, "[Ss]ample weights"),
     ],
     ids=str,
 )
 def test_bad_arguments_are_named(options, match):
-    with pytest.raises(FenchelError, match=match):
+    with pytest.raises(ValueError, match=match):
         regularization_path(*three_classes(), [1.0], **options)

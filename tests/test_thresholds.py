@@ -104,7 +104,7 @@ def test_thresholds_by_cross_validation(measure, classes):
 def test_folds_that_leave_examples_out_twice_or_never_are_refused():
     X, y = data()
     for cv in (ShuffleSplit(2, random_state=0), [(np.arange(60), np.arange(60, 120))]):
-        with pytest.raises(FenchelError, match="cv must leave every example out exactly once"):
+        with pytest.raises(FenchelError, match="cv must hold every example out exactly once"):
             MeasureClassifier(threshold="cv", cv=cv).fit(X, y)
     with pytest.raises(FenchelError, match="cv: a fold lacks one of the classes"):
         MeasureClassifier("roc_auc", threshold="cv", cv=KFold(3)).fit(X[:60], np.repeat([0, 1, 2], 20))

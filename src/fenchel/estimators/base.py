@@ -203,6 +203,9 @@ class LinearEstimator(BaseEstimator):
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 
+    def _task(self, X: Any, **fields: Any) -> Task:
+        return Task(X=X, design=as_design(X), C=self.C, regularizer=self._regularizer(), **fields)
+
     def _problem(self, task: Task, risk: Risk, weights: NDArray | None) -> Problem:
         """The problem of a risk whose examples have these weights."""
         total = float(task.design.shape[0]) if weights is None else float(np.sum(weights))

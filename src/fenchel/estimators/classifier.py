@@ -185,17 +185,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         X, y, fitted = validated(self, X, y, **input_of(X))
         sample_weight = checked_weights(sample_weight, X)
         classes, codes, weights = encode_labels(y, sample_weight, self.class_weight, constant=self._fits_constant)
-        task = Task(
-            X=X,
-            design=as_design(X),
-            y=y,
-            targets=codes,
-            C=self.C,
-            regularizer=self._regularizer(),
-            sample_weight=sample_weight,
-            weights=weights,
-            classes=classes,
-        )
+        task = self._task(X, y=y, targets=codes, sample_weight=sample_weight, weights=weights, classes=classes)
         form = self._form(task)
         return replace(task, form=form, fitted={**fitted, "classes_": classes, "multi_class_": form})
 

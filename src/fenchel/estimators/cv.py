@@ -99,13 +99,13 @@ class SelectionOfC(LinearEstimator):
         A held-out example has weight zero, so X is not copied.
         """
         task = folds.task
-        held_out = np.zeros(len(task.y))
-        held_out[train] = 1.0 if task.weights is None else task.weights[train]
-        if not np.any(held_out > 0.0):
+        training = np.zeros(len(task.y))
+        training[train] = 1.0 if task.weights is None else task.weights[train]
+        if not np.any(training > 0.0):
             raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": folds.seed, "stop_requested": folds.stop.is_set}
         paths = []
-        for lazy in self.problems(replace(task, weights=held_out, C=float(folds.Cs[0]))):
+        for lazy in self.problems(replace(task, weights=training, C=float(folds.Cs[0]))):
             problem = lazy()
             lams = [problem.lam * (folds.Cs[0] / C) for C in folds.Cs]
             paths.append(follow(problem, lams, self._solver(), **options))

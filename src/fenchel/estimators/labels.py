@@ -23,8 +23,8 @@ class Labels(NamedTuple):
 def encode_labels(y: NDArray, sample_weight: NDArray | None, class_weight: Any, *, constant: bool = True) -> Labels:
     """The labels of a classification.
 
-    A class without weight is as if removed.  If the weights leave one class of several, a model that is ``constant``
-    keeps all of them, so that wrappers such as ``BaggingClassifier`` can fit it.
+    A class without weight is as if removed.  Where the weights leave one class of several, as a bootstrap sample in
+    ``BaggingClassifier`` may, another one is kept if a ``constant`` model is allowed: a two-class problem remains.
     """
     check_classification_targets(y)
     found = _classes_with_weight(y, sample_weight)
@@ -35,12 +35,13 @@ def encode_labels(y: NDArray, sample_weight: NDArray | None, class_weight: Any, 
                 f"class_weight={class_weight!r} is positive for one class only; give two classes positive weights"
             )
     if len(found.classes) < 2:
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2 or not constant:
+        others = np.setdiff1d(y, found.classes)
+        if not len(others) or not constant:
             raise FenchelError(
                 f"y must hold at least two classes with positive weight, got one class only: {found.classes!r}"
             )
-        return Labels(classes, codes, found.weights)
+        classes = np.sort(np.concatenate([found.classes, others[:1]]))
+        return Labels(classes, np.where(y == classes[1], 1, 0), found.weights)
     return found
 
 

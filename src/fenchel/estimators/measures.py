@@ -208,7 +208,8 @@ class MeasureClassifier(LinearClassifier):
                 "it (equal weights are accepted), or use measure='accuracy' or 'roc_auc'"
             )
         assert task.classes is not None
-        fitted = {**task.fitted, "pos_label_": task.classes[self._positive(task)] if task.n_classes == 2 else None}
+        positive = task.classes[self._positive(task)] if task.n_classes == 2 or self.pos_label is not None else None
+        fitted = {**task.fitted, "pos_label_": positive}
         return replace(task, fitted=fitted, folds=self._folds(task) if self.threshold == "cv" else ())
 
     def problems(self, task: Task) -> list[LazyProblem]:

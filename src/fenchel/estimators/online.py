@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -34,13 +33,8 @@ from fenchel.verifying import certify
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 
 
-@dataclass
-class _Learner:
-    """The dual vector v of one class against the rest, with the state that the loop keeps for it."""
-
-    v: NDArray[np.float64]
-    nodes: NDArray[np.float64]
-    carry: NDArray[np.float64]
+#: of one class against the rest: the dual vector v, and the two arrays that the loop keeps for it
+_Learner = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -259,9 +253,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         mirror_map, priors = self._compiled(d)
         learners = []
         for _ in range(1 if classes == 2 else classes):
-            learner = _Learner(np.zeros(d + 1), np.zeros((d + 1, 2)), np.zeros(4))
-            rebuild(mirror_map, learner.v, priors, learner.nodes, learner.carry)
-            learners.append(learner)
+            v, nodes, carry = np.zeros(d + 1), np.zeros((d + 1, 2)), np.zeros(4)
+            rebuild(mirror_map, v, priors, nodes, carry)
+            learners.append((v, nodes, carry))
         return learners
 
     def _learn(self, learners: Sequence[_Learner], X: Any, codes: NDArray, order: NDArray) -> int:
@@ -278,7 +272,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         trial, constant, mistakes = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), 0
         for k, learner in enumerate(learners):
             labels = one_vs_rest(codes, k if len(learners) > 1 else 1)
-            state = (learner.v, priors, learner.nodes, learner.carry, trial)
+            v, nodes, carry = learner
+            state = (v, priors, nodes, carry, trial)
             rate = float(self.learning_rate)
             mistakes += online_pass(rows, mirror_map, labels, *state, rate, constant, order.astype(np.uint32))
             self._coef(learner, X.shape[1])
@@ -286,10 +281,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _coef(self, learner: _Learner, d: int) -> NDArray[np.float64]:
         """The weights of a learner; raise if they overflowed."""
-        size = d + bool(self.fit_intercept)
+        size, (v, nodes, _) = d + bool(self.fit_intercept), learner
         with np.errstate(over="ignore", invalid="ignore"):
-            weights = self._regularizer(d).grad_conjugate(learner.v[:size])
-        if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(learner.nodes[:size]))):
+            weights = self._regularizer(d).grad_conjugate(v[:size])
+        if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(nodes[:size]))):
             raise FenchelError(
                 f"the weights of update={self.update!r} overflowed: scale X so that its entries are about 1, or "
                 f"lower learning_rate={self.learning_rate:g}"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 
-from fenchel.designs import as_design
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.task import Task, checked_targets, checked_weights, input_of, validated
 from fenchel.losses import Loss, as_loss
@@ -153,17 +152,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         X, y, fitted = validated(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
         weights = checked_weights(sample_weight, X)
         targets = np.asarray(y, dtype=np.float64)
-        return Task(
-            X=X,
-            design=as_design(X),
-            y=targets,
-            targets=targets,
-            C=self.C,
-            regularizer=self._regularizer(),
-            sample_weight=weights,
-            weights=weights,
-            fitted=fitted,
-        )
+        return self._task(X, y=targets, targets=targets, sample_weight=weights, weights=weights, fitted=fitted)
 
     def problems(self, task: Task) -> list[LazyProblem]:
         return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights), task.weights)]
