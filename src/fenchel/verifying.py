@@ -12,7 +12,6 @@ from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
 from fenchel.kernels import KernelDesign
 from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L1
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Start
 from fenchel.solving.loop import solve
@@ -110,7 +109,7 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
             known = best_of(known, judge(problem, model, witness))
 
     # where the conjugate is finite on a bounded set only, the objective has kinks that gradients do not see
-    smooth = problem.risk.smooth and problem.regularizer.finite and not isinstance(problem.regularizer, L1)
+    smooth = problem.risk.smooth and problem.regularizer.finite and problem.regularizer.l1_ratio != 1.0
     if effort > 0 and not tight() and smooth:
         try:
             near = _descend(problem, model, int(effort / 2))

@@ -13,7 +13,7 @@ from typing import Any
 from fenchel.errors import FenchelError
 from fenchel.losses import Hinge, Logistic, Loss
 from fenchel.problem import Problem
-from fenchel.regularizers import L2, Regularizer
+from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS, Multinomial, WestonWatkins
 from fenchel.solvers import Solver, choose
 
@@ -29,7 +29,7 @@ def declared_form(multi_class: Any, loss: Loss, regularizer: Regularizer) -> str
         names = ", ".join(map(repr, ("auto", *FORMS)))
         raise FenchelError(f"multi_class must be one of {names}, got {multi_class!r}")
     if multi_class == "auto":
-        return next((form for known, form in _JOINT.items() if known == loss), "ovr") if _ridge(regularizer) else "ovr"
+        return next((form for known, form in _JOINT.items() if known == loss), "ovr") if regularizer.is_ridge else "ovr"
     risk = MULTICLASS.get(multi_class)
     if risk is not None:
         needed = Logistic() if risk.smooth else Hinge()
@@ -47,7 +47,3 @@ def supports(problem: Problem, solver: str | Solver) -> bool:
     except FenchelError:
         return False
     return True
-
-
-def _ridge(regularizer: Regularizer) -> bool:
-    return isinstance(regularizer, L2)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks import ContingencyRisk, RocAUC
+from fenchel.risks import Risk
 
 #: losses that differ by no more are the same up to rounding
 _ROUNDING = 1e-12
@@ -38,7 +38,7 @@ def best_threshold(scores: NDArray, risk: Any) -> float:
     scores, positive = scores[order], labels[order] > 0.0
     # cut m predicts the first m; only between different scores
     cuts = np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
-    counts = isinstance(risk, ContingencyRisk)
+    counts = risk.contingency() is not None
     amounts = np.ones(len(scores), dtype=np.int64) if counts else shares[order]
     tp, fp = (_before(np.where(kind, amounts, 0))[cuts] for kind in (positive, ~positive))
     fn = np.sum(amounts[positive]) - tp
@@ -79,11 +79,12 @@ def below_threshold(above: NDArray) -> NDArray[np.float64]:
     return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
 
 
-def _losses(risk: Any, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:
-    if isinstance(risk, ContingencyRisk):
-        losses = risk.delta(fn, fp)
+def _losses(risk: Risk, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:
+    contingency = risk.contingency()
+    if contingency is not None:
+        losses = contingency.delta(fn, fp)
         return np.where(np.isfinite(losses), losses, np.inf)
-    if isinstance(risk, RocAUC):
+    if risk.roc_auc() is not None:
         return fn / np.sum(amounts[positive]) + fp / np.sum(amounts[~positive])
     return fn + fp
 
