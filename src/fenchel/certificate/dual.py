@@ -66,17 +66,16 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
     else:
         bound = _closed_form(problem, risk, theta, level)
-    at_zero = _zero(problem)
-    better = bound.value > at_zero.value or (bound.value == at_zero.value and not bound.trusted)
-    return bound if better or not math.isfinite(at_zero.value) else at_zero
+    at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
+    better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
+    return bound if better or not math.isfinite(at_zero) else _zero(problem)
 
 
 def _zero(problem: Problem) -> Bound:
-    """D(0) = -R*(0), which even risks without a closed form may know; minus infinity where 0 is not feasible."""
-    feasible = problem.regularizer.zero_is_dual_feasible and math.isfinite(problem.risk.conjugate_at_zero)
-    conjugate = problem.risk.conjugate_at_zero if feasible else math.inf
+    """D(0) = -R*(0), which even risks without a closed form may know."""
+    conjugate = problem.risk.conjugate_at_zero
     theta, v = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
-    return Bound(-conjugate, abs(conjugate) if feasible else 0.0, theta, v, conjugate, np.zeros(1))
+    return Bound(-conjugate, abs(conjugate), theta, v, conjugate, np.zeros(1))
 
 
 def _nothing(problem: Problem, theta: NDArray | None, *, trusted: bool) -> Bound:
