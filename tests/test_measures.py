@@ -182,7 +182,7 @@ def test_slopes_that_rise_with_the_surplus():
 def test_the_best_intercept(case):
     y, scores = case
     for name, parameter, risk in every_risk(y):
-        if not risk.sees_intercept:
+        if risk.intercepts() is None:
             assert not hasattr(risk, "best_intercept") or name == "prbep"
             continue
         slopes, offsets = slow.planes(name, y, parameter)
