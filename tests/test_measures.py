@@ -294,5 +294,5 @@ def test_bad_input(monkeypatch):
     with pytest.raises(FenchelError, match="linear=True"):
         CustomMeasure(y, jagged)
     for risk in (RocAUC(y), BreakEven(y)):
-        with pytest.raises(FenchelError, match="does not see an intercept"):
+        with pytest.raises(FenchelError, match="does not depend on an intercept"):
             Problem(np.eye(5), risk, 1.0, intercept=True)

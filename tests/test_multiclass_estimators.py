@@ -313,7 +313,6 @@ def test_an_unfinished_fit_warns_with_its_bound(multi_class):
         (LinearSVC(multi_class="weston_watkins"), "multi_class must be 'ovr' or 'crammer_singer' in LinearSVC"),
         (LinearSVC(multi_class="ovo"), "multi_class must be 'ovr' or 'crammer_singer'"),
         (LinearSVC(multi_class="crammer_singer", loss="logistic"), "loss must be"),
-        (LinearSVC(multi_class="crammer_singer", penalty="l1"), "penalty='l1' is not available"),
     ],
 )
 def test_parameters_that_are_refused(estimator, match):
