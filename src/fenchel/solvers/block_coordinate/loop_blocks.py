@@ -208,7 +208,7 @@ class SortedBlock(NamedTuple):
 
 
 class GreedyBlock(NamedTuple):
-    """Exact steps along the variable with the largest violation, until it is small, or for ``rounds`` steps per class."""
+    """Exact steps along the variable with the largest violation, until it is small or ``rounds`` steps per class."""
 
     accuracy: float
     rounds: float
