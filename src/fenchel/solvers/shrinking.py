@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
-from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
-from fenchel.problem import Problem
 
 #: an example is shrunk if its KKT margin exceeds this share of the largest violation of the last epoch
 _SHRINK_SHARE = 0.1
@@ -115,18 +113,6 @@ class ActiveSet:
         if self.remaining == 0 or (not full and (improved or overdue)):
             self.restore = True
         self.size, self.position, self.expected_gap = self.remaining, 0, self.gap
-
-
-def squared_norms(problem: Problem) -> NDArray[np.float64]:
-    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries.
-
-    For a Gram matrix these are the squared lengths of the features.
-    """
-    kernel = problem.design.kernel()
-    if kernel is not None:
-        return kernel.diagonal
-    norms = np.empty(problem.design.shape[0])
-    return problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

@@ -26,7 +26,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -46,17 +45,14 @@ from fenchel.solvers.block_coordinate.loop import (
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.block_coordinate.softmax_start import first_intercept, logarithms
-from fenchel.solvers.shrinking import ActiveSet, random_state, squared_norms
+from fenchel.solvers.curvature import CANCELLATION, check_curvatures, squared_norms
+from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 26
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
-#: relative error of a squared distance that is computed from squared norms (cancellation)
-_CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
 #: steps of the greedy inner solver, per class, at most
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
@@ -106,7 +102,7 @@ class BlockCoordinate(Solver):
     inner : {"root", "walrus", "greedy"}, default="root"
         The solver of a block: a root search; the sorting algorithm of [1]_; or greedy coordinate steps, as in Shark.
     shrinking : bool, default=True
-        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+        Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     seed : int, default=None
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
     single : bool, default=None
@@ -180,16 +176,13 @@ class BlockCoordinate(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         risk, lam, gram = problem.multiclass_risk, problem.lam, _gram(problem)
         norms, shares = squared_norms(problem), risk.shares
-        if not np.all(np.isfinite(norms)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         mean = problem.design.adjoint(shares) if problem.intercept else np.zeros(problem.design.shape[1])
         projection = problem.design.scores(mean) if problem.intercept else np.zeros(risk.examples)
         square = float(mean @ mean)
         if problem.intercept:
-            norms = np.maximum(norms - 2.0 * projection + square, _CANCELLATION * (norms + square))
+            norms = np.maximum(norms - 2.0 * projection + square, CANCELLATION * (norms + square))
         constant = max(_CONSTANT * float(shares @ norms), 0.1 * lam) if problem.intercept else 0.0
-        if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
-            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: a larger lam (a smaller C) is needed")
+        check_curvatures(problem, norms + constant)
         table = np.zeros((risk.examples, 3))
         table[:, CENTRING] = square - projection
         table[:, SCALE] = shares / lam

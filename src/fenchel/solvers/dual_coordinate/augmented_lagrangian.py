@@ -49,7 +49,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.problem import Model, Problem, Witness
-from fenchel.solvers.base import STALLED, Hint, Need, Warm
+from fenchel.solvers.base import Need, Warm
 from fenchel.solvers.dual_coordinate.free_directions import FreeOutput, FreeState
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, SUM
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
@@ -79,7 +79,7 @@ class AugmentedLagrangian(DualCoordinate):
     Parameters
     ----------
     shrinking : bool, default=True
-        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+        Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
         to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
@@ -161,32 +161,17 @@ class AugmentedLagrangian(DualCoordinate):
         weight = None if self.mu is None else self._first_constant(problem, None)
         return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
 
-    def step(self, state: Any, hint: Hint) -> float:
+    def _advance(self, state: Any, output: Any) -> int:
         if isinstance(state, State):
-            return super().step(state, hint)
-        if hint.certificates != state.certificates:
-            # a new certificate is a new round: all examples are restored
-            state.certificates = hint.certificates
-            for output in state.outputs:
-                output.active_set.restore = True
-        for _ in state.outputs:
-            if not state.outputs[state.turn].active_set.stalled:
-                break
-            state.turn = (state.turn + 1) % len(state.outputs)
-        else:
-            return STALLED
-        output = state.outputs[state.turn]
+            return super()._advance(state, output)
+        active_set, before = output.active_set, output.multipliers.copy()
         turns, ended = state.advance(output, self.shrinking)
         if ended:
-            before = output.multipliers.copy()
             self._move_multipliers(state, output)
-            if output.active_set.needs_refresh(
-                output.active_set.unchanged and np.array_equal(before, output.multipliers)
-            ):
+            if active_set.needs_refresh(active_set.unchanged and np.array_equal(before, output.multipliers)):
                 state.refresh(output)
-            output.active_set.end_epoch()
-            state.turn = (state.turn + 1) % len(state.outputs)
-        return turns / (state.problem.design.shape[0] * len(state.outputs))
+            active_set.end_epoch()
+        return turns
 
     def propose(self, state: Any) -> tuple[Model, Witness]:
         return super().propose(state) if isinstance(state, State) else state.propose()

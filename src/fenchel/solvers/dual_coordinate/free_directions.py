@@ -30,25 +30,21 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
+from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE
 from fenchel.solvers.dual_coordinate.loop_free_directions import Equalities, epoch_with_equalities
-from fenchel.solvers.shrinking import ActiveSet, random_state, squared_norms
+from fenchel.solvers.shrinking import ActiveSet, random_state
 
 #: entries of X that one step of the solver may read
 _STEP_ENTRIES = 1 << 25
-#: columns of Z of which less than this is left beside the others are combinations of them
+#: a column of Z is a combination of others if its distance from their span is below this share of its length
 _DEPENDENT = 1e-9
-#: the weight of the quadratic term, relative to the mean squared length of the centred rows
+#: kappa, the weight of the quadratic term, as a share of the mean squared norm of the centred rows
 _WEIGHT = 0.1
-#: and at least so many times lam, where little or nothing is regularized
+#: kappa is at least this many times lam, where little or nothing is regularized
 _PROXIMAL = 10.0
-#: relative error of a squared distance that is computed from squared norms
-_CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
 
 
 @dataclass
@@ -94,15 +90,12 @@ class FreeState:
     def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
         """Begin at a warm start or at zero; without a ``weight`` one is chosen as ``dual_coordinate`` does."""
         shares, norms = problem.risk.shares, squared_norms(problem)
-        if not np.all(np.isfinite(norms)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         sides, mixing, target = _mixed(problem)
         means = problem.design.adjoint(shares[:, None] * sides).reshape(-1, problem.design.shape[1])
         projections = problem.design.scores(means).reshape(len(shares), -1)
         inner = sides @ (means @ means.T)
-        # what is lost to cancellation is added: a curvature that is too small would overshoot
         terms = norms + np.einsum("ij,ij->i", sides, inner)
-        norms = np.maximum(terms - 2.0 * np.einsum("ij,ij->i", sides, projections), 0.0) + _CANCELLATION * terms
+        norms = squared_distances(terms, np.einsum("ij,ij->i", sides, projections))
         if weight is None:
             weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
         state = cls(
@@ -117,10 +110,7 @@ class FreeState:
             np.einsum("ij,ij->i", sides, sides),
             random_state(seed),
         )
-        if not np.max(norms + weight * state.side_norms) * np.max(shares) / problem.lam < _STEEPEST:
-            raise FenchelError(
-                f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
-            )
+        check_curvatures(problem, norms + weight * state.side_norms)
         state._begin(warm, weight, stretch)
         return state
 

@@ -51,6 +51,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
 from fenchel.solvers.dual_coordinate.cached_gram import balanced, epoch_on_demand, near_mean
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, epoch
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
@@ -63,7 +64,7 @@ from fenchel.solvers.dual_coordinate.state import (
     squared_length,
 )
 from fenchel.solvers.feasibility import Repair
-from fenchel.solvers.shrinking import ActiveSet, random_state, squared_norms
+from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.solvers.warm_start import first_dual
 from fenchel.solvers.whitening import whitened
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
@@ -74,10 +75,6 @@ _STEP_ENTRIES = 1 << 25
 _CONSTANT = 0.1
 #: B^2 is at least this many times lam: the proximal term of the intercept must be weak beside the risk
 _PROXIMAL = 0.1
-#: relative error of a squared distance that is computed from squared norms (cancellation)
-_CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
 
 
 def _unconstrained(problem: Problem) -> bool:
@@ -94,7 +91,7 @@ class DualCoordinate(Solver):
     Parameters
     ----------
     shrinking : bool, default=True
-        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+        Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
         to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
@@ -203,8 +200,6 @@ class DualCoordinate(Solver):
         mirror_map = self._mirror_map(problem)
         shares, lam = problem.risk.shares, problem.lam
         norms = squared_norms(problem)
-        if not np.all(np.isfinite(norms)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         counted = np.flatnonzero(shares > 0)
         mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
         if problem.intercept:
@@ -212,9 +207,7 @@ class DualCoordinate(Solver):
             plain = self.centres and (problem.regularizer.is_ridge or in_kernel_form(problem))
             mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
-            terms = norms + squared_length(problem, mean)
-            # bound the cancellation error from above: a curvature that is too small would overshoot
-            norms = np.maximum(terms - 2.0 * projection, 0.0) + _CANCELLATION * terms
+            norms = squared_distances(norms + squared_length(problem, mean), projection)
             constant = self._first_constant(problem, norms)
         kernel = problem.design.kernel()
         state = State(
@@ -230,8 +223,7 @@ class DualCoordinate(Solver):
             repair=Repair(problem),
             root=root,
         )
-        if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
-            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+        check_curvatures(problem, norms + constant)
         theta, v, centre = first_dual(problem, warm)
         if in_kernel_form(problem):
             v = problem.design.scores(v).T
