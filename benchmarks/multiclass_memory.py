@@ -64,7 +64,7 @@ def train(rows: np.ndarray, labels: np.ndarray, classes: int, inner: str, interc
         start = time.perf_counter()
         hint = Hint(None if best is None else best.certificate, DECAY * (first or 1.0), lambda: False)
         solver.step(state, hint)
-        while state.descent.position != 0:
+        while state.active_set.position != 0:
             solver.step(state, hint)
         passes, solving = passes + 1, solving + time.perf_counter() - start
         # as fenchel.solve does: the best model and the best witness so far are kept
@@ -77,7 +77,7 @@ def train(rows: np.ndarray, labels: np.ndarray, classes: int, inner: str, interc
         "passes": passes,
         "seconds": time.perf_counter() - begin,
         "seconds_solving": solving,
-        "precision": str(state.alpha.dtype),
+        "precision": str(state.blocks.alpha.dtype),
     }
 
 

@@ -82,11 +82,11 @@ def measured(data: str, loss: str, epochs: int) -> list[Cell]:
     moved = dict.fromkeys(states, 0)
     for _ in range(epochs):
         for name, state in states.items():
-            before = state.outputs[0].book[:, 1].copy()
+            before = state.outputs[0].table[:, 1].copy()
             begin = time.process_time()
             solver.step(state, hint)
             seconds[name].append(time.process_time() - begin)
-            moved[name] += int(np.sum(lengths[state.outputs[0].book[:, 1] != before]))
+            moved[name] += int(np.sum(lengths[state.outputs[0].table[:, 1] != before]))
     return [
         {"data": data, "loss": loss, "regularizer": name, "seconds": seconds[name], "moved": moved[name]}
         for name in states

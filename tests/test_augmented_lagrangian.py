@@ -37,18 +37,18 @@ def test_algorithm_3_is_eqs_30_and_31():
     case, mu, eta = Case("hinge", intercept=True), 0.7, 0.2
     problem, solver = case.problem(), AugmentedLagrangian(mu=mu, eta=eta, shrinking=False)
     state = solver.start(problem, None)
-    s, (X, y, _) = state.outputs[0].free[CENTRE], case.data()
+    s, (X, y, _) = state.outputs[0].intercept[CENTRE], case.data()
     n, lam, v, alpha = len(y), case.lam, np.zeros(X.shape[1]), np.zeros(len(y))
     for _ in range(3):
         solver.step(state, Hint(None, 0.0, lambda: False))
-        for i in state.outputs[0].descent.order:
+        for i in state.outputs[0].active_set.order:
             c1 = X[i] @ X[i] / (lam * n)
             slope = X[i] @ v + s + alpha.sum() / mu - y[i]
             new = y[i] * max(min(alpha[i] * y[i] - slope / (c1 + 1 / mu) * y[i], 1.0), 0.0)
             v, alpha[i] = v + (new - alpha[i]) * X[i] / (lam * n), new
         s += eta / mu * alpha.sum()
         np.testing.assert_allclose(solver.propose(state)[1].theta, alpha / n, rtol=1e-9, atol=1e-15)
-        assert state.outputs[0].free[CENTRE] == pytest.approx(s, rel=1e-9)
+        assert state.outputs[0].intercept[CENTRE] == pytest.approx(s, rel=1e-9)
 
 
 def test_what_it_can_not_take_is_said():

@@ -124,7 +124,7 @@ def test_the_state_is_valid_after_any_step_and_proposals_are_copies(case, d, mon
     for _ in range(40):
         used = solver.step(state, hint())
         assert 0 < used * case.n <= 100 // (case.d * case.k)
-        assert sorted(state.descent.order) == list(range(case.n))
+        assert sorted(state.active_set.order) == list(range(case.n))
         model, witness = solver.propose(state)
         kept = model.weights.copy(), witness.theta.copy()
         # of centred rows, if intercepts are free

@@ -10,7 +10,7 @@ from catalog import JointCase
 from fenchel import solve
 from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.block_coordinate import solver as module
-from fenchel.solvers.block_coordinate.loop import _look, _note
+from fenchel.solvers.block_coordinate.loop import block_margin, list_classes
 from fenchel.solvers.block_coordinate.loop_blocks import RootBlock
 
 RISKS = ("weston_watkins", "crammer_singer", "costs")
@@ -31,16 +31,16 @@ def test_narrow_visits_ascend_and_touch_their_classes_only(risk, monkeypatch):
     state = solver.start(problem, None)
     before, values, narrow = np.zeros((case.n, case.k)), [0.0], 0
     for _ in range(30 * case.n):
-        sizes = state.sizes.copy()
+        sizes = state.lists.sizes.copy()
         if solver.step(state, NO_HINT) is STALLED:
             break
         theta = solver.propose(state)[1].theta
         moved = np.flatnonzero(np.any(theta != before, axis=1))
         assert len(moved) <= 1
         # one whose list was too long is looked at as a whole
-        if state.descent.narrow and len(moved) and sizes[moved[0]]:
+        if state.active_set.classes_shrunk and len(moved) and sizes[moved[0]]:
             i = moved[0]
-            listed = state.lists[i, : sizes[i]]
+            listed = state.lists.classes[i, : sizes[i]]
             assert listed[0] == y[i]
             assert set(np.flatnonzero(theta[i] != before[i])) <= set(listed.tolist())
             narrow += 1
@@ -82,19 +82,19 @@ def test_lists_hold_the_label_and_what_is_not_at_rest(risk):
         price = max(0.0, *margins.values()) if most == 1.0 and margins else 0.0
         expected = [label] + [j for j, z in margins.items() if line[j] < 0 or z - price > -threshold]
         found = np.zeros(room, dtype=np.uint32)
-        size = _note(line, scores, bound, label, most, threshold, found)
+        size = list_classes(line, scores, bound, label, most, threshold, found)
         assert size == (len(expected) if len(expected) <= room else 0)
         assert found[:size].tolist() == expected[:size]
     case = many_classes(risk, k=20)
     solver, narrow = BlockCoordinate(), 0
     state = solver.start(case.problem(), None)
-    assert state.lists.shape == (60, 10)
+    assert state.lists.classes.shape == (60, 10)
     for _ in range(30):
         solver.step(state, NO_HINT)
-        narrow += state.descent.narrow
+        narrow += state.active_set.classes_shrunk
     assert narrow > 10
-    assert np.count_nonzero(state.sizes) > 30
-    assert state.sizes.max() <= 10
+    assert np.count_nonzero(state.lists.sizes) > 30
+    assert state.lists.sizes.max() <= 10
 
 
 @pytest.mark.parametrize(
@@ -105,12 +105,12 @@ def test_lists_hold_the_label_and_what_is_not_at_rest(risk):
 def test_who_never_looks_at_some_classes_only(options, k):
     case, solver = many_classes("weston_watkins", k=k, n=40), BlockCoordinate(**options)
     state = solver.start(case.problem(), None)
-    assert state.lists.shape == (40, 0)
+    assert state.lists.classes.shape == (40, 0)
     for _ in range(60):
         if solver.step(state, NO_HINT) is STALLED:
             break
-        assert not state.descent.narrow
-    assert not state.sizes.any()
+        assert not state.active_set.classes_shrunk
+    assert not state.lists.sizes.any()
 
 
 def next_block(scores, alpha, label, curve):
@@ -128,7 +128,7 @@ def test_a_vertex_rests_as_far_as_its_scores_may_change():
     """Crammer-Singer: all of the sum on the worst class.
 
     It is the best block as long as that class stays the worst and its margin above zero: whatever changes each margin
-    by less than half of what ``_look`` says; a little more in the wrong direction makes another block the best.
+    by less than half of what ``block_margin`` says; a little more in the wrong direction makes another block the best.
     """
     rng = np.random.default_rng(1)
     for _ in range(300):
@@ -140,7 +140,7 @@ def test_a_vertex_rests_as_far_as_its_scores_may_change():
         worst = others[np.argmax(scores[others])]
         bounds, alpha = np.where(np.arange(k) == label, 0.0, np.inf), np.zeros(k)
         alpha[worst], alpha[label] = -1.0, 1.0
-        rest, _ = _look(alpha, scores, bounds, label, 1.0)
+        rest, _ = block_margin(alpha, scores, bounds, label, 1.0)
         margins = 1.0 - scores[label] + scores
         second = max(margins[j] for j in others if j != worst)
         assert rest == pytest.approx(min(margins[worst], margins[worst] - second), rel=1e-12)
@@ -155,18 +155,20 @@ def test_a_vertex_rests_as_far_as_its_scores_may_change():
         # all of the sum on another class violates by the difference
         other = int(rng.choice([j for j in others if j != worst]))
         alpha[[worst, other]] = 0.0, -1.0
-        assert _look(alpha, scores, bounds, label, 1.0)[0] == pytest.approx(margins[other] - margins[worst], rel=1e-9)
+        assert block_margin(alpha, scores, bounds, label, 1.0)[0] == pytest.approx(
+            margins[other] - margins[worst], rel=1e-9
+        )
 
 
-def test_examples_at_a_vertex_are_set_aside():
+def test_examples_at_a_vertex_are_shrunk():
     case = many_classes("crammer_singer", k=5, n=80, lam=0.003)
     solver = BlockCoordinate()
     state = solver.start(case.problem(), None)
     most = 0
     for _ in range(40):
         solver.step(state, NO_HINT)
-        aside = state.descent.order[state.descent.active :]
-        vertices = np.any(state.alpha[aside] <= -1.0, axis=1)
+        aside = state.active_set.order[state.active_set.size :]
+        vertices = np.any(state.blocks.alpha[aside] <= -1.0, axis=1)
         most = max(most, np.count_nonzero(vertices))
     assert most >= 3
     # and that costs nothing

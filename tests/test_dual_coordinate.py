@@ -11,13 +11,14 @@ import slow_reference as slow
 from agreement import assert_same_optimum
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, Case, loss_id
 from fenchel import Problem, solve
+from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.designs import as_design
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
-from fenchel.solvers.dual_coordinate.loop import ALPHA, visit
+from fenchel.solvers.dual_coordinate.loop import ALPHA, Intercept, epoch
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
 both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)
@@ -37,9 +38,9 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
     projection = X @ mean if constant else np.zeros(0)
     centred, scale = X - mean, c / case.lam
     curvature, spread = scale * ((centred**2).sum(axis=1) + gain), mean @ mean + gain
-    book = np.column_stack([y, np.zeros(len(y)), curvature, scale])
-    alpha, u, free = book[:, ALPHA], np.zeros(4), np.zeros(3)
-    slow_alpha, slow_w, slow_b = alpha.copy(), u.copy(), 0.0
+    table = np.column_stack([y, np.zeros(len(y)), curvature, scale])
+    alpha, v, intercept = table[:, ALPHA], np.zeros(4), Intercept(np.zeros(3), projection, spread)
+    slow_alpha, slow_w, slow_b = alpha.copy(), v.copy(), 0.0
     order, state = np.arange(len(y), dtype=np.uint32), 88172645463325252
     random = np.array([state], dtype=np.uint64)
     for _ in range(3):
@@ -50,16 +51,16 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
         slow_alpha, slow_w, slow_b, slow_gap = slow.coordinate_pass(
             centred, y, loss, c, case.lam, gain, expected, slow_alpha, slow_w, slow_b
         )
-        arguments = (design.rows(), loss.compiled(), L2().compiled(), book, u, free, projection, spread, order)
-        kept, worst, changed, gap = visit(*arguments, 0, len(order), 0, np.inf)
-        assert case.lam * gap == pytest.approx(slow_gap, rel=1e-9, abs=1e-13)
+        part = Part(order, 0, len(order), 0, np.inf)
+        tally = epoch(design.rows(), loss.compiled(), L2().compiled(), table, v, intercept, part)
+        assert case.lam * tally.gap == pytest.approx(slow_gap, rel=1e-9, abs=1e-13)
         np.testing.assert_allclose(alpha, slow_alpha, rtol=1e-11, atol=1e-13)
-        np.testing.assert_allclose(u - free[0] * mean, slow_w, rtol=1e-11, atol=1e-13)
-        assert free[2] + gain * free[0] == pytest.approx(slow_b, rel=1e-11, abs=1e-13)
-        assert kept == len(order)
-        assert worst >= 0
-        assert 0 <= changed <= kept
-    np.testing.assert_allclose(u, X.T @ (c * alpha) / case.lam, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(v - intercept.state[0] * mean, slow_w, rtol=1e-11, atol=1e-13)
+        assert intercept.state[2] + gain * intercept.state[0] == pytest.approx(slow_b, rel=1e-11, abs=1e-13)
+        assert tally.remaining == len(order)
+        assert tally.violation >= 0
+        assert 0 <= tally.changes <= tally.remaining
+    np.testing.assert_allclose(v, X.T @ (c * alpha) / case.lam, rtol=1e-10, atol=1e-12)
 
 
 def test_squared_norms_ask_for_care_where_columns_do_not_rise():
@@ -84,15 +85,16 @@ def test_examples_that_rest_are_set_aside_but_not_lost():
     X, y = np.array([[3.0], [0.1], [4.0], [0.2]]), np.ones(4)
     order = np.arange(4, dtype=np.uint32)
     (loss,) = [loss for loss in LOSS_OBJECTS if loss.name == "hinge"]
-    book = np.column_stack([y, np.zeros(4), np.ones(4), np.full(4, 1e-9)])
-    arguments = (as_design(X).rows(), loss.compiled(), L2().compiled(), book)
+    table = np.column_stack([y, np.zeros(4), np.ones(4), np.full(4, 1e-9)])
+    arguments = (as_design(X).rows(), loss.compiled(), L2().compiled(), table)
     # margins 3, 0.1, 4, 0.2: the first and third rest by more than 1
-    kept, worst, changed, _ = visit(*arguments, np.array([1.0]), np.zeros(3), np.zeros(0), 0.0, order, 0, 4, 0, 1.0)
-    assert kept == 2
+    intercept = Intercept(np.zeros(3), np.zeros(0), 0.0)
+    tally = epoch(*arguments, np.array([1.0]), intercept, Part(order, 0, 4, 0, 1.0))
+    assert tally.remaining == 2
     assert set(order[:2]) == {1, 3}
     assert sorted(order) == [0, 1, 2, 3]
-    assert worst == pytest.approx(0.9)
-    assert changed == 2
+    assert tally.violation == pytest.approx(0.9)
+    assert tally.changes == 2
 
 
 @both_plain_cases

@@ -37,7 +37,7 @@ def test_bounded_steps_resume_in_the_middle_of_a_pass(case, entries, monkeypatch
     for _ in range(50):
         used = solver.step(state, Hint(None, 0.0, lambda: False))
         assert 0 < used * problem.design.shape[0] * outputs <= max(1, entries // per_row) + 1e-9
-        assert sorted(state.outputs[0].descent.order) == list(np.flatnonzero(problem.risk.shares > 0))
+        assert sorted(state.outputs[0].active_set.order) == list(np.flatnonzero(problem.risk.shares > 0))
     pieces = solve(problem, tol=1e-10, max_iter=5000)
     assert pieces.converged
     assert pieces.certificate.primal == pytest.approx(whole.certificate.primal, rel=1e-9)

@@ -125,7 +125,7 @@ def test_algorithm_3_is_that_of_the_paper():
     s, v, alpha = np.zeros(1), np.zeros(D), np.zeros(N)
     for _ in range(3):
         solver.step(state, Hint(None, 0.0, lambda: False))
-        for i in state.outputs[0].descent.order:
+        for i in state.outputs[0].active_set.order:
             # the augmented dual in one variable, at its two ends and where its slope vanishes
             x, beside = basis[i], basis[i] * (np.arange(D) > 0)
             slope = beside @ v + (C @ x) @ (s + lam * N / mu * (C @ v - b))

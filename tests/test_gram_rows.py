@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
+from fenchel.compile.primitives.epoch import Part
 from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.kernels.gram_rows import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
@@ -14,8 +15,13 @@ from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint
 from fenchel.solvers.choose import SOLVERS
-from fenchel.solvers.dual_coordinate.loop import visit
-from fenchel.solvers.dual_coordinate.loop_cached_gram import visit_kept, wanted
+from fenchel.solvers.dual_coordinate.loop import Intercept, epoch
+from fenchel.solvers.dual_coordinate.loop_cached_gram import (
+    Cache,
+    LeastViolations,
+    epoch_cached_gram,
+    missing_rows,
+)
 from fenchel.solving.solution import Status
 
 N = 120
@@ -134,33 +140,36 @@ def test_one_pass_is_that_over_the_whole_matrix(centred):
     rng = np.random.default_rng(3)
     n = 50
     gram = rbf_kernel(rng.standard_normal((n, 2)))
-    book = np.column_stack([rng.choice([-1.0, 1.0], n), np.zeros(n), np.full(n, 0.4), np.full(n, 0.4)])
+    table = np.column_stack([rng.choice([-1.0, 1.0], n), np.zeros(n), np.full(n, 0.4), np.full(n, 0.4)])
     projection = rng.uniform(size=n) if centred else np.zeros(0)
     loss, order = Hinge().compiled(), rng.permutation(n).astype(np.uint32)
     design, source = cached(gram, 8)
     whole, parts = [
-        {"book": book.copy(), "u": np.zeros(n), "free": np.zeros(3), "order": order.copy()} for _ in range(2)
+        (table.copy(), np.zeros(n), Intercept(np.zeros(3), projection, 1.5), order.copy()) for _ in range(2)
     ]
-    rows, kept, position, buffer = GramDesign(gram).descending(), 0, 0, np.empty(design.together, dtype=np.int64)
+    rows, buffer = GramDesign(gram).descending(), np.empty(design.together, dtype=np.int64)
     for threshold in (np.inf, 0.1):
-        run = (projection, 1.5)
-        values = (whole["book"], whole["u"], whole["free"], *run, whole["order"])
-        expected = visit(rows, loss, L2().compiled(), *values, 0, n, 0, threshold)
-        kept, position, worst, changed, gap = 0, 0, 0.0, 0, 0.0
+        expected = epoch(rows, loss, L2().compiled(), *whole[:3], Part(whole[3], 0, n, 0, threshold))
+        remaining, position, violation, changes, gap = 0, 0, 0.0, 0, 0.0
         while position < n:
-            values = (loss, parts["book"], parts["u"], parts["free"], *run, parts["order"])
-            stored = (design.descending(), design.slots, design.stamps, design.clock)
-            kept, *met, position = visit_kept(*stored, *values, position, n, kept, threshold, 0.0, 0.0)
-            worst, changed, gap = max(worst, met[0]), changed + met[1], gap + met[2]
+            part, cache = (
+                Part(parts[3], position, n, remaining, threshold),
+                Cache(design.slots, design.stamps, design.clock),
+            )
+            tally, position = epoch_cached_gram(
+                design.descending(), cache, loss, *parts[:3], part, LeastViolations(0.0, 0.0)
+            )
+            remaining, violation = tally.remaining, max(violation, tally.violation)
+            changes, gap = changes + tally.changes, gap + tally.gap
             if position < n:
-                count = wanted(design.slots, *values, position, n, 0.0, buffer)
-                assert buffer[0] == parts["order"][position]
+                count = missing_rows(cache, loss, *parts[:3], part._replace(begin=position), 0.0, buffer)
+                assert buffer[0] == parts[3][position]
                 design.bring(buffer[:count].copy())
-        assert (kept, changed) == (expected[0], expected[2])
-        assert (worst, gap) == pytest.approx((expected[1], expected[3]), rel=1e-12)
-        np.testing.assert_array_equal(parts["order"], whole["order"])
-        for name in ("book", "u", "free"):
-            np.testing.assert_allclose(parts[name], whole[name], rtol=1e-12, atol=1e-14)
+        assert (remaining, changes) == (expected.remaining, expected.changes)
+        assert (violation, gap) == pytest.approx((expected.violation, expected.gap), rel=1e-12)
+        np.testing.assert_array_equal(parts[3], whole[3])
+        for found, true in zip((*parts[:2], parts[2].state), (*whole[:2], whole[2].state), strict=True):
+            np.testing.assert_allclose(found, true, rtol=1e-12, atol=1e-14)
     assert max(source.asked) <= design.together
 
 

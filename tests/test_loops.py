@@ -56,11 +56,11 @@ import numpy as np
 from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
 from fenchel.compile.primitives.random_order import shuffle
-from fenchel.solvers.dual_coordinate.loop import visit
+from fenchel.solvers.dual_coordinate.loop import epoch
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
 def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
-    s = visit._inside.stats
+    s = epoch._inside.stats
     return sum(s.cache_hits.values()), sum(s.cache_misses.values())
 """
 
@@ -163,7 +163,7 @@ def test_a_loss_in_main_adds_no_cache_file(tmp_path):
     second, _ = run(code, tmp_path)
     assert second == first
     assert cache_files(tmp_path) == files
-    assert not [name for name in files if "visit" in name]
+    assert not [name for name in files if "epoch" in name]
 
 
 def test_unwritable_folder_gives_one_warning_and_works(tmp_path):

@@ -99,9 +99,9 @@ def test_many_dual_variables_are_kept_in_single_precision_while_that_is_enough(c
     assert BlockCoordinate(single=False).start(problem, None).alpha.dtype == np.float64
     state = solver.start(problem, None)
     solver.step(state, Hint(None, 1e-3, lambda: False))
-    assert state.alpha.dtype == np.float32
+    assert state.blocks.alpha.dtype == np.float32
     solver.step(state, Hint(None, 1e-9, lambda: False))
-    assert state.alpha.dtype == np.float64
+    assert state.blocks.alpha.dtype == np.float64
     rough = solve(problem, tol=1e-3, max_iter=20_000)
     assert rough.converged
     fine = solve(problem, tol=1e-10, max_iter=20_000)

@@ -15,7 +15,7 @@ from fenchel.risks import Multinomial
 from fenchel.solvers import BlockCoordinate, Hint
 from fenchel.solvers.base import Start
 from fenchel.solvers.block_coordinate import solver as module
-from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, _first, solve_softmax_block
+from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN, first_step, solve_softmax_block
 
 CASES = [
     JointCase("multinomial", storage=storage, intercept=intercept, weighted=weighted)
@@ -49,7 +49,7 @@ def started(s, u, q, new):
     if not new:
         return np.exp(u), np.exp(u), u.copy()
     before, p, found = np.eye(len(s))[0], np.zeros(len(s)), np.zeros(len(s))
-    _first(s, 0, q, p, found)
+    first_step(s, 0, q, p, found)
     assert np.sum(p) == pytest.approx(1.0, abs=1e-12)
     np.testing.assert_allclose(np.exp(found), p, rtol=1e-10, atol=1e-12)
     return before, p, found
@@ -118,7 +118,7 @@ def test_the_gap_that_is_expected_is_that_of_the_certificate(intercept):
         solver.step(state, hint())
     certificate = judge(problem, *solver.propose(state)).certificate
     assert 0.0 <= certificate.gap <= 1e-6
-    assert certificate.gap <= 10.0 * state.descent.expected_gap + certificate.rounding_floor
+    assert certificate.gap <= 10.0 * state.active_set.expected_gap + certificate.rounding_floor
     assert solver.expected_objective(state) == pytest.approx(certificate.dual, rel=1e-6)
 
 
@@ -129,7 +129,7 @@ def test_a_warm_start_goes_on_where_it_was(intercept):
     assert solve(case.problem(), "block_coordinate", tol=1e-8, warm_start=solution).passes == 0
     state = BlockCoordinate().start(case.problem(), solution)
     BlockCoordinate().step(state, hint())
-    assert state.descent.expected_gap <= 1e-7
+    assert state.active_set.expected_gap <= 1e-7
     # for another strength too, and from a point where some examples have no dual variables yet
     theta = solution.witness.theta.copy()
     theta[::3] = 0.0
@@ -168,7 +168,7 @@ def test_who_takes_what():
     assert "inner" in BlockCoordinate(inner="walrus").supports(problem)
     # single precision has no place here: what is kept are logarithms beside the probabilities
     state = BlockCoordinate(single=True).start(problem, None)
-    assert state.alpha.dtype == np.float64
+    assert state.blocks.alpha.dtype == np.float64
     assert np.all((state.logs == UNSEEN) == (np.eye(problem.risk.outputs)[y] == 0))
 
 

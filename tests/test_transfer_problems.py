@@ -39,7 +39,7 @@ def plain_loops(monkeypatch):
     """Loops in plain Python, where compiling would take longer than running."""
     from fenchel.solvers.dual_coordinate import mirror as transfer
 
-    for name in ("visit_transferred", "rebuild", "largest_entries", "compiled_norms"):
+    for name in ("epoch_mirror", "rebuild", "largest_entries", "compiled_norms"):
         monkeypatch.setattr(transfer, name, getattr(transfer, name).__wrapped__)
 
 
@@ -199,7 +199,7 @@ def test_the_gradient_rule_of_the_hinge_is_eq_23(plain_loops):
     # the same pass by hand
     X, y = data_of("hinge")
     v, alpha, factor = np.zeros(5), np.zeros(30), problem.lam * 30
-    for i in state.outputs[0].descent.order:
+    for i in state.outputs[0].active_set.order:
         w = 0.1 * np.exp(v)
         new = y[i] * np.clip(y[i] * (alpha[i] - rate * factor * (X[i] @ w - y[i])), 0.0, 1.0)
         v, alpha[i] = v + (new - alpha[i]) * X[i] / factor, new

@@ -114,12 +114,12 @@ class Watched(AugmentedLagrangian):
     def propose(self, state: State) -> tuple[Model, Witness]:
         """The point of the solver, noted."""
         model, witness = super().propose(state)
-        problem, free = state.problem, state.outputs[0].free
+        problem, intercept = state.problem, state.outputs[0].intercept
         vectors, theta = self._dual_point(state)
-        centre, scores = float(free[CENTRE]), problem.design.scores(model.weights)
+        centre, scores = float(intercept[CENTRE]), problem.design.scores(model.weights)
         primal = problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores + centre)
         conjugate = problem.lam * problem.regularizer.conjugate(vectors) + problem.risk.conjugate(theta, feasible=True)
-        self.notes.append((abs(float(free[SUM])), primal + conjugate + centre * float(np.sum(theta))))
+        self.notes.append((abs(float(intercept[SUM])), primal + conjugate + centre * float(np.sum(theta))))
         return model, witness
 
 

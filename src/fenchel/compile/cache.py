@@ -36,7 +36,7 @@ _PACKAGE = Path(__file__).resolve().parent.parent
 _SHARED = ("compile/*.py", "losses/*.py", "regularizers/*.py", "designs/rows.py")
 #: how loop files import one another
 _IMPORT = re.compile(r"^from fenchel\.((?:compile\.primitives|solvers)\.[\w.]+) import", re.MULTILINE)
-#: cache folders of other versions are removed when they have not been used for so many days
+#: cache folders of other versions are removed when they have not been used for this many days
 _KEEP_DAYS = 30
 
 
@@ -98,7 +98,7 @@ def cache_folder(path: Path) -> str | None:
 @functools.cache
 def _warn_no_cache_once(reason: str) -> None:
     warnings.warn(
-        f"compiled loops can't be kept on disk ({reason}), so each process compiles them anew; "
+        f"compiled loops can't be kept on disk ({reason}), so each process compiles them again; "
         "set FENCHEL_CACHE_DIR to a folder that can be written",
         CacheWarning,
         stacklevel=2,

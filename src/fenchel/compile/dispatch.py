@@ -113,7 +113,7 @@ def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: fl
 
 @dispatch
 def kkt_margin(loss: Any, label: float, alpha: float, score: float) -> float:
-    """How firmly a dual variable rests on a bound, see ``CompiledLoss.kkt_margin``."""
+    """By how much a dual variable satisfies the KKT conditions at a bound, see ``CompiledLoss.kkt_margin``."""
     return method_of(type(loss), "kkt_margin")(loss, label, alpha, score)
 
 
@@ -131,13 +131,13 @@ def hess_conjugate(loss: Any, label: float, alpha: float) -> float:
 
 @dispatch
 def linear(regularizer: Any) -> bool:
-    """Whether weights are the dual vector itself."""
+    """Whether the weights are the dual vector v itself."""
     return regularizer.linear()
 
 
 @dispatch
 def weight(regularizer: Any, v: float) -> float:
-    """One component of the transfer function."""
+    """One component of the mirror map grad Omega*(v)."""
     return regularizer.weight(v)
 
 
@@ -209,7 +209,7 @@ def row_begin(rows: Any, i: Any) -> Any:
 
 @dispatch
 def row_end(rows: Any, i: Any) -> Any:
-    """Where they end."""
+    """Where the entries of row i end."""
     return rows.row_end(i)
 
 

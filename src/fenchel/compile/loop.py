@@ -111,7 +111,7 @@ def loop(function: Callable[..., Any]) -> Loop:
     return Loop(function)
 
 
-#: for a function that kernels call: compiled as a part of them, plain Python otherwise
+#: for a function that loops call: compiled as a part of them, plain Python otherwise
 helper = register_jitable
 #: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
 summing_helper = register_jitable(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")

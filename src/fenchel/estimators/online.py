@@ -246,7 +246,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _learners_at_prior(self, classes: int, d: int) -> list[_Learner]:
         """A learner for each class, one for two, with the weights of the prior."""
-        from fenchel.solvers.dual_coordinate.loop_mirror import rebuild
+        from fenchel.solvers.dual_coordinate.loop_mirror import Mirror, rebuild
 
         if classes < 2:
             raise FenchelError("y must hold at least two classes, got one class only")
@@ -254,13 +254,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         learners = []
         for _ in range(1 if classes == 2 else classes):
             v, nodes, carry = np.zeros(d + 1), np.zeros((d + 1, 2)), np.zeros(4)
-            rebuild(mirror_map, v, priors, nodes, carry)
+            rebuild(mirror_map, Mirror(v, priors, nodes, carry, np.zeros((1, 2))))
             learners.append((v, nodes, carry))
         return learners
 
     def _learn(self, learners: Sequence[_Learner], X: Any, codes: NDArray, order: NDArray) -> int:
         """One pass for every class, which changes the learners; the number of mistakes."""
-        from fenchel.solvers.dual_coordinate.loop_online import online_pass
+        from fenchel.solvers.dual_coordinate.loop_mirror import Mirror
+        from fenchel.solvers.dual_coordinate.loop_online import online_epoch
 
         rows, (mirror_map, priors) = as_design(X).rows(), self._compiled(X.shape[1])
         if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
@@ -273,9 +274,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         for k, learner in enumerate(learners):
             labels = one_vs_rest(codes, k if len(learners) > 1 else 1)
             v, nodes, carry = learner
-            state = (v, priors, nodes, carry, trial)
+            mirror = Mirror(v, priors, nodes, carry, trial)
             rate = float(self.learning_rate)
-            mistakes += online_pass(rows, mirror_map, labels, *state, rate, constant, order.astype(np.uint32))
+            mistakes += online_epoch(rows, mirror_map, labels, mirror, rate, constant, order.astype(np.uint32))
             self._coef(learner, X.shape[1])
         return mistakes
 

@@ -1,8 +1,10 @@
-"""The order of visits that descent methods on the dual share: passes in random order, and who is set aside when.
+"""Shrinking, as in LIBLINEAR, for methods on the dual: which examples take part in an epoch, in random order.
 
-An example whose variables rest on their bounds by more than a tenth of the worst violation of the last pass is set
-aside.  All examples come back after every certificate, when the worst violation among the active ones has become a
-third of what the last full pass saw, and when the active ones were visited for as long as twenty full passes take.
+An example is shrunk (removed from the active set) if its KKT margin exceeds a tenth of the largest violation of the
+last epoch.  All examples become active again after every certificate, when the largest violation in the active set has
+fallen to 0.3 of that in the last full epoch, and when the steps in the active set have cost as much as twenty full
+epochs.  LIBLINEAR shrinks beyond the whole of the largest violation and restores at the end: measured, that takes more
+steps, most of all to a rough answer.
 """
 
 from __future__ import annotations
@@ -10,105 +12,107 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
-from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
-from fenchel.problem import Problem
 
-#: an example is set aside if it rests by more than this share of the worst violation
-_SET_ASIDE = 0.1
-#: all examples come back when the worst violation among the active ones has fallen to this share
-_RESTORE = 0.3
-#: or when the active ones have been visited for as long as so many passes over all would take
-_ASIDE = 20
+#: an example is shrunk if its KKT margin exceeds this share of the largest violation of the last epoch
+_SHRINK_SHARE = 0.1
+#: all examples are restored when the largest violation has fallen to this share of that in the last full epoch
+_RESTORE_SHARE = 0.3
+#: or after as many turns of active examples as this many full epochs have
+_RESTORE_EPOCHS = 20
 
 
-class Descent:
-    """Where a descent is within its passes."""
+class ActiveSet:
+    """The examples that have not been shrunk, the position in the present epoch over them, and what it found so far.
 
-    def __init__(self, counted: NDArray, examples: int, *, narrows: bool = False) -> None:
+    Parameters
+    ----------
+    counted : array of int
+        The examples with a positive weight.
+    examples : int
+        The number of all examples.
+    shrinks_classes : bool, default=False
+        Whether epochs after a full one look at some of the classes of each example only.
+    """
+
+    def __init__(self, counted: NDArray, examples: int, *, shrinks_classes: bool = False) -> None:
         self.order: NDArray = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
-        #: whether passes after a full one look at part of each example only, and whether this one does
-        self.narrows, self.narrow = narrows, False
-        #: how many examples at the front of ``order`` take part
-        self.active = 0
-        #: position within the pass, examples kept so far in it, and what it met so far
+        self.shrinks_classes = shrinks_classes
+        #: whether the present epoch looks at some classes only
+        self.classes_shrunk = False
+        #: how many examples, at the front of ``order``, are active in this epoch
+        self.size = 0
         self.position = 0
-        self.kept = 0
-        self.worst = 0.0
-        self.changed = 0
+        #: as in ``Tally``, since the epoch began
+        self.remaining = 0
+        self.violation = 0.0
+        self.changes = 0
         self.gap = 0.0
-        #: the gap that the last pass met, example by example, while it moved on
+        #: the sum of the examples' gaps in the last epoch, each at the time of its turn
         self.expected_gap = np.inf
-        #: set aside what rests by more than this
+        #: examples with a larger KKT margin are shrunk
         self.threshold = np.inf
-        #: worst violation in the last pass over all examples, and visits since then
+        #: largest violation in the last full epoch, and turns of examples since then
         self.full_violation = np.inf
-        self.visits_aside = 0
+        self.turns_since_full = 0
+        #: whether all examples take part in the next epoch
         self.restore = True
         #: whether running sums were recomputed since the last change
         self.refreshed = False
+        #: whether a full epoch with recomputed sums changed nothing
         self.stalled = False
 
-    def begin(self, most: int, random: NDArray, shrinking: bool) -> tuple[int, int]:
-        """Where the next visits begin and end: at most so many; a new pass is shuffled first."""
+    def next_part(self, most: int, random: NDArray, shrinking: bool) -> Part:
+        """The next part of the epoch, of at most ``most`` examples; the first part of an epoch shuffles them."""
         if self.position == 0:
-            self.narrow = self.narrows and shrinking and not self.restore
+            self.classes_shrunk = self.shrinks_classes and shrinking and not self.restore
             if self.restore or not shrinking:
-                self.active, self.restore = len(self.order), False
-            shuffle(self.order, self.active, random)
-            self.kept, self.worst, self.changed, self.gap = 0, 0.0, 0, 0.0
-        return self.position, min(self.active, self.position + max(1, most))
+                self.size, self.restore = len(self.order), False
+            shuffle(self.order, self.size, random)
+            self.remaining, self.violation, self.changes, self.gap = 0, 0.0, 0, 0.0
+        end = min(self.size, self.position + max(1, most))
+        return Part(self.order, self.position, end, self.remaining, self.threshold if shrinking else np.inf)
 
-    def add(self, found: tuple[int, float, int, float], end: int, lam: float) -> bool:
-        """Take in what a loop met on its way to ``end``; whether that ends the pass."""
-        self.kept, worst, changed, gap = found
-        self.worst, self.changed = max(self.worst, worst), self.changed + changed
-        self.gap += lam * gap
+    def record(self, tally: Tally, end: int, lam: float) -> bool:
+        """Add what a loop found on its way to ``end``; returns whether that ends the epoch."""
+        self.remaining, self.changes = int(tally.remaining), self.changes + tally.changes
+        self.violation = max(self.violation, tally.violation)
+        self.gap += lam * tally.gap
         self.position = end
-        return end == self.active
+        return end == self.size
 
     @property
     def full(self) -> bool:
-        """Whether everyone took part in this pass, with all there is."""
-        return self.active == len(self.order) and not self.narrow
+        """Whether all examples take part in this epoch, with all of their classes."""
+        return self.size == len(self.order) and not self.classes_shrunk
 
     @property
-    def at_rest(self) -> bool:
-        """Whether everyone took part in this pass and nothing changed."""
-        return self.full and self.changed == 0
+    def unchanged(self) -> bool:
+        """Whether this is a full epoch in which no dual variable changed."""
+        return self.full and self.changes == 0
 
-    def settle(self, refresh: bool) -> bool:
-        """At the end of a pass in which nothing moved (or not): whether running sums have to be recomputed.
+    def needs_refresh(self, fixed_point: bool) -> bool:
+        """Whether running sums have to be recomputed at the end of an epoch, that is, at a fixed point.
 
-        A fixed point of the running sums counts only if they are the true sums.
+        A fixed point with recomputed sums is final: ``stalled``.
         """
-        self.stalled = refresh and self.refreshed
-        self.refreshed = refresh
-        return refresh
+        self.stalled = fixed_point and self.refreshed
+        self.refreshed = fixed_point
+        return fixed_point
 
-    def finish(self) -> None:
-        """End a pass: who takes part in the next one."""
+    def end_epoch(self) -> None:
+        """Decide which examples take part in the next epoch."""
         full = self.full
         if full:
-            self.full_violation = self.worst
-        self.threshold = _SET_ASIDE * self.worst if self.worst > 0.0 else np.inf
-        self.visits_aside = 0 if full else self.visits_aside + self.active
-        improved = self.worst <= _RESTORE * self.full_violation
-        if self.kept == 0 or (not full and (improved or self.visits_aside >= _ASIDE * len(self.order))):
+            self.full_violation = self.violation
+        self.threshold = _SHRINK_SHARE * self.violation if self.violation > 0.0 else np.inf
+        self.turns_since_full = 0 if full else self.turns_since_full + self.size
+        improved = self.violation <= _RESTORE_SHARE * self.full_violation
+        overdue = self.turns_since_full >= _RESTORE_EPOCHS * len(self.order)
+        if self.remaining == 0 or (not full and (improved or overdue)):
             self.restore = True
-        self.active, self.position, self.expected_gap = self.kept, 0, self.gap
-
-
-def squared_norms(problem: Problem) -> NDArray[np.float64]:
-    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries.
-
-    For a Gram matrix these are the squared lengths of the features.
-    """
-    kernel = problem.design.kernel()
-    if kernel is not None:
-        return kernel.diagonal
-    norms = np.empty(problem.design.shape[0])
-    return problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
+        self.size, self.position, self.expected_gap = self.remaining, 0, self.gap
 
 
 def random_state(seed: int) -> NDArray[np.uint64]:

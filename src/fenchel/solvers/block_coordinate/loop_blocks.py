@@ -5,7 +5,8 @@ A block is :math:`\alpha \in R^k` with :math:`\alpha_j = -\beta_j \le 0` for eve
 
 .. math:: f^*(-\alpha) + s\cdot(\alpha - \alpha_0) + \tfrac q2\|\alpha - \alpha_0\|^2
 
-over the block.  With :math:`v_j = (1 - s_y + s_j)/q + \beta_{0j} + \sum\beta_0` that is Wang and Scott's eq. (4),
+over the block.  With :math:`v_j = (1 - s_y + s_j)/q + \beta_{0j} + \sum\beta_0` (``linear``) that is eq. (4) of Wang
+and Scott,
 
 .. math:: \min_\beta\; \tfrac12\beta^T(I + 1 1^T)\beta - v^T\beta, \qquad \beta_j = \operatorname{clip}(v_j - t, 0, a_j)
 
@@ -13,8 +14,8 @@ where for Weston-Watkins :math:`t = \sum\beta`, and for Crammer-Singer, where :m
 :math:`\min(t, 1) = \sum\beta`.  Three ways to solve it:
 
 - ``RootBlock``: the monotone equation in t by Newton steps on its linear pieces inside a bracket, from the piece of the
-  last visit; no sort, no branches, any bounds, both risks (the general search of ``loops.projection``, with one more
-  entry for -t, takes four times as long and more: benchmarks/README.md, Projections);
+  last step; no sort, no branches, any bounds, both risks (the general search of ``primitives.projection``, with one
+  more entry for -t, takes four times as long and more: benchmarks/README.md, Projections);
 - ``SortedBlock``: Walrus, Algorithm 2 with Subroutines 3 to 5 (with the slip of Subroutine 4 corrected; the least
   violation is kept where rounding defeats the exact test), one bound for all;
 - ``GreedyBlock``: greedy descent along single variables, as in Shark.
@@ -29,19 +30,19 @@ import numpy as np
 from fenchel.compile.dispatch import dispatch
 from fenchel.compile.loop import helper, loop, summing_helper
 
-#: the equation of a block holds if it does so to this share of the sum; ``settle`` spreads what is left
-_SETTLED = 1e-14
+#: relative error of the root's equation; ``clip_exactly`` removes it
+_ROOT_ACCURACY = 1e-14
 
 
 @summing_helper
-def _piece(v: Any, bounds: Any, t: float) -> tuple[float, float, float]:
+def _piece(linear: Any, bounds: Any, t: float) -> tuple[float, float, float]:
     """sum_j clip(v_j - t, 0, bounds_j), how many entries are above zero, and how many are above their bounds.
 
     Without a branch, for the entries are in no order that a processor could foresee.
     """
     total, above, beyond = 0.0, 0.0, 0.0
-    for j in range(np.uint64(len(v))):
-        rest = v[j] - t
+    for j in range(np.uint64(len(linear))):
+        rest = linear[j] - t
         total += min(max(rest, 0.0), bounds[j])
         above += 1.0 if rest > 0.0 else 0.0
         beyond += 1.0 if rest > bounds[j] else 0.0
@@ -49,49 +50,51 @@ def _piece(v: Any, bounds: Any, t: float) -> tuple[float, float, float]:
 
 
 @summing_helper
-def _first_guess(v: Any, bounds: Any, b: Any, most: float) -> float:
-    """The root if the entries of b that lie between their bounds do so again, and the others stay where they are."""
+def _first_guess(linear: Any, bounds: Any, beta: Any, sum_bound: float) -> float:
+    """The root if the entries of beta that lie between their bounds do so again, and the others stay where they are."""
     total, between, mass = 0.0, 0.0, 0.0
-    for j in range(np.uint64(len(v))):
-        inside = (b[j] > 0.0) & (b[j] < bounds[j])
-        total += v[j] if inside else b[j]
+    for j in range(np.uint64(len(linear))):
+        inside = (beta[j] > 0.0) & (beta[j] < bounds[j])
+        total += linear[j] if inside else beta[j]
         between += 1.0 if inside else 0.0
-        mass += b[j]
-    if mass < most * (1.0 - 1e-12):
+        mass += beta[j]
+    if mass < sum_bound * (1.0 - 1e-12):
         return total / (between + 1.0)
-    return (total - most) / between if between > 0.0 else mass
+    return (total - sum_bound) / between if between > 0.0 else mass
 
 
 @helper
-def clipped_root(v: Any, bounds: Any, most: float, start: float) -> float:
-    """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, most); entries with bound zero do not count.
+def clipped_root(linear: Any, bounds: Any, sum_bound: float, start: float) -> float:
+    """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, sum_bound); entries with bound zero do not count.
 
     The left side falls in t and the right side rises, both piecewise linear.  Newton steps on the pieces; one that
     would leave the bracket is replaced by bisection.  Two points with as many entries above zero and above their bounds
     lie on the same piece, where a Newton step is exact.
     """
     low, high = -np.inf, np.inf
-    if not np.isinf(most):
+    if not np.isinf(sum_bound):
         # with a bound on the sum the equation may be flat
         low, high = -1.0, 0.0
-        for j in range(np.uint64(len(v))):
-            high = max(high, v[j] if bounds[j] > 0.0 else 0.0)
-    t, were_above, were_beyond, was_free = min(max(start, 0.0), high), -1.0, -1.0, False
+        for j in range(np.uint64(len(linear))):
+            high = max(high, linear[j] if bounds[j] > 0.0 else 0.0)
+    t, were_above, were_beyond, was_below = min(max(start, 0.0), high), -1.0, -1.0, False
     while low < high:
-        total, above, beyond = _piece(v, bounds, t)
-        right, free = min(t, most), t < most
+        total, above, beyond = _piece(linear, bounds, t)
+        right, below = min(t, sum_bound), t < sum_bound
         surplus = total - right
-        if abs(surplus) <= _SETTLED * right or (above == were_above and beyond == were_beyond and free == was_free):
+        if abs(surplus) <= _ROOT_ACCURACY * right or (
+            above == were_above and beyond == were_beyond and below == was_below
+        ):
             break
-        were_above, were_beyond, was_free = above, beyond, free
+        were_above, were_beyond, was_below = above, beyond, below
         # without a bound on the sum the slope is at most -1, so that the root is not farther away than the surplus
         if surplus > 0.0:
             low = t
-            high = min(high, t + 2.0 * surplus) if np.isinf(most) else high
+            high = min(high, t + 2.0 * surplus) if np.isinf(sum_bound) else high
         else:
             high = t
-            low = max(low, t + 2.0 * surplus) if np.isinf(most) else low
-        slope = above - beyond + (1.0 if free else 0.0)
+            low = max(low, t + 2.0 * surplus) if np.isinf(sum_bound) else low
+        slope = above - beyond + (1.0 if below else 0.0)
         following = t + surplus / slope if slope > 0.0 else np.inf
         if not low < following < high:
             following, were_above = 0.5 * (low + high), -1.0
@@ -103,11 +106,11 @@ def clipped_root(v: Any, bounds: Any, most: float, start: float) -> float:
 
 
 @helper
-def sorted_root(v: Any, bound: float, order: Any) -> float:
-    """t by Algorithm 2 (Walrus); ``order`` are the positions of v that count, from the largest value down."""
+def sorted_root(linear: Any, bound: float, order: Any) -> float:
+    """t by Algorithm 2 (Walrus); ``order`` are the positions of linear that count, from the largest value down."""
     count = len(order)
     # line 3
-    if count == 0 or v[order[0]] <= 0.0:
+    if count == 0 or linear[order[0]] <= 0.0:
         return 0.0
     # line 4: n_u, n_m and S
     upper, middle, total = 0, 0, 0.0
@@ -115,28 +118,28 @@ def sorted_root(v: Any, bound: float, order: Any) -> float:
     best, least = 0.0, np.inf
     while True:
         # lines 5 and 7 (Subroutines 3 and 4): the next of the values v_j (enter) and v_j - C (leave), leave first
-        enter = v[order[entering]] if entering < count and v[order[entering]] > 0.0 else -np.inf
-        leave = v[order[leaving]] - bound if leaving < entering and v[order[leaving]] > bound else -np.inf
+        enter = linear[order[entering]] if entering < count and linear[order[entering]] > 0.0 else -np.inf
+        leave = linear[order[leaving]] - bound if leaving < entering and linear[order[leaving]] > bound else -np.inf
         if enter == -np.inf and leave == -np.inf:
             return best
         if leave >= enter:
             upper, middle = upper + 1, middle - 1
-            total -= v[order[leaving]]
+            total -= linear[order[leaving]]
             leaving += 1
         else:
             middle += 1
-            total += v[order[entering]]
+            total += linear[order[entering]]
             entering += 1
         # line 8
         t = (bound * upper + total) / (middle + 1)
         # line 9 (Subroutine 5): how much the conditions are violated
         violation = 0.0
         if upper > 0:
-            violation = max(violation, bound + t - v[order[upper - 1]])
+            violation = max(violation, bound + t - linear[order[upper - 1]])
         if middle > 0:
-            violation = max(violation, v[order[upper]] - bound - t, t - v[order[upper + middle - 1]])
+            violation = max(violation, linear[order[upper]] - bound - t, t - linear[order[upper + middle - 1]])
         if upper + middle < count:
-            violation = max(violation, v[order[upper + middle]] - t)
+            violation = max(violation, linear[order[upper + middle]] - t)
         if violation < least:
             best, least = t, violation
         if violation <= 0.0:
@@ -144,51 +147,51 @@ def sorted_root(v: Any, bound: float, order: Any) -> float:
 
 
 @helper
-def settle(v: Any, bounds: Any, most: float, t: float, b: Any) -> None:
-    """b = clip(v - t, 0, bounds), with what rounding left of the equation spread over the entries between.
+def clip_exactly(linear: Any, bounds: Any, sum_bound: float, t: float, beta: Any) -> None:
+    """beta = clip(linear - t, 0, bounds), with the rounding error of the equation spread over the entries between.
 
     t may be off by k roundings of itself, which adds up over k entries to k squared of them in the sum.
     """
-    if t > 1e15 * most:
+    if t > 1e15 * sum_bound:
         # the numbers are too large to tell entries apart that differ by the bound on their sum
-        largest = np.argmax(np.where(bounds > 0.0, v, -np.inf))
-        b[:] = 0.0
-        b[largest] = most
+        largest = np.argmax(np.where(bounds > 0.0, linear, -np.inf))
+        beta[:] = 0.0
+        beta[largest] = sum_bound
         return
-    total, between = _clip(v, bounds, t, b)
+    total, between = _clip(linear, bounds, t, beta)
     if between > 0.0:
-        _shift(bounds, (t - total) / (between + 1.0) if t < most else (most - total) / between, b)
+        _shift_between(bounds, (t - total) / (between + 1.0) if t < sum_bound else (sum_bound - total) / between, beta)
 
 
 @summing_helper
-def _clip(v: Any, bounds: Any, t: float, b: Any) -> tuple[float, float]:
-    """b = clip(v - t, 0, bounds); its sum, and how many entries lie between."""
+def _clip(linear: Any, bounds: Any, t: float, beta: Any) -> tuple[float, float]:
+    """beta = clip(linear - t, 0, bounds); its sum, and how many entries lie between."""
     total, between = 0.0, 0.0
-    for j in range(np.uint64(len(b))):
-        clipped = min(max(v[j] - t, 0.0), bounds[j])
-        b[j] = clipped
+    for j in range(np.uint64(len(beta))):
+        clipped = min(max(linear[j] - t, 0.0), bounds[j])
+        beta[j] = clipped
         total += clipped
         between += 1.0 if (clipped > 0.0) & (clipped < bounds[j]) else 0.0
     return total, between
 
 
 @helper
-def _shift(bounds: Any, step: float, b: Any) -> None:
+def _shift_between(bounds: Any, step: float, beta: Any) -> None:
     """Add the step to the entries between."""
-    for j in range(np.uint64(len(b))):
-        shifted = min(max(b[j] + step, 0.0), bounds[j])
-        b[j] = shifted if (b[j] > 0.0) & (b[j] < bounds[j]) else b[j]
+    for j in range(np.uint64(len(beta))):
+        shifted = min(max(beta[j] + step, 0.0), bounds[j])
+        beta[j] = shifted if (beta[j] > 0.0) & (beta[j] < bounds[j]) else beta[j]
 
 
 class RootBlock(NamedTuple):
-    """The root of a monotone equation; ``most`` is 1 for Crammer-Singer and infinite for Weston-Watkins."""
+    """The root of a monotone equation; ``sum_bound`` is 1 for Crammer-Singer and infinite for Weston-Watkins."""
 
-    most: float
+    sum_bound: float
 
-    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
-        """Minimize (4): from b to the new b."""
-        start = _first_guess(v, bounds, b, self.most)
-        settle(v, bounds, self.most, clipped_root(v, bounds, self.most, start), b)
+    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+        """Minimize (4): from beta to the new beta."""
+        start = _first_guess(linear, bounds, beta, self.sum_bound)
+        clip_exactly(linear, bounds, self.sum_bound, clipped_root(linear, bounds, self.sum_bound, start), beta)
 
 
 class SortedBlock(NamedTuple):
@@ -196,47 +199,47 @@ class SortedBlock(NamedTuple):
 
     bound: float
 
-    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
-        """Minimize (4): from b to the new b."""
+    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+        """Minimize (4): from beta to the new beta."""
         # line 2
-        order = np.argsort(-v)
+        order = np.argsort(-linear)
         order = order[order != label]
-        settle(v, bounds, np.inf, sorted_root(v, self.bound, order), b)
+        clip_exactly(linear, bounds, np.inf, sorted_root(linear, self.bound, order), beta)
 
 
 class GreedyBlock(NamedTuple):
-    """Exact steps along the variable that violates its condition most, until that is small or so many are made."""
+    """Exact steps along the variable with the largest violation, until it is small or ``rounds`` steps per class."""
 
     accuracy: float
     rounds: float
 
-    def block(self, v: Any, bounds: Any, b: Any, label: int) -> None:
-        """Descend on (4) from b."""
+    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+        """Descend on (4) from beta."""
         total = 0.0
-        for j in range(np.uint64(len(b))):
-            total += b[j]
-        for _ in range(int(self.rounds) * len(b)):
+        for j in range(np.uint64(len(beta))):
+            total += beta[j]
+        for _ in range(int(self.rounds) * len(beta)):
             worst, place, new = self.accuracy, -1, 0.0
-            for j in range(len(b)):
+            for j in range(len(beta)):
                 # the gradient is b_j + total - v_j; along one variable the curvature is 2
-                slope = v[j] - b[j] - total
-                target = min(max(b[j] + 0.5 * slope, 0.0), bounds[j])
-                gain = abs(target - b[j])
+                slope = linear[j] - beta[j] - total
+                target = min(max(beta[j] + 0.5 * slope, 0.0), bounds[j])
+                gain = abs(target - beta[j])
                 if gain > worst:
                     worst, place, new = gain, j, target
             if place < 0:
                 break
-            total += new - b[place]
-            b[place] = new
+            total += new - beta[place]
+            beta[place] = new
 
 
 @dispatch
-def block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
+def block(inner: Any, linear: Any, bounds: Any, beta: Any, label: int) -> None:
     """Minimize eq. (4) over one block, by the inner solver."""
-    inner.block(v, bounds, b, label)
+    inner.block(linear, bounds, beta, label)
 
 
 @loop
-def solve_block(inner: Any, v: Any, bounds: Any, b: Any, label: int) -> None:
+def solve_block(inner: Any, linear: Any, bounds: Any, beta: Any, label: int) -> None:
     """One subproblem on its own."""
-    block(inner, v, bounds, b, label)
+    block(inner, linear, bounds, beta, label)

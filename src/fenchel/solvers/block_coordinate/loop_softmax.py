@@ -1,24 +1,24 @@
-r"""Passes of block coordinate descent on the dual of multinomial logistic regression.
+r"""Epochs of block coordinate descent on the dual of multinomial logistic regression.
 
-One visit minimizes the dual over the probabilities p of an example, on the simplex:
+The step of an example minimizes the dual over the probabilities p of an example, on the simplex:
 
 .. math:: \min_p\; \sum_j p_j\log p_j - s\cdot p + \tfrac q2\|p - p^0\|^2, \qquad
     \log p_j + q p_j = s_j + q p^0_j + \nu
 
 This is the subproblem of Yu, Huang and Lin (2011), Sec. 4, whose two-level method goes from class to class.  Here all
-classes move at once: Newton's method in :math:`u = \log p` and :math:`\nu`, with :math:`\sum p = 1` restored after each
+classes move at once: Newton's method in :math:`\log p` and :math:`\nu`, with :math:`\sum p = 1` restored after each
 step, needs one exponential for each class, and no matrix.  Near the solution one step is enough.
 
 =====================  ======================  ==================================================================
 symbol                 argument                meaning
 =====================  ======================  ==================================================================
 s                      ``scores``              present scores
-:math:`p^0`            ``before``              probabilities before the visit, :math:`\alpha = e_y - p^0`
-p, u                   ``p``, ``u``            probabilities and their logarithms, the rows of ``logs``
-q                      ``curve``               ``book[i, CURVE]``
+:math:`p^0`            ``before``              probabilities before the step, :math:`\alpha = e_y - p^0`
+p, log p               ``p``, ``log_p``        probabilities and their logarithms, the rows of ``logs``
+q                      ``curvature``           ``table[i, CURVATURE]``
 =====================  ======================  ==================================================================
 
-The other arguments are those of ``loops.block_coordinate``.  All probabilities are positive, so nobody rests.
+The other arguments are those of ``loop.epoch_blocks``.  All probabilities are positive, so no example is shrunk.
 """
 
 from __future__ import annotations
@@ -29,32 +29,33 @@ import numpy as np
 
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
-from fenchel.solvers.block_coordinate.loop import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM
+from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
 
-#: the logarithm of zero, as a number whose product with zero is zero: examples that were not visited have p = e_y
+#: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
 UNSEEN = -1e300
-#: a block is solved when what a Newton step leaves is this share of the way from where the block began
-_SHARE = 0.1
-#: steps on one block at most; one or two are the rule
-_STEPS = 100
-#: blocks that move no further than this rest
-_REST = 4.0 * float(np.finfo(np.float64).eps)
+#: a block is solved when the squared Newton step is this share of the distance of p from where the block began
+_ACCURACY = 0.1
+#: Newton steps on one block at most; one or two are the rule
+_NEWTON_STEPS = 100
+#: a block is unchanged if p moves by no more than this in the 1-norm (rounding)
+_UNCHANGED = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @summing_helper
-def _look(scores: Any, u: Any, before: Any) -> float:
-    """The share in the gap, KL(p, softmax(s)), to second order: half the variance of s - log p."""
+def second_order_gap(scores: Any, log_p: Any, before: Any) -> float:
+    """The Fenchel-Young gap, KL(p, softmax(s)), to second order: half the variance of s - log p."""
     mean, square = 0.0, 0.0
-    for j in range(np.uint64(len(u))):
-        apart = scores[j] - u[j]
+    for j in range(np.uint64(len(log_p))):
+        apart = scores[j] - log_p[j]
         mean += before[j] * apart
         square += before[j] * apart * apart
     return 0.5 * max(square - mean * mean, 0.0)
 
 
 @helper
-def _first(scores: Any, label: int, curve: float, p: Any, u: Any) -> float:
-    """Where to begin from p = e_y: the softmax, held back by the curvature; the share in the gap, f(s)."""
+def first_step(scores: Any, label: int, curvature: float, p: Any, log_p: Any) -> float:
+    """Where to begin from p = e_y: the softmax, held back by the curvature; the Fenchel-Young gap, f(s)."""
     largest, total, beside = scores[0], 0.0, 0.0
     for j in range(len(p)):
         largest = max(largest, scores[j])
@@ -64,51 +65,51 @@ def _first(scores: Any, label: int, curve: float, p: Any, u: Any) -> float:
     normalizer = largest + np.log(total)
     for j in range(len(p)):
         p[j] /= total
-        u[j] = scores[j] - normalizer
+        log_p[j] = scores[j] - normalizer
         if j != label:
-            u[j] -= np.log1p(curve * p[j])
-            p[j] /= 1.0 + curve * p[j]
+            log_p[j] -= np.log1p(curvature * p[j])
+            p[j] /= 1.0 + curvature * p[j]
             beside += p[j]
     # the others have become less, so this one has become more
     p[label] = max(p[label], 1.0 - beside)
-    u[label] = max(u[label], np.log(p[label]) if p[label] > 0.0 else u[label])
+    log_p[label] = max(log_p[label], np.log(p[label]) if p[label] > 0.0 else log_p[label])
     return normalizer - scores[label]
 
 
 @summing_helper
-def _newton(scores: Any, before: Any, curve: float, p: Any, u: Any) -> tuple[float, float]:
+def _newton(scores: Any, before: Any, curvature: float, p: Any, log_p: Any) -> tuple[float, float]:
     """One step; how much it has left to do, to first order, and how far p is from ``before``."""
     count = np.uint64(len(p))
     slope, room = 0.0, 0.0
     for j in range(count):
-        bend = p[j] / (1.0 + curve * p[j])
-        slope += bend * (scores[j] + curve * (before[j] - p[j]) - u[j])
-        room += bend
+        weight = p[j] / (1.0 + curvature * p[j])
+        slope += weight * (scores[j] + curvature * (before[j] - p[j]) - log_p[j])
+        room += weight
     level = -slope / room
     left, away, total = 0.0, 0.0, 0.0
     for j in range(count):
-        step = (scores[j] + curve * (before[j] - p[j]) - u[j] + level) / (1.0 + curve * p[j])
+        step = (scores[j] + curvature * (before[j] - p[j]) - log_p[j] + level) / (1.0 + curvature * p[j])
         # no probability is more than one
-        u[j] = min(u[j] + step, 0.0)
-        after = np.exp(u[j])
+        log_p[j] = min(log_p[j] + step, 0.0)
+        after = np.exp(log_p[j])
         left += max(after, p[j]) * step * step
         p[j] = after
         total += after
     normalizer, scale = np.log(total), 1.0 / total
     for j in range(count):
-        u[j] -= normalizer
+        log_p[j] -= normalizer
         p[j] *= scale
         away += abs(p[j] - before[j])
     return left, away
 
 
 @helper
-def solve_softmax_block(scores: Any, before: Any, curve: float, p: Any, u: Any) -> float:
-    """Move p and u from where they are to the solution; how far p is from ``before``."""
+def solve_softmax_block(scores: Any, before: Any, curvature: float, p: Any, log_p: Any) -> float:
+    """Move p and log_p from where they are to the solution; how far p is from ``before``."""
     away = 0.0
-    for _ in range(_STEPS):
-        left, away = _newton(scores, before, curve, p, u)
-        if left <= max(_SHARE * away, _REST):
+    for _ in range(_NEWTON_STEPS):
+        left, away = _newton(scores, before, curvature, p, log_p)
+        if left <= max(_ACCURACY * away, _UNCHANGED):
             break
     return away
 
@@ -127,49 +128,34 @@ def _store(alpha: Any, p: Any, label: int, scale: float, change: Any) -> None:
 
 
 @loop
-def visit_softmax_blocks(
-    rows: Any,
-    images: Any,
-    alpha: Any,
-    logs: Any,
-    weights: Any,
-    classes: Any,
-    book: Any,
-    free: Any,
-    constant: float,
-    square: float,
-    order: Any,
-    begin: int,
-    end: int,
-) -> tuple[int, float, int, float]:
-    """Visit the examples ``order[begin:end]`` once; returns what ``visit_blocks`` does."""
-    worst, changed, gap, count = 0.0, 0, 0.0, np.uint64(weights.shape[1])
-    scores, before, p, u, change = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
-    for t in range(np.uint64(begin), np.uint64(end)):
-        i = np.uint64(order[t])
-        label, new = classes[i], False
+def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: Any, part: Any) -> Any:
+    """One part of an epoch; returns its ``Tally``.  ``blocks.bounds`` and ``sum_bound`` are not used."""
+    alpha, v, classes, table = blocks.alpha, blocks.v, blocks.classes, blocks.table
+    tally, count = begin(part), np.uint64(v.shape[1])
+    scores, before, p, log_p, change = (
+        np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    )  # fmt: skip
+    for t in range(np.uint64(part.begin), np.uint64(part.end)):
+        i = np.uint64(part.order[t])
+        label, scale, curvature, new = classes[i], table[i, SCALE], table[i, CURVATURE], False
         for j in range(count):
-            scores[j] = free[INTERCEPT, j] - free[OFFSET, j] + book[i, AHEAD] * free[SUM, j]
-            before[j], u[j] = -alpha[i, j], logs[i, j]
-            new |= u[j] <= UNSEEN
+            before[j], log_p[j] = -alpha[i, j], logs[i, j]
+            new |= log_p[j] <= UNSEEN
         before[label] += 1.0
-        add_scores(rows, i, weights, scores)
+        intercept_scores(intercepts.state, table[i, CENTRING], scores)
+        add_scores(rows, i, v, scores)
         if new:
-            excess = _first(scores, label, book[i, CURVE], p, u)
+            gap = first_step(scores, label, curvature, p, log_p)
         else:
             p[:] = before
-            excess = _look(scores, u, before)
-        gap += book[i, SCALE] * excess
-        away = solve_softmax_block(scores, before, book[i, CURVE], p, u)
-        if away <= _REST:
+            gap = second_order_gap(scores, log_p, before)
+        away = solve_softmax_block(scores, before, curvature, p, log_p)
+        tally = keep(part, t, tally, -away if away > _UNCHANGED else 0.0, scale * gap)
+        if away <= _UNCHANGED:
             continue
-        worst = max(worst, away)
-        changed += 1
-        logs[i] = u
-        _store(alpha[i], p, label, book[i, SCALE], change)
-        add_row(images, i, change, weights)
-        for j in range(count):
-            free[SUM, j] += change[j]
-            free[INTERCEPT, j] += constant * change[j]
-            free[OFFSET, j] += (square - book[i, AHEAD]) * change[j]
-    return end, worst, changed, gap
+        tally = count_change(tally)
+        logs[i] = log_p
+        _store(alpha[i], p, label, scale, change)
+        add_row(images, i, change, v)
+        move_intercepts(intercepts, table[i, CENTRING], change)
+    return tally

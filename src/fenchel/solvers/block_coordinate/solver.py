@@ -1,20 +1,19 @@
 r"""Block coordinate descent for risks of several classes: Wang and Scott (2021), Algorithm 1 on (D2).
 
 Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + R(XW^T + 1b^T)` for the Weston-Watkins, the Crammer-Singer and the
-multinomial risk through the dual.  Random permutations of the examples; one visit minimizes the dual over an example's
-whole block (``loops.blocks``, ``loops.softmax_blocks``) and costs k times the example's non-zeros.
+multinomial risk through the dual.  Random permutations of the examples; one step minimizes the dual over an example's
+whole block (``loop_blocks``, ``loop_softmax``) and costs k times the example's non-zeros.
 
-Free intercepts.  As in ``dual_coordinate`` they are a constant feature B whose centre moves to the solution after each
-pass: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of theta add up to
-zero; the intercepts add up to zero.  The certificate repairs what is left.
+Unregularized intercepts.  As in ``dual_coordinate`` they are a constant feature B whose centre moves to the solution
+after each epoch: the augmented Lagrangian for :math:`\sum_i\theta_i = 0`, which are k - 1 equations, since rows of
+theta add up to zero; the intercepts add up to zero.  The certificate restores the equality.
 
-Kernels.  With a ``GramDesign`` the k scores of all examples are kept in place of weights: a visit reads its own, and a
-step moves all of them along a row of the Gram matrix, so that visits without a step cost k.
+Kernels.  With a ``GramDesign`` the k scores of all examples are stored in place of weights: the turn of an example
+reads its own, and a step changes all of them along a row of the Gram matrix, so that a turn without a step costs k.
 
-Examples whose block rests on its bounds by more than a tenth of the worst violation of the last pass are set aside, and
-come back as in ``dual_coordinate``.  From eight classes on, so are the classes of an example that rest at zero in the
-same sense: passes between two over everything look at the rest of each block only.  With the multinomial risk nothing
-rests, but few passes are enough where rows have little in common.
+Shrinking: ``solvers.shrinking``.  From eight classes on, the classes of an example that are at zero with a KKT margin
+above the same threshold are shrunk too: epochs between two full ones look at the other classes of each block only.
+With the multinomial risk no variable is at a bound, but few epochs are enough where rows have little in common.
 
 The paper's C is :math:`c_i/\lambda`; its :math:`\beta` is :math:`-\alpha_j c_i/\lambda`.
 """
@@ -27,32 +26,39 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.block_coordinate.loop import AHEAD, CURVE, INTERCEPT, OFFSET, SCALE, SUM, visit_blocks
+from fenchel.solvers.block_coordinate.loop import (
+    CENTRING,
+    CURVATURE,
+    INTERCEPT,
+    OFFSET,
+    SCALE,
+    SUM,
+    Blocks,
+    ClassLists,
+    Intercepts,
+    epoch_blocks,
+)
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
-from fenchel.solvers.block_coordinate.loop_softmax import visit_softmax_blocks
+from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.block_coordinate.softmax_start import first_intercept, logarithms
-from fenchel.solvers.shrinking import Descent, random_state, squared_norms
+from fenchel.solvers.curvature import CANCELLATION, check_curvatures, squared_norms
+from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
-#: entries of X times classes that one step may visit: bounds how long Ctrl-C or a time limit waits
+#: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 26
-#: square of the constant feature, relative to the mean squared norm of the rows
+#: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
-#: relative error of a squared distance that is computed from squared norms
-_CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
-#: the greedy inner solver ends after so many steps per class
+#: steps of the greedy inner solver, per class, at most
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
-#: from so many classes on those at rest are set aside, if no more than this are not
+#: classes are shrunk if there are at least this many, and for examples of which at most this many are not
 _MANY_CLASSES, _MOST_LISTED = 8, 32
-#: dual variables beyond so many are kept in single precision unless told otherwise (512 MB in double precision)
+#: more dual variables than this are stored in single precision by default (512 MB in double precision)
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
 _SINGLE_GAP = 1e-5
@@ -60,33 +66,22 @@ _SINGLE_GAP = 1e-5
 
 @dataclass
 class State:
-    """The fixed numbers of a problem and where the descent stands."""
+    """What does not change during a solve, the dual blocks, and the sums that follow from them."""
 
     problem: Problem
     rows: Any
     images: Any
     inner: Any
-    most: float
-    classes: NDArray[np.int64]
-    bounds: NDArray[np.float64]
-    #: curvature and scale of each example
-    book: NDArray[np.float64]
-    alpha: NDArray[Any]
-    #: of the probabilities, with the multinomial risk; of others there are no rows
+    blocks: Blocks
+    #: the logarithms of the probabilities, for the multinomial risk; without rows for others
     logs: NDArray[np.float64]
-    #: (d, k); with a Gram matrix the scores
-    weights: NDArray[np.float64]
-    #: S and the present intercepts
-    free: NDArray[np.float64]
-    constant: float
-    #: of the rows, with a free intercept
+    intercepts: Intercepts
+    #: of the rows, with intercepts
     mean: NDArray[np.float64]
     random: NDArray[np.uint64]
-    #: the classes of each example that did not rest when all were looked at, and how many (0: too many)
-    lists: NDArray[np.uint32]
-    sizes: NDArray[np.uint32]
-    descent: Descent
-    #: the certificates that had been made when all examples were last taken back
+    lists: ClassLists
+    active_set: ActiveSet
+    #: the number of certificates when all examples were last restored
     certificates: int = 0
 
 
@@ -107,7 +102,7 @@ class BlockCoordinate(Solver):
     inner : {"root", "walrus", "greedy"}, default="root"
         The solver of a block: a root search; the sorting algorithm of [1]_; or greedy coordinate steps, as in Shark.
     shrinking : bool, default=True
-        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+        Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     seed : int, default=None
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
     single : bool, default=None
@@ -181,23 +176,20 @@ class BlockCoordinate(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         risk, lam, gram = problem.multiclass_risk, problem.lam, _gram(problem)
         norms, shares = squared_norms(problem), risk.shares
-        if not np.all(np.isfinite(norms)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         mean = problem.design.adjoint(shares) if problem.intercept else np.zeros(problem.design.shape[1])
         projection = problem.design.scores(mean) if problem.intercept else np.zeros(risk.examples)
         square = float(mean @ mean)
         if problem.intercept:
-            norms = np.maximum(norms - 2.0 * projection + square, _CANCELLATION * (norms + square))
+            norms = np.maximum(norms - 2.0 * projection + square, CANCELLATION * (norms + square))
         constant = max(_CONSTANT * float(shares @ norms), 0.1 * lam) if problem.intercept else 0.0
-        if not np.max(norms + constant) * np.max(shares) / lam < _STEEPEST:
-            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: a larger lam (a smaller C) is needed")
-        book = np.zeros((risk.examples, 3))
-        book[:, AHEAD] = square - projection
-        book[:, SCALE] = shares / lam
-        book[:, CURVE] = book[:, SCALE] * (norms + constant)
-        most = np.inf if risk.dual_block == "box" else 1.0
+        check_curvatures(problem, norms + constant)
+        table = np.zeros((risk.examples, 3))
+        table[:, CENTRING] = square - projection
+        table[:, SCALE] = shares / lam
+        table[:, CURVATURE] = table[:, SCALE] * (norms + constant)
+        sum_bound = np.inf if risk.dual_block == "box" else 1.0
         inner = {
-            "root": RootBlock(most),
+            "root": RootBlock(sum_bound),
             "walrus": SortedBlock(1.0),
             "greedy": GreedyBlock(float(self.accuracy), _GREEDY_ROUNDS),
         }[self.inner]
@@ -210,24 +202,24 @@ class BlockCoordinate(Solver):
             rows=problem.design.rows() if gram is None else gram.reading(),
             images=problem.design.rows() if gram is None else gram.moving(),
             inner=inner,
-            most=most,
-            classes=risk.classes,
-            # the bound on a sum needs no bounds on what is summed
-            bounds=risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
-            book=book,
-            alpha=np.zeros((risk.examples, risk.outputs), dtype=np.float32 if single and not softmax else np.float64),
+            blocks=Blocks(
+                alpha=np.zeros((risk.examples, risk.outputs), np.float32 if single and not softmax else np.float64),
+                v=np.zeros((problem.design.shape[1], risk.outputs)),
+                classes=risk.classes,
+                table=table,
+                # with a bound on the sum no bounds on its terms are needed
+                bounds=risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
+                sum_bound=sum_bound,
+            ),
             logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
-            weights=np.zeros((problem.design.shape[1], risk.outputs)),
-            free=np.zeros((3, risk.outputs)),
-            constant=constant,
+            intercepts=Intercepts(np.zeros((3, risk.outputs)), constant, square),
             mean=mean,
             random=random_state(self.seed or 0),
-            lists=np.zeros((risk.examples, room), dtype=np.uint32),
-            sizes=np.zeros(risk.examples, dtype=np.uint32),
-            descent=Descent(np.flatnonzero(shares > 0), risk.examples, narrows=room > 0),
+            lists=ClassLists(np.zeros((risk.examples, room), np.uint32), np.zeros(risk.examples, np.uint32)),
+            active_set=ActiveSet(np.flatnonzero(shares > 0), risk.examples, shrinks_classes=room > 0),
         )
         if softmax and problem.intercept:
-            state.free[INTERCEPT] = first_intercept(risk)
+            state.intercepts.state[INTERCEPT] = first_intercept(risk)
         if warm is not None and problem.fits(warm.model):
             self._warm(state, warm)
         return state
@@ -235,110 +227,105 @@ class BlockCoordinate(Solver):
     def _warm(self, state: State, warm: Warm) -> None:
         """Begin at the dual point of the warm start, scaled back for a lam that has become smaller."""
         problem, theta = state.problem, np.asarray(warm.witness.theta)
+        alpha, intercepts = state.blocks.alpha, state.intercepts.state
         if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
             return
         for rows, part in problem.multiclass_risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
-            state.alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
+            alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
             if len(state.logs):
-                state.logs[rows] = logarithms(state.alpha[rows], part.classes)
+                state.logs[rows] = logarithms(alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
-            state.free[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            intercepts[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
         self._refresh(state)
-        state.free[INTERCEPT] += state.constant * state.free[SUM]
+        intercepts[INTERCEPT] += state.intercepts.constant * intercepts[SUM]
 
     def step(self, state: State, hint: Hint) -> float:
-        descent = state.descent
+        active_set = state.active_set
         if hint.certificates != state.certificates:
-            state.certificates, descent.restore = hint.certificates, True
-        narrow = self.single is None and state.alpha.dtype == np.float32
-        if narrow and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
-            state.alpha, descent.stalled = state.alpha.astype(np.float64), False
-        if descent.stalled:
+            state.certificates, active_set.restore = hint.certificates, True
+        single = self.single is None and state.blocks.alpha.dtype == np.float32
+        if single and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
+            state.blocks = state.blocks._replace(alpha=state.blocks.alpha.astype(np.float64))
+            active_set.stalled = False
+        if active_set.stalled:
             return STALLED
-        begin, end = descent.begin(self._step_length(state), state.random, self.shrinking)
-        found = self._visit(state, begin, end)
-        if descent.add(found, end, state.problem.lam):
-            self._finish_pass(state)
-        return (end - begin) / state.problem.design.shape[0]
-
-    def _visit(self, state: State, begin: int, end: int) -> tuple[int, float, int, float]:
-        descent, centre = state.descent, (state.constant, float(state.mean @ state.mean))
+        part = active_set.next_part(self._step_length(state), state.random, self.shrinking)
+        data = (state.rows, state.images)
         if len(state.logs):
-            blocks = (state.alpha, state.logs, state.weights, state.classes, state.book, state.free)
-            return visit_softmax_blocks(state.rows, state.images, *blocks, *centre, descent.order, begin, end)
-        threshold = descent.threshold if self.shrinking else np.inf
-        return visit_blocks(
-            *(state.rows, state.images, state.inner, state.most),
-            *(state.alpha, state.weights, state.classes, state.book, state.bounds, state.free),
-            *(state.lists, state.sizes),
-            *centre,
-            *(descent.order, begin, end, descent.kept, threshold, descent.narrow),
-        )
+            tally = epoch_softmax(*data, state.blocks, state.logs, state.intercepts, part)
+        else:
+            shrunk = active_set.classes_shrunk
+            tally = epoch_blocks(*data, state.inner, state.blocks, state.intercepts, state.lists, shrunk, part)
+        if active_set.record(tally, part.end, state.problem.lam):
+            self._end_epoch(state)
+        return (part.end - part.begin) / state.problem.design.shape[0]
 
     def _step_length(self, state: State) -> int:
         design = state.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0])
-        return max(1, _STEP_ENTRIES // (entries_per_row * state.weights.shape[1]))
+        return max(1, _STEP_ENTRIES // (entries_per_row * state.blocks.v.shape[1]))
 
-    def _finish_pass(self, state: State) -> None:
-        descent, before = state.descent, state.free[INTERCEPT].copy()
-        # the centre moves to the present intercepts, which then are what the sum makes of that
-        state.free[INTERCEPT] += state.constant * state.free[SUM]
-        if descent.settle(descent.at_rest and np.array_equal(before, state.free[INTERCEPT])):
+    def _end_epoch(self, state: State) -> None:
+        active_set, (intercepts, constant, _) = state.active_set, state.intercepts
+        before = intercepts[INTERCEPT].copy()
+        # the proximal centre moves to the present intercepts, to which the constant feature adds B^2 S again
+        intercepts[INTERCEPT] += constant * intercepts[SUM]
+        if active_set.needs_refresh(active_set.unchanged and np.array_equal(before, intercepts[INTERCEPT])):
             self._refresh(state)
-        descent.finish()
+        active_set.end_epoch()
 
     def _refresh(self, state: State) -> None:
-        """Recompute what the loop keeps as running sums, free of their accumulated rounding."""
-        problem, total = state.problem, np.zeros(state.weights.shape[1])
-        state.weights[:] = 0.0
+        """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
+        problem, v, intercepts = state.problem, state.blocks.v, state.intercepts.state
+        total = np.zeros(v.shape[1])
+        v[:] = 0.0
         for rows, part in problem.multiclass_risk.parts():
-            theta = part.shares[:, None] * state.alpha[rows]
+            theta = part.shares[:, None] * state.blocks.alpha[rows]
             total += np.sum(theta, axis=0)
             if problem.design.kernel() is not None:
-                state.weights[rows] = theta
+                v[rows] = theta
             else:
-                state.weights += problem.design.part(rows.start, rows.stop).adjoint(theta).T
+                v += problem.design.part(rows.start, rows.stop).adjoint(theta).T
         if problem.design.kernel() is not None:
-            state.weights[:] = problem.design.scores(state.weights.T)
-        state.weights /= problem.lam
-        state.free[SUM] = total / problem.lam
-        state.free[OFFSET] = state.mean @ state.weights
+            v[:] = problem.design.scores(v.T)
+        v /= problem.lam
+        intercepts[SUM] = total / problem.lam
+        intercepts[OFFSET] = state.mean @ v
 
     def expected_gap(self, state: State) -> float:
-        return state.descent.expected_gap
+        return state.active_set.expected_gap
 
     def expected_objective(self, state: State) -> float:
         """The dual objective at the running sums."""
-        problem, shares = state.problem, state.problem.risk.shares
-        places = np.arange(len(shares)), state.classes
+        problem, shares, intercepts = state.problem, state.problem.risk.shares, state.intercepts
+        alpha, v, places = state.blocks.alpha, state.blocks.v, (np.arange(len(shares)), state.blocks.classes)
         if len(state.logs):
             # the entropy, of p = e_y - alpha
-            found = np.einsum("i,ij,ij->", shares, state.alpha, state.logs) - float(shares @ state.logs[places])
+            found = np.einsum("i,ij,ij->", shares, alpha, state.logs) - float(shares @ state.logs[places])
         else:
-            found = float(shares @ state.alpha[places])
+            found = float(shares @ alpha[places])
         if problem.design.kernel() is not None:
-            square = float(np.einsum("i,ij,ij->", shares, state.alpha, state.weights))
+            square = float(np.einsum("i,ij,ij->", shares, alpha, v))
         else:
-            # of centred rows: |w - m S|^2
-            total, mean = state.free[SUM], state.mean
-            square = float(np.vdot(state.weights, state.weights))
-            square -= float(total @ (2.0 * state.free[OFFSET] - float(mean @ mean) * total))
+            # of centred rows: |v - m S|^2
+            total = intercepts.state[SUM]
+            square = float(np.vdot(v, v))
+            square -= float(total @ (2.0 * intercepts.state[OFFSET] - intercepts.square * total))
             square *= problem.lam
         return float(found) - 0.5 * square
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        problem = state.problem
-        # what single precision holds needs no more room here; the certificate goes on in double precision
-        theta = state.alpha * problem.risk.shares[:, None].astype(state.alpha.dtype)
+        problem, alpha, v, intercepts = state.problem, state.blocks.alpha, state.blocks.v, state.intercepts.state
+        # theta needs no more precision than alpha has; the certificate computes in double precision
+        theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
         if problem.design.kernel() is not None:
             return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
         if not problem.intercept:
-            return Model(state.weights.copy().T, problem.no_intercept()), Witness(theta)
-        weights = np.multiply.outer(state.mean, state.free[SUM])
-        np.subtract(state.weights, weights, out=weights)
-        intercept = state.free[INTERCEPT] - state.mean @ weights
+            return Model(v.copy().T, problem.no_intercept()), Witness(theta)
+        weights = np.multiply.outer(state.mean, intercepts[SUM])
+        np.subtract(v, weights, out=weights)
+        intercept = intercepts[INTERCEPT] - state.mean @ weights
         intercept -= np.mean(intercept)
         return Model(weights.T, intercept), Witness(theta)

@@ -5,7 +5,7 @@ and a quadratic term,
 
 .. math:: \bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot(Cv - b) + \tfrac{\lambda n}{2\mu}\|Cv - b\|^2:
 
-- Algorithm 3: after every pass :math:`s \leftarrow s + \eta\tfrac{\lambda n}{\mu}(Cv - b)`;
+- Algorithm 3: after every epoch :math:`s \leftarrow s + \eta\tfrac{\lambda n}{\mu}(Cv - b)`;
 - Algorithm 2 (``exactly=True``): solved for the present s first; then s moves with :math:`\eta = 1` if the largest
   entry of Cv - b has fallen to half of what it was, else :math:`\mu` becomes a fourth.
 
@@ -20,9 +20,10 @@ The equality :math:`\sum\theta = 0` of a free intercept gets a multiplier s and 
 .. math:: \min_\alpha\; \tfrac1n\sum_i f^*(-\alpha_i, y_i) + \lambda\,\Omega^*(v)
     + \tfrac{s}{n}\sum_i\alpha_i + \tfrac{1}{2\mu n}\bigl(\textstyle\sum_i\alpha_i\bigr)^2,
 
-whose variables are visited as in ``dual_coordinate`` (eq. 30 for the hinge and the square), with rows as they are:
+which is minimized over one variable after the other as in ``solver`` (eq. 30 for the hinge and ridge), with rows that
+are not centred:
 
-- Algorithm 3 (``exactly=False``): after every pass :math:`s \leftarrow s + \tfrac{\eta}{\mu}\sum\alpha` (31);
+- Algorithm 3 (``exactly=False``): after every epoch :math:`s \leftarrow s + \tfrac{\eta}{\mu}\sum\alpha` (31);
 - Algorithm 2 (``exactly=True``): the problem is first solved for the present s; then s moves with :math:`\eta = 1` if
   :math:`|\sum\alpha|` has fallen to half of what it was, else :math:`\mu` becomes a fourth.
 
@@ -33,8 +34,8 @@ judges (``certificate.judging``), so what is left of the sum costs accuracy and 
 =====================  =====================================================================
 symbol                 here
 =====================  =====================================================================
-s                      ``free[CENTRE]``
-:math:`\sum\alpha`     :math:`\lambda n S`, with S in ``free[SUM]``
+s                      ``intercept[CENTRE]``
+:math:`\sum\alpha`     :math:`\lambda n S`, with S in ``intercept[SUM]``
 :math:`\lambda n/\mu`  ``constant``, the square of the constant feature
 =====================  =====================================================================
 """
@@ -48,20 +49,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.problem import Model, Problem, Witness
-from fenchel.solvers.base import STALLED, Hint, Need, Warm
+from fenchel.solvers.base import Need, Warm
 from fenchel.solvers.dual_coordinate.free_directions import FreeOutput, FreeState
-from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVE, SCALE, SUM
+from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, SUM
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 from fenchel.validation import check_bool, check_number
 
 #: Algorithm 2 solves for a multiplier until violations are this share of what the quadratic term adds to a score, and
 #: the gap is this share of twice that term
-_INNER = 0.1
-#: or for so many passes
-_PASSES = 100
-#: equalities are met if this share of the sizes of their terms is left
-_NOTHING = 1e-13
+_INNER_ACCURACY = 0.1
+#: or for this many epochs
+_INNER_EPOCHS = 100
+#: an equality holds if its residual is this share of the sum of the sizes of its terms (rounding)
+_RESIDUAL_ROUNDING = 1e-13
 
 
 def _has_free_directions(problem: Problem) -> bool:
@@ -78,7 +79,7 @@ class AugmentedLagrangian(DualCoordinate):
     Parameters
     ----------
     shrinking : bool, default=True
-        Whether to set aside examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
+        Whether to skip examples whose dual variable is at a bound and satisfies the KKT conditions with a margin.
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
         to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
@@ -160,30 +161,17 @@ class AugmentedLagrangian(DualCoordinate):
         weight = None if self.mu is None else self._first_constant(problem, None)
         return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
 
-    def step(self, state: Any, hint: Hint) -> float:
+    def _advance(self, state: Any, output: Any) -> int:
         if isinstance(state, State):
-            return super().step(state, hint)
-        if hint.certificates != state.certificates:
-            # a new certificate is a new round: everyone takes part again
-            state.certificates = hint.certificates
-            for output in state.outputs:
-                output.descent.restore = True
-        for _ in state.outputs:
-            if not state.outputs[state.turn].descent.stalled:
-                break
-            state.turn = (state.turn + 1) % len(state.outputs)
-        else:
-            return STALLED
-        output = state.outputs[state.turn]
-        visits, ended = state.advance(output, self.shrinking)
+            return super()._advance(state, output)
+        active_set, before = output.active_set, output.multipliers.copy()
+        turns, ended = state.advance(output, self.shrinking)
         if ended:
-            before = output.multipliers.copy()
             self._move_multipliers(state, output)
-            if output.descent.settle(output.descent.at_rest and np.array_equal(before, output.multipliers)):
+            if active_set.needs_refresh(active_set.unchanged and np.array_equal(before, output.multipliers)):
                 state.refresh(output)
-            output.descent.finish()
-            state.turn = (state.turn + 1) % len(state.outputs)
-        return visits / (state.problem.design.shape[0] * len(state.outputs))
+            active_set.end_epoch()
+        return turns
 
     def propose(self, state: Any) -> tuple[Model, Witness]:
         return super().propose(state) if isinstance(state, State) else state.propose()
@@ -192,56 +180,60 @@ class AugmentedLagrangian(DualCoordinate):
         return super().expected_objective(state) if isinstance(state, State) else state.objective()
 
     def _move_multipliers(self, state: FreeState, output: FreeOutput) -> None:
-        """The end of a pass of Algorithm 3, or, if the problem is solved for the present s, of a round of 2."""
+        """The end of an epoch of Algorithm 3, or, if the problem is solved for the present s, of a round of 2."""
         share = 1.0 if self.eta is None else self.eta
-        largest = float(np.max(np.abs(output.left), initial=0.0))
+        largest = float(np.max(np.abs(output.residual), initial=0.0))
         if self.exactly:
             share = 1.0
-            output.inner_passes += 1
+            output.inner_epochs += 1
             # however long that takes: a larger weight would not help a problem that was not solved
-            energy = state.problem.lam * output.weight * float(output.left @ output.left)
-            if not self._solved(output, output.weight * largest, energy, math.inf):
+            energy = state.problem.lam * output.penalty * float(output.residual @ output.residual)
+            if not self._solved(output, output.penalty * largest, energy, math.inf):
                 return
             # what is left through rounding alone does not fall
-            fallen = largest <= max(0.5 * output.last_left, _NOTHING * state.largest_left(output))
-            output.inner_passes = 0
-            output.last_left = largest
+            fallen = largest <= max(0.5 * output.last_residual, _RESIDUAL_ROUNDING * state.residual_size(output))
+            output.inner_epochs = 0
+            output.last_residual = largest
             if not fallen:
-                output.weight *= 4.0
-                state.curve(output, self.stretch)
+                output.penalty *= 4.0
+                state.set_curvatures(output, self.stretch)
                 return
-        moved = share * output.weight * output.left
+        moved = share * output.penalty * output.residual
         output.multipliers += moved
-        output.tilt += moved
+        output.offset += moved
 
     @staticmethod
-    def _solved(output: Any, pull: float, energy: float, most: float = _PASSES) -> bool:
+    def _solved(output: Any, pull: float, energy: float, most: float = _INNER_EPOCHS) -> bool:
         """Whether the problem is solved for the present multipliers, beside what the quadratic term adds to them.
 
         Losses without bounds on their slopes tell no violations, but a gap.
         """
-        descent = output.descent
-        solved = descent.full and descent.worst <= _INNER * abs(pull) and not descent.gap > _INNER * energy
-        return bool(solved or output.descent.at_rest or output.inner_passes >= most)
+        active_set = output.active_set
+        solved = (
+            active_set.full
+            and active_set.violation <= _INNER_ACCURACY * abs(pull)
+            and not active_set.gap > _INNER_ACCURACY * energy
+        )
+        return bool(solved or active_set.unchanged or output.inner_epochs >= most)
 
     def _first_constant(self, problem: Problem, norms: Any) -> float:
         return problem.lam * np.count_nonzero(problem.risk.shares) / (1.0 if self.mu is None else self.mu)
 
     def _move_centre(self, state: State, output: OutputState) -> None:
-        total = output.free[SUM]
+        total = output.intercept[SUM]
         if not self.exactly:
-            output.free[CENTRE] += (0.1 if self.eta is None else self.eta) * output.constant * total
+            output.intercept[CENTRE] += (0.1 if self.eta is None else self.eta) * output.constant * total
             return
-        output.inner_passes += 1
+        output.inner_epochs += 1
         if not self._solved(output, output.constant * total, state.problem.lam * output.constant * total**2):
             return
-        output.inner_passes = 0
+        output.inner_epochs = 0
         if abs(total) > 0.5 * output.last_sum:
             # mu becomes a fourth: the curvatures of all examples follow
             grown = 3.0 * output.constant
             output.constant += grown
-            if output.transfer is None:
-                output.book[:, CURVE] += output.book[:, SCALE] * grown / self.stretch
+            if output.mirror is None:
+                output.table[:, CURVATURE] += output.table[:, SCALE] * grown / self.stretch
         else:
-            output.free[CENTRE] += output.constant * total
+            output.intercept[CENTRE] += output.constant * total
         output.last_sum = abs(total)

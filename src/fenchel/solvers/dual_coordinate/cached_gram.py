@@ -1,11 +1,12 @@
-"""Visits of dual coordinate descent to a Gram matrix that is not in memory (``designs.cached_gram``).
+"""Epochs of dual coordinate descent with a Gram matrix of which some rows are cached (``kernels.CachedGram``).
 
-Rows are dear to compute, and a step with a row that is here still moves all scores, while to look at an example costs
-next to nothing.  So, once a first pass has shown how large violations are, and unless ``shrinking=False``:
+Kernel rows are expensive to compute, and a step with a cached row still changes all scores, while the KKT margin of an
+example costs next to nothing.  So, once a first epoch has shown how large violations are, and unless
+``shrinking=False``:
 
-- a row is computed for violations of at least half of the worst in the last pass, and a row that is here is used for
-  those of at least a tenth; the others wait until the worst has come down to them;
-- a pass begins with a few sweeps over the examples whose rows are here.
+- a row is computed for violations of at least half of the largest in the last epoch, and a cached row is used for those
+  of at least a tenth; smaller ones wait until the largest has come down to them;
+- an epoch begins with a few sweeps over the examples whose rows are cached.
 
 On 5,000 rows of covtype with room for a fifth of the matrix (gamma = 1, C = 10, a gap of 1e-3, once each) 48,000 rows
 were computed without sweeps and with a tenth for computed rows as well, 29,000 with three sweeps besides, and 16,000
@@ -17,27 +18,24 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
 from fenchel.problem import Problem
-from fenchel.solvers.dual_coordinate.loop_cached_gram import visit_kept, wanted
+from fenchel.solvers.dual_coordinate.loop_cached_gram import Cache, LeastViolations, epoch_cached_gram, missing_rows
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 
-#: kernel values that one step may compute: bounds how long Ctrl-C or a time limit waits
+#: kernel values that one step of the solver may compute: bounds how long Ctrl-C or a time limit waits
 _STEP_VALUES = 1 << 23
-#: scores that the sweeps before a pass may move
-_SWEEP_ENTRIES = 1 << 29
-_SWEEPS = 5
-#: the least violations for which a row is computed, and used, in units of what sets an example aside that rests (which
-#: is a tenth of the worst violation of the last pass)
+#: changes of scores that the sweeps before an epoch may make, and sweeps at most
+_SWEEP_ENTRIES, _SWEEPS = 1 << 29, 5
+#: the least violations for which a row is computed, and used, in units of the threshold of shrinking (a tenth of the
+#: largest violation of the last epoch); measured as above
 _COMPUTED, _USED = 5.0, 1.0
-#: examples whose mean stands for that of all
+#: examples in a sample whose mean replaces that of all
 _SAMPLE = 500
-
-#: sums of both signs that differ by no more, relatively, are equal up to rounding; one shrinking may miss that
+#: sums of both signs are equal up to rounding if they differ by no more than this share; rounds to get there
 _BALANCED, _ROUNDS = 2.0 * float(np.finfo(np.float64).eps), 6
-
-Found = tuple[int, float, int, float]
 
 
 def near_mean(problem: Problem) -> NDArray[np.float64]:
@@ -67,46 +65,45 @@ def balanced(theta: NDArray) -> NDArray[np.float64]:
     return theta
 
 
-def visit_on_demand(
-    state: State, output: OutputState, design: CachedGram, begin: int, end: int, threshold: float
-) -> tuple[Found, int, int]:
-    """Visit examples in their order, computing rows on the way; what was met, where it ended, and visits."""
-    descent, selective = output.descent, bool(np.isfinite(threshold))
-    least = (_COMPUTED * threshold, _USED * threshold) if selective else (0.0, 0.0)
-    swept = _sweeps(state, output, design, selective, least[1]) if begin == 0 else 0
-    values = _numbers(state, output)
-    kept, worst, changed, gap = descent.kept, 0.0, 0, 0.0
+def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part) -> tuple[Tally, int, int]:
+    """One part of an epoch, computing rows as steps need them; the tally, where it ended, and turns of examples."""
+    selective = bool(np.isfinite(part.threshold))
+    scale = part.threshold if selective else 0.0
+    least = LeastViolations(_COMPUTED * scale, _USED * scale)
+    swept = _sweeps(state, output, design, selective, least.used) if part.begin == 0 else 0
+    arrays = (state.loss, output.table, output.v, state.intercept(output))
+    violation, changes, gap = 0.0, 0, 0.0
     found: NDArray[np.int64] = np.empty(design.together, dtype=np.int64)
-    budget, position = max(1, _STEP_VALUES // design.shape[0]), begin
+    budget, rest = max(1, _STEP_VALUES // design.shape[0]), part
     while True:
-        stored = (state.rows, design.slots, design.stamps, design.clock)
-        *met, position = visit_kept(*stored, *values, descent.order, position, end, kept, threshold, *least)
-        kept, worst, changed, gap = met[0], max(worst, met[1]), changed + met[2], gap + met[3]
-        if position == end or (budget <= 0 and position > begin):
-            return (kept, worst, changed, gap), position, position - begin + swept
-        count = wanted(design.slots, *values, descent.order, position, descent.active, least[0], found)
+        tally, position = epoch_cached_gram(state.rows, _cache(design), *arrays, rest, least)
+        violation, changes, gap = max(violation, tally.violation), changes + tally.changes, gap + tally.gap
+        if position == part.end or (budget <= 0 and position > part.begin):
+            total = Tally(tally.remaining, violation, changes, gap)
+            return total, position, position - part.begin + swept
+        rest = rest._replace(begin=position, remaining=int(tally.remaining))
+        ahead = rest._replace(end=output.active_set.size)
+        count = missing_rows(_cache(design), *arrays, ahead, least.computed, found)
         design.bring(found[:count].copy())
         budget -= count
 
 
 def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bool, used: float) -> int:
-    """Order a pass so that it finds the rows that are here, and visit their examples a few times; how many visits."""
-    descent = output.descent
-    head = descent.order[: descent.active]
-    here = design.slots[head] >= 0
-    order = head[here]
-    head[:] = np.concatenate([order, head[~here]])
+    """Move examples with cached rows to the front of the epoch, and make a few epochs over them; turns of examples."""
+    head = output.active_set.order[: output.active_set.size]
+    cached = design.slots[head] >= 0
+    order = head[cached]
+    head[:] = np.concatenate([order, head[~cached]])
     if not selective or not len(order):
         return 0
     rounds = min(_SWEEPS, max(1, _SWEEP_ENTRIES // (len(order) * design.shape[0])))
     for _ in range(rounds):
         shuffle(order, len(order), state.random)
-        stored = (state.rows, design.slots, design.stamps, design.clock)
-        visit_kept(*stored, *_numbers(state, output), order, 0, len(order), 0, np.inf, 0.0, used)
+        arrays = (state.loss, output.table, output.v, state.intercept(output))
+        part = Part(order, 0, len(order), 0, np.inf)
+        epoch_cached_gram(state.rows, _cache(design), *arrays, part, LeastViolations(0.0, used))
     return rounds * len(order)
 
 
-def _numbers(state: State, output: OutputState) -> tuple:
-    """What a visit reads and changes."""
-    centre = (state.projection, state.centre_square + output.constant)
-    return (state.loss, output.book, output.u, output.free, *centre)
+def _cache(design: CachedGram) -> Cache:
+    return Cache(design.slots, design.stamps, design.clock)

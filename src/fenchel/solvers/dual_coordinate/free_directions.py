@@ -1,4 +1,4 @@
-r"""Where the augmented Lagrangian stands on a problem with free directions: Zhang (2002), App. D, eqs. (36)-(38).
+r"""The state of the augmented Lagrangian on a problem with free directions: Zhang (2002), App. D, eqs. (36)-(38).
 
 The equalities :math:`Cv = b` of ``FreeDirections``, and :math:`\sum\theta = 0` of a free intercept, are read in the
 scores: with :math:`Z = [XC^T, \mathbf 1]` they say :math:`Z^T\theta = \lambda(b, 0)`.  Two changes of variables leave
@@ -13,8 +13,8 @@ the problem as it is and its conditioning much better:
 symbol                 here
 =====================  =====================================================================
 s                      ``FreeOutput.multipliers``
-:math:`Cv - b`         ``FreeOutput.left``, in the mixed directions
-:math:`\lambda n/\mu`  ``FreeOutput.weight``
+:math:`Cv - b`         ``FreeOutput.residual``, in the mixed directions
+:math:`\lambda n/\mu`  ``FreeOutput.penalty``
 :math:`\hat w`         :math:`v + C^T\sigma` with :math:`(\sigma, \beta) = T(s + \kappa e - M^Tv)`, eq. (38)
 =====================  =====================================================================
 """
@@ -30,46 +30,44 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
-from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVE, LABEL, SCALE
-from fenchel.solvers.dual_coordinate.loop_free_directions import epoch_with_equalities
-from fenchel.solvers.shrinking import Descent, random_state, squared_norms
+from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE
+from fenchel.solvers.dual_coordinate.loop_free_directions import Equalities, epoch_with_equalities
+from fenchel.solvers.shrinking import ActiveSet, random_state
 
-#: entries of X that one step may visit
+#: entries of X that one step of the solver may read
 _STEP_ENTRIES = 1 << 25
-#: columns of Z of which less than this is left beside the others are combinations of them
+#: a column of Z is a combination of others if its distance from their span is below this share of its length
 _DEPENDENT = 1e-9
-#: the weight of the quadratic term, relative to the mean squared length of the centred rows
+#: kappa, the weight of the quadratic term, as a share of the mean squared norm of the centred rows
 _WEIGHT = 0.1
-#: and at least so many times lam, where little or nothing is regularized
+#: kappa is at least this many times lam, where little or nothing is regularized
 _PROXIMAL = 10.0
-#: relative error of a squared distance that is computed from squared norms
-_CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
 
 
 @dataclass
 class FreeOutput:
-    """Where one output stands."""
+    """The dual variables of one output, its multipliers, and the sums that follow from them."""
 
-    book: NDArray[np.float64]
-    u: NDArray[np.float64]
-    left: NDArray[np.float64]
-    tilt: NDArray[np.float64]
+    table: NDArray[np.float64]
+    #: X^T theta / lam
+    v: NDArray[np.float64]
+    #: e and t of ``loop_free_directions``
+    residual: NDArray[np.float64]
+    offset: NDArray[np.float64]
     multipliers: NDArray[np.float64]
-    weight: float
-    descent: Descent
-    #: passes since the multipliers or the weight moved, and the largest entry of ``left`` then
-    inner_passes: int = 0
-    last_left: float = math.inf
+    penalty: float
+    active_set: ActiveSet
+    #: epochs since the multipliers or the penalty changed, and the largest entry of ``residual`` then
+    inner_epochs: int = 0
+    last_residual: float = math.inf
 
 
 @dataclass
 class FreeState:
-    """The fixed numbers of a problem with free directions and where each of its outputs stands."""
+    """What does not change during a solve with free directions, and the state of each output."""
 
     problem: Problem
     rows: Any
@@ -92,15 +90,12 @@ class FreeState:
     def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
         """Begin at a warm start or at zero; without a ``weight`` one is chosen as ``dual_coordinate`` does."""
         shares, norms = problem.risk.shares, squared_norms(problem)
-        if not np.all(np.isfinite(norms)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         sides, mixing, target = _mixed(problem)
         means = problem.design.adjoint(shares[:, None] * sides).reshape(-1, problem.design.shape[1])
         projections = problem.design.scores(means).reshape(len(shares), -1)
         inner = sides @ (means @ means.T)
-        # what is lost to cancellation is added: a curvature that is too small would overshoot
         terms = norms + np.einsum("ij,ij->i", sides, inner)
-        norms = np.maximum(terms - 2.0 * np.einsum("ij,ij->i", sides, projections), 0.0) + _CANCELLATION * terms
+        norms = squared_distances(terms, np.einsum("ij,ij->i", sides, projections))
         if weight is None:
             weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
         state = cls(
@@ -115,10 +110,7 @@ class FreeState:
             np.einsum("ij,ij->i", sides, sides),
             random_state(seed),
         )
-        if not np.max(norms + weight * state.side_norms) * np.max(shares) / problem.lam < _STEEPEST:
-            raise FenchelError(
-                f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)"
-            )
+        check_curvatures(problem, norms + weight * state.side_norms)
         state._begin(warm, weight, stretch)
         return state
 
@@ -127,21 +119,21 @@ class FreeState:
         thetas, models = _first(problem, warm)
         labels = np.atleast_2d(problem.mean_risk.labels.T)
         for theta, label, model in zip(thetas, labels, models, strict=True):
-            book = np.zeros((len(shares), 4))
-            book[:, LABEL] = label
-            np.divide(theta, shares, out=book[:, ALPHA], where=shares > 0)
-            book[:, SCALE] = shares / problem.lam
-            descent = Descent(np.flatnonzero(shares > 0), len(shares))
+            table = np.zeros((len(shares), 4))
+            table[:, LABEL] = label
+            np.divide(theta, shares, out=table[:, ALPHA], where=shares > 0)
+            table[:, SCALE] = shares / problem.lam
+            active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares))
             count = len(self.target)
-            left, tilt, multipliers = np.zeros((3, count))
-            u = np.zeros(problem.design.shape[1])
-            output = FreeOutput(book, u, left, tilt, multipliers, weight, descent)
-            self.curve(output, stretch)
+            residual, offset, multipliers = np.zeros((3, count))
+            v = np.zeros(problem.design.shape[1])
+            output = FreeOutput(table, v, residual, offset, multipliers, weight, active_set)
+            self.set_curvatures(output, stretch)
             self.refresh(output)
             if model is not None:
                 # B s reproduces the scores of the model in the free directions
                 wanted = self._free_scores(model)
-                output.multipliers = self.sides[:, :count].T @ (shares * wanted) + self.means @ self.vector(output)
+                output.multipliers = self.sides[:, :count].T @ (shares * wanted) + self.means @ self.centred(output)
                 self.refresh(output)
             self.outputs.append(output)
 
@@ -151,58 +143,45 @@ class FreeState:
         part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
         return self.problem.design.scores(np.asarray(part)) + intercept
 
-    def curve(self, output: FreeOutput, stretch: float) -> None:
+    def set_curvatures(self, output: FreeOutput, stretch: float) -> None:
         """The curvature of (**) for each example."""
-        output.book[:, CURVE] = output.book[:, SCALE] * (self.norms + output.weight * self.side_norms) / stretch
+        output.table[:, CURVATURE] = output.table[:, SCALE] * (self.norms + output.penalty * self.side_norms) / stretch
 
-    def vector(self, output: FreeOutput) -> NDArray[np.float64]:
-        """v = u - M e."""
-        return output.u - output.left @ self.means
+    def centred(self, output: FreeOutput) -> NDArray[np.float64]:
+        """The weights v - M e of centred rows."""
+        return output.v - output.residual @ self.means
 
-    def largest_left(self, output: FreeOutput) -> float:
-        """The size of the terms that cancel in ``left``."""
-        theta = self.problem.risk.shares * np.abs(output.book[:, ALPHA])
+    def residual_size(self, output: FreeOutput) -> float:
+        """The sum of the sizes of the terms that cancel in ``residual``, at most."""
+        theta = self.problem.risk.shares * np.abs(output.table[:, ALPHA])
         sizes = theta @ np.abs(self.sides[:, : len(self.target)]) / self.problem.lam + np.abs(self.target)
         return float(np.max(sizes, initial=0.0))
 
     def advance(self, output: FreeOutput, shrinking: bool) -> tuple[int, bool]:
-        """Go on with the present pass for a bounded number of visits: how many, and whether the pass ended."""
-        descent, design = output.descent, self.problem.design
+        """One part of the present epoch: turns of examples, and whether the epoch ended."""
+        design = self.problem.design
         entries_per_row = max(1, design.stored_entries // design.shape[0]) + self.sides.shape[1]
-        begin, end = descent.begin(_STEP_ENTRIES // entries_per_row, self.random, shrinking)
-        found = epoch_with_equalities(
-            self.rows,
-            self.loss,
-            output.book,
-            output.u,
-            self.sides,
-            output.left,
-            output.tilt,
-            output.weight,
-            descent.order,
-            begin,
-            end,
-            descent.kept,
-            descent.threshold if shrinking else np.inf,
-        )
-        return end - begin, descent.add(found, end, self.problem.lam)
+        part = output.active_set.next_part(_STEP_ENTRIES // entries_per_row, self.random, shrinking)
+        equalities = Equalities(self.sides, output.residual, output.offset, output.penalty)
+        tally = epoch_with_equalities(self.rows, self.loss, output.table, output.v, equalities, part)
+        return part.end - part.begin, output.active_set.record(tally, part.end, self.problem.lam)
 
     def refresh(self, output: FreeOutput) -> None:
         """Recompute what the loop keeps as running sums."""
-        theta = self.problem.risk.shares * output.book[:, ALPHA]
-        output.u[:] = self.problem.design.adjoint(theta) / self.problem.lam
-        output.left[:] = theta @ self.sides[:, : len(self.target)] / self.problem.lam - self.target
-        output.tilt[:] = output.multipliers - self.means @ self.vector(output)
+        theta = self.problem.risk.shares * output.table[:, ALPHA]
+        output.v[:] = self.problem.design.adjoint(theta) / self.problem.lam
+        output.residual[:] = theta @ self.sides[:, : len(self.target)] / self.problem.lam - self.target
+        output.offset[:] = output.multipliers - self.means @ self.centred(output)
 
     def propose(self) -> tuple[Model, Witness]:
         """(38), with the intercept left to the judge, and theta."""
         problem = self.problem
         regularizer, weights = problem.free_directions, []
         for output in self.outputs:
-            sigma = self.mixing @ (output.tilt + output.weight * output.left)
-            free = regularizer.directions.T @ sigma[: len(regularizer.prices)]
-            weights.append(self.vector(output) + np.asarray(free))
-        theta = np.stack([problem.risk.shares * output.book[:, ALPHA] for output in self.outputs], axis=1)
+            sigma = self.mixing @ (output.offset + output.penalty * output.residual)
+            unregularized = regularizer.directions.T @ sigma[: len(regularizer.prices)]
+            weights.append(self.centred(output) + np.asarray(unregularized))
+        theta = np.stack([problem.risk.shares * output.table[:, ALPHA] for output in self.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(np.stack(weights).reshape(problem.weights_shape), intercept), Witness(
             theta.reshape(problem.theta_shape)
@@ -211,7 +190,7 @@ class FreeState:
     def objective(self) -> float:
         """About the dual at the present point."""
         theta = self.propose()[1].theta
-        squares = sum(float(np.sum(self.vector(output) ** 2)) for output in self.outputs)
+        squares = sum(float(np.sum(self.centred(output) ** 2)) for output in self.outputs)
         return -0.5 * self.problem.lam * squares - self.problem.closed_form.conjugate(theta, feasible=True)
 
 

@@ -1,38 +1,38 @@
-r"""Passes of dual coordinate descent: Zhang (2002), Algorithm 1, with exact steps.
+r"""Epochs of dual coordinate descent: Zhang (2002), Algorithm 1, with exact steps.
 
-One visit of example i minimizes the dual over its own variable, eq. (13):
+The step of example i minimizes the dual over its own variable, eq. (13):
 
 .. math:: \min_a\; f^*(-a, y_i) + s_i (a - \alpha_i) + \tfrac{q_i}{2}(a - \alpha_i)^2
 
-For a regularizer other than the square the weights are :math:`w = \nabla\Omega^*(u)`, component by component, with
-:math:`u = X^T\theta/\lambda`.  A quadratic that lies above the dual along the step replaces it: the curvature at the
-present point gives a step that is long enough, and the largest curvature within that step one that is safe.
+For a regularizer other than ridge the weights are :math:`w = \nabla\Omega^*(v)`, component by component, with
+:math:`v = X^T\theta/\lambda`.  The step then minimizes a quadratic upper bound of the negative dual: the curvature at
+the present point gives a step that is long enough, and the largest curvature within that step one that is safe.
 
-With a free intercept and the square, the rows are centred on the way, :math:`x_i - m`, at the cost of a few scalars:
-with :math:`u = X^T\theta/\lambda` and :math:`S = \sum\theta/\lambda` the weights are :math:`w = u - S m` and the
+With an unregularized intercept and ridge, the loop centres the rows, :math:`x_i - m`, at the cost of a few scalars:
+with :math:`v = X^T\theta/\lambda` and :math:`S = \sum\theta/\lambda` the weights are :math:`w = v - S m` and the
 score is
 
-.. math:: (x_i - m)\cdot(u - S m) + s + B^2 S = x_i\cdot u - S p_i - m\cdot u + (M + B^2) S + s
+.. math:: (x_i - m)\cdot(v - S m) + s + B^2 S = x_i\cdot v - S p_i - m\cdot v + (M + B^2) S + s
 
-=================  ===================  ==============================================================
-symbol             argument             meaning
-=================  ===================  ==============================================================
-:math:`y_i`        ``book[i, LABEL]``   label
-:math:`\alpha_i`   ``book[i, ALPHA]``   dual variable; :math:`\theta_i = c_i \alpha_i`
-:math:`q_i`        ``book[i, CURVE]``   :math:`c_1` of (14), for the centred row and the constant feature
-:math:`c_i/λ`      ``book[i, SCALE]``   what one unit of alpha adds to u, as a multiple of x_i
-u                  ``u``                :math:`X^T\theta/\lambda`
-S, m·u, s          ``free``             the three numbers of a free intercept that change
-:math:`p_i`        ``projection``       :math:`m\cdot x_i`; empty without an intercept
-:math:`M + B^2`    ``spread``           :math:`\|m\|^2` plus the square of the constant feature
-=================  ===================  ==============================================================
+=================  =========================  ==============================================================
+symbol             argument                   meaning
+=================  =========================  ==============================================================
+:math:`y_i`        ``table[i, LABEL]``        label
+:math:`\alpha_i`   ``table[i, ALPHA]``        dual variable; :math:`\theta_i = c_i \alpha_i`
+:math:`q_i`        ``table[i, CURVATURE]``    :math:`c_1` of (14), for the centred row and the constant feature
+:math:`c_i/λ`      ``table[i, SCALE]``        v changes by this multiple of x_i when alpha changes by one
+v                  ``v``                      :math:`X^T\theta/\lambda`; with a Gram matrix :math:`K\theta/\lambda`
+S, m·v, s          ``intercept.state``        the three numbers of an intercept that change
+:math:`p_i`        ``intercept.projection``   :math:`m\cdot x_i`; empty without an intercept
+:math:`M + B^2`    ``intercept.spread``       :math:`\|m\|^2` plus the square of the constant feature
+=================  =========================  ==============================================================
 
-The four numbers of an example lie side by side, so that a visit loads one cache line for them.
+The four numbers of an example lie side by side, so that a step loads one cache line for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,96 +53,95 @@ from fenchel.compile.dispatch import (
     weight,
 )
 from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.epoch import begin, count_change, keep
 from fenchel.designs.rows import prefetch
 
-#: columns of the book of examples
-LABEL, ALPHA, CURVE, SCALE = range(4)
-#: S, m.u and s of a free intercept
+#: columns of the table of examples
+LABEL, ALPHA, CURVATURE, SCALE = range(4)
+#: S, m.v and s of an intercept
 SUM, OFFSET, CENTRE = range(3)
-_ONE = np.uint64(1)
-#: visits between the prefetch of a row and its use; twice that for the index and the example's own numbers
+#: examples between the prefetch of a row and its use; twice that for the index and the table (measured: numba.md)
 _AHEAD = np.uint64(8)
 
 
+class Intercept(NamedTuple):
+    """An unregularized intercept as the loops see it: a constant feature B, and rows that are centred on m."""
+
+    #: S, m.v and s, which the loops change
+    state: Any
+    #: m.x_i of each example; empty where the rows are not centred by the loop
+    projection: Any
+    #: |m|^2 + B^2
+    spread: float
+
+
 @helper
-def _dot_through(regularizer: Any, rows: Any, i: Any, u: Any) -> float:
-    """x_i . w for the weights that belong to u."""
+def intercept_score(intercept: Any, i: Any) -> float:
+    """The intercept of (27) in the score of example i; zero without an intercept."""
+    if len(intercept.projection) == 0:
+        return 0.0
+    state = intercept.state
+    return state[SUM] * (intercept.spread - intercept.projection[i]) - state[OFFSET] + state[CENTRE]
+
+
+@helper
+def move_intercept(intercept: Any, i: Any, step: float) -> None:
+    """Update S and m.v after v has moved by step times x_i."""
+    if len(intercept.projection) > 0:
+        intercept.state[SUM] += step
+        intercept.state[OFFSET] += step * intercept.projection[i]
+
+
+@helper
+def _dot_weights(regularizer: Any, rows: Any, i: Any, v: Any) -> float:
+    """x_i . w for the weights w = grad Omega*(v)."""
     total = 0.0
     for k in range(row_begin(rows, i), row_end(rows, i)):
-        total += row_entry(rows, i, k) * weight(regularizer, u[row_column(rows, i, k)])
+        total += row_entry(rows, i, k) * weight(regularizer, v[row_column(rows, i, k)])
     return total
 
 
 @helper
-def _curvature_within(regularizer: Any, rows: Any, i: Any, u: Any, reach: float) -> float:
-    """The largest curvature of the conjugate along x_i within ``reach`` of u."""
+def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float) -> float:
+    """The largest curvature of the conjugate along x_i within ``reach`` of v."""
     total = 0.0
     for k in range(row_begin(rows, i), row_end(rows, i)):
         value = row_entry(rows, i, k)
-        total += value * value * steepness(regularizer, u[row_column(rows, i, k)], reach * abs(value))
+        total += value * value * steepness(regularizer, v[row_column(rows, i, k)], reach * abs(value))
     return total
 
 
 @loop
-def visit(
-    rows: Any,
-    loss: Any,
-    regularizer: Any,
-    book: Any,
-    u: Any,
-    free: Any,
-    projection: Any,
-    spread: float,
-    order: Any,
-    begin: int,
-    end: int,
-    kept: int,
-    threshold: float,
-) -> tuple[int, float, int, float]:
-    """Visit the examples ``order[begin:end]`` once.
-
-    An example that rests on a bound by more than ``threshold`` is set aside: the others are gathered at the front of
-    ``order``, of which ``kept`` are there already.  Returns the number kept, the worst violation of an optimality
-    condition that was met, how many dual variables changed, and the sum of the examples' shares in the gap as met.
-    """
-    stop, front = np.uint64(end), np.uint64(kept)
-    worst, changed, gap = 0.0, 0, 0.0
-    centred = len(projection) > 0
-    for t in range(np.uint64(begin), stop):
+def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
+    """One part of an epoch of Algorithm 1; returns its ``Tally``."""
+    order, stop, tally = part.order, np.uint64(part.end), begin(part)
+    for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD + _AHEAD < stop:
             index_prefetch(rows, order[t + _AHEAD + _AHEAD])
-            prefetch(book, order[t + _AHEAD + _AHEAD])
+            prefetch(table, order[t + _AHEAD + _AHEAD])
             row_prefetch(rows, order[t + _AHEAD])
-        label, old = book[i, LABEL], book[i, ALPHA]
+        label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
         # c_2 of (14), with the intercept of (27)
-        score = row_dot(rows, i, u) if linear(regularizer) else _dot_through(regularizer, rows, i, u)
-        if centred:
-            score += free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
-        rest = kkt_margin(loss, label, old, score)
-        if rest > threshold:
+        score = row_dot(rows, i, v) if linear(regularizer) else _dot_weights(regularizer, rows, i, v)
+        score += intercept_score(intercept, i)
+        margin = kkt_margin(loss, label, old, score)
+        if margin > part.threshold:
             continue
-        order[t] = order[front]
-        order[front] = i
-        front += _ONE
-        gap += book[i, SCALE] * fenchel_young_gap(loss, label, old, score)
-        if rest > 0.0:
+        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
+        if margin > 0.0:
             continue
-        worst = max(worst, -rest)
-        # (*) minimize (13) exactly, or a quadratic above it
-        curvature = book[i, CURVE]
+        # (*) minimize (13) exactly, or a quadratic upper bound of it
+        curvature = table[i, CURVATURE]
         if not linear(regularizer):
-            least = book[i, SCALE] * (_curvature_within(regularizer, rows, i, u, 0.0) + spread)
-            reach = book[i, SCALE] * abs(dual_step(loss, label, old, score, least) - old)
-            curvature = book[i, SCALE] * (_curvature_within(regularizer, rows, i, u, reach) + spread)
+            least = scale * (_curvature_within(regularizer, rows, i, v, 0.0) + intercept.spread)
+            reach = scale * abs(dual_step(loss, label, old, score, least) - old)
+            curvature = scale * (_curvature_within(regularizer, rows, i, v, reach) + intercept.spread)
         new = dual_step(loss, label, old, score, curvature)
         if new != old:
             # update v and alpha
-            step = book[i, SCALE] * (new - old)
-            row_add(rows, i, step, u)
-            if centred:
-                free[SUM] += step
-                free[OFFSET] += step * projection[i]
-            book[i, ALPHA] = new
-            changed += 1
-    return int(front), worst, changed, gap
+            row_add(rows, i, scale * (new - old), v)
+            move_intercept(intercept, i, scale * (new - old))
+            table[i, ALPHA] = new
+            tally = count_change(tally)
+    return tally

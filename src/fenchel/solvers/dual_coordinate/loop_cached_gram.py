@@ -1,122 +1,98 @@
-r"""Passes of dual coordinate descent in kernel form over rows of K of which some are here: Zhang (2002), eq. (15).
+r"""Epochs of dual coordinate descent with a Gram matrix of which some rows are cached: Zhang (2002), eq. (15).
 
-As ``loops.dual_coordinate.visit`` with a Gram matrix: ``u`` holds the scores :math:`K\theta/\lambda` of all examples, a
-visit reads one of them, and a step moves all along row i.  The score and the curvature alone tell whether there is a
-step, so a visit that does not move needs no row.  At a step whose row is not here the loop stops and says where;
-``wanted`` looks ahead which rows the next visits need if nothing moves meanwhile, so that they are computed together.
+As ``loop.epoch`` with a Gram matrix: ``v`` holds the scores :math:`K\theta/\lambda` of all examples, the turn of an
+example reads one of them, and a step changes all of them along row i of K.  The score and the curvature alone tell
+whether there is a step, so an example without a step needs no row.  At a step whose row is not cached the loop stops
+and returns its position; ``missing_rows`` finds the rows that the next examples need if no score changes meanwhile, so
+that they are computed together.
 
-Violations of less than ``computed`` are not worth a row that is not here, and those of less than ``used`` no step at
-all: they are left for a later pass, in which they are large beside the others.  They count as changed, for the pass has
-not come to rest.
-
-The arguments are those of ``visit``; ``slots`` tells where in ``rows`` the row of an example is, -1 if it is not, and
-``stamps`` note by slots when a row last moved something.
+A violation below ``least.computed`` is not worth the computation of a row, and one below ``least.used`` not worth a
+step: the step is postponed to a later epoch, in which the violation is large beside the others.  It counts as a change,
+for the dual point is not a fixed point.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
-from fenchel.compile.loop import helper, loop
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVE, LABEL, OFFSET, SCALE, SUM
+from fenchel.compile.loop import loop
+from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.solvers.dual_coordinate.loop import (
+    ALPHA,
+    CURVATURE,
+    LABEL,
+    SCALE,
+    intercept_score,
+    move_intercept,
+)
 
-_ONE = np.uint64(1)
+
+class Cache(NamedTuple):
+    """Which rows of K are cached, and when each was last used."""
+
+    #: where in ``rows`` the row of an example is, -1 if it is not cached
+    slots: Any
+    #: the time of the last step with the row in a slot
+    stamps: Any
+    #: the present time
+    clock: int
 
 
-@helper
-def _score(i: Any, u: Any, free: Any, projection: Any, spread: float) -> float:
-    """c_2 of (14), with the intercept of (27)."""
-    if len(projection) == 0:
-        return u[i]
-    return u[i] + free[SUM] * (spread - projection[i]) - free[OFFSET] + free[CENTRE]
+class LeastViolations(NamedTuple):
+    """The KKT violations from which on a row is computed, and a cached row is used for a step."""
+
+    computed: float
+    used: float
 
 
 @loop
-def visit_kept(
-    rows: Any,
-    slots: Any,
-    stamps: Any,
-    clock: int,
-    loss: Any,
-    book: Any,
-    u: Any,
-    free: Any,
-    projection: Any,
-    spread: float,
-    order: Any,
-    begin: int,
-    end: int,
-    kept: int,
-    threshold: float,
-    computed: float,
-    used: float,
-) -> tuple[int, float, int, float, int]:
-    """Visit the examples ``order[begin:end]`` once, up to one that needs a row which is not here.
-
-    Returns what ``visit`` does, and where it stopped.
-    """
-    front = np.uint64(kept)
-    worst, changed, gap = 0.0, 0, 0.0
-    for t in range(np.uint64(begin), np.uint64(end)):
+def epoch_cached_gram(
+    rows: Any, cache: Any, loss: Any, table: Any, v: Any, intercept: Any, part: Any, least: Any
+) -> tuple[Any, int]:
+    """One part of an epoch, up to an example that needs a row which is not cached; the ``Tally`` and the position."""
+    order, tally = part.order, begin(part)
+    for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
-        label, old = book[i, LABEL], book[i, ALPHA]
-        score = _score(i, u, free, projection, spread)
-        rest = kkt_margin(loss, label, old, score)
-        if rest > threshold:
+        label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
+        score = v[i] + intercept_score(intercept, i)
+        margin = kkt_margin(loss, label, old, score)
+        if margin > part.threshold:
             continue
-        new = old if rest > 0.0 else dual_step(loss, label, old, score, book[i, CURVE])
-        slot = slots[i]
-        if new != old and slot < 0 and -rest >= computed:
-            return int(front), worst, changed, gap, int(np.int64(t))
-        order[t] = order[front]
-        order[front] = i
-        front += _ONE
-        gap += book[i, SCALE] * fenchel_young_gap(loss, label, old, score)
-        worst = max(worst, -rest)
+        new = old if margin > 0.0 else dual_step(loss, label, old, score, table[i, CURVATURE])
+        slot = cache.slots[i]
+        if new != old and slot < 0 and -margin >= least.computed:
+            return tally, int(np.int64(t))
+        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
         if new == old:
             continue
-        changed += 1
-        if slot < 0 or -rest < used:
+        tally = count_change(tally)
+        if slot < 0 or -margin < least.used:
             continue
         # update v and alpha
-        step = book[i, SCALE] * (new - old)
-        row_add(rows, np.uint64(slot), step, u)
-        stamps[slot] = clock
-        if len(projection) > 0:
-            free[SUM] += step
-            free[OFFSET] += step * projection[i]
-        book[i, ALPHA] = new
-    return int(front), worst, changed, gap, end
+        row_add(rows, np.uint64(slot), scale * (new - old), v)
+        cache.stamps[slot] = cache.clock
+        move_intercept(intercept, i, scale * (new - old))
+        table[i, ALPHA] = new
+    return tally, part.end
 
 
 @loop
-def wanted(
-    slots: Any,
-    loss: Any,
-    book: Any,
-    u: Any,
-    free: Any,
-    projection: Any,
-    spread: float,
-    order: Any,
-    begin: int,
-    end: int,
-    computed: float,
-    found: Any,
+def missing_rows(
+    cache: Any, loss: Any, table: Any, v: Any, intercept: Any, part: Any, computed: float, found: Any
 ) -> int:
-    """The first examples of ``order[begin:end]`` whose rows would be needed now and are not here; how many."""
+    """The first examples of the part whose rows are needed at the present scores and not cached; how many."""
     count = 0
-    for t in range(np.uint64(begin), np.uint64(end)):
-        i = np.uint64(order[t])
-        if slots[i] >= 0:
+    for t in range(np.uint64(part.begin), np.uint64(part.end)):
+        i = np.uint64(part.order[t])
+        if cache.slots[i] >= 0:
             continue
-        label, old = book[i, LABEL], book[i, ALPHA]
-        score = _score(i, u, free, projection, spread)
-        rest = kkt_margin(loss, label, old, score)
-        if rest > 0.0 or -rest < computed or dual_step(loss, label, old, score, book[i, CURVE]) == old:
+        label, old = table[i, LABEL], table[i, ALPHA]
+        score = v[i] + intercept_score(intercept, i)
+        margin = kkt_margin(loss, label, old, score)
+        if margin > 0.0 or -margin < computed or dual_step(loss, label, old, score, table[i, CURVATURE]) == old:
             continue
         found[count] = i
         count += 1

@@ -1,4 +1,4 @@
-"""Where dual coordinate descent stands."""
+"""The state of dual coordinate descent."""
 
 from __future__ import annotations
 
@@ -11,34 +11,35 @@ from numpy.typing import NDArray
 
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
-from fenchel.solvers.dual_coordinate.loop import OFFSET, SUM
-from fenchel.solvers.dual_coordinate.mirror import Transfer
+from fenchel.solvers.dual_coordinate.loop import OFFSET, SUM, Intercept
+from fenchel.solvers.dual_coordinate.mirror import MirrorState
 from fenchel.solvers.feasibility import Repair
-from fenchel.solvers.shrinking import Descent
+from fenchel.solvers.shrinking import ActiveSet
 
 
 @dataclass
 class OutputState:
-    """Where the descent of one output stands; with one output there is one of these."""
+    """The dual variables of one output and the sums that follow from them."""
 
     #: label, alpha, curvature and scale of each example
-    book: NDArray[np.float64]
-    u: NDArray[np.float64]
-    #: S, m.u and s: an array, since loops change it
-    free: NDArray[np.float64]
-    descent: Descent
+    table: NDArray[np.float64]
+    #: X^T theta / lam; with a Gram matrix the scores K theta / lam
+    v: NDArray[np.float64]
+    #: S, m.v and s: an array, since loops change it
+    intercept: NDArray[np.float64]
+    active_set: ActiveSet
     #: B^2
     constant: float = 0.0
-    #: what weights that are no linear function of u need besides
-    transfer: Transfer | None = None
-    #: for solvers that adapt the constant: passes since they did, and |S| then
-    inner_passes: int = 0
+    #: of a mirror map that is not linear
+    mirror: MirrorState | None = None
+    #: for solvers that adapt the constant: epochs since they did, and |S| then
+    inner_epochs: int = 0
     last_sum: float = math.inf
 
 
 @dataclass
 class State:
-    """The fixed numbers of a problem and where each of its outputs stands."""
+    """What does not change during a solve, and the state of each output."""
 
     problem: Problem
     rows: Any
@@ -55,17 +56,21 @@ class State:
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: NDArray[np.float64] | None = None
     turn: int = 0
-    #: the certificates that had been made when the solver last took all examples back
+    #: the number of certificates when the solver last restored all examples
     certificates: int = 0
+
+    def intercept(self, output: OutputState) -> Intercept:
+        """The intercept of an output as the loops see it."""
+        return Intercept(output.intercept, self.projection, self.centre_square + output.constant)
 
 
 def in_kernel_form(problem: Problem) -> bool:
-    """Whether u holds scores in the place of weights, eq. (15)."""
+    """Whether v holds scores in the place of weights, eq. (15)."""
     return problem.regularizer.kernel() is not None
 
 
 def compiled_regularizer(problem: Problem) -> Any:
-    """The regularizer for the loop: in kernel form u are the scores themselves."""
+    """The regularizer for the loop: in kernel form v are the scores themselves."""
     return (L2() if in_kernel_form(problem) else problem.regularizer).compiled()
 
 
@@ -77,14 +82,14 @@ def squared_length(problem: Problem, vector: NDArray) -> float:
 def dual_square(state: State, vectors: NDArray, theta: NDArray) -> float:
     """Lam times the conjugate of the regularizer.
 
-    In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with u = K theta/lam.
+    In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with v = K theta/lam.
     """
     problem, total = state.problem, 0.0
     if not in_kernel_form(problem):
         return problem.lam * problem.regularizer.conjugate(vectors)
     for output, column in zip(state.outputs, np.atleast_2d(theta.T), strict=True):
-        total += 0.5 * float(column @ output.u)
+        total += 0.5 * float(column @ output.v)
         if problem.intercept:
-            size = output.free[SUM]
-            total += problem.lam * size * (0.5 * size * state.centre_square - output.free[OFFSET])
+            size = output.intercept[SUM]
+            total += problem.lam * size * (0.5 * size * state.centre_square - output.intercept[OFFSET])
     return total

@@ -53,9 +53,9 @@ from fenchel.losses import Squared
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.curvature import squared_norms
 from fenchel.solvers.dual_coordinate.state import squared_length
 from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
-from fenchel.solvers.shrinking import squared_norms
 from fenchel.solvers.warm_start import first_dual
 from fenchel.validation import check_bool
 

@@ -1,0 +1,74 @@
+"""One epoch of a dual coordinate method with shrinking: what its loops are given, and what they return.
+
+An epoch goes through the active examples in random order, in one or more parts.  An example whose KKT margin (by how
+much its dual variable satisfies the optimality conditions at a bound; negative: by how much it violates them) exceeds
+``Part.threshold`` is shrunk.  A loop has the form
+
+    tally = begin(part)
+    for t in range(np.uint64(part.begin), np.uint64(part.end)):
+        ...                                    # the score and the KKT margin of example order[t]
+        if margin > part.threshold:
+            continue                           # shrunk
+        tally = keep(part, t, tally, margin, gap)
+        ...                                    # the step
+        tally = count_change(tally)
+    return tally
+
+``fenchel.solvers.shrinking`` decides on thresholds and on when all examples become active again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.compile.loop import helper
+
+_ONE = np.uint64(1)
+
+
+class Part(NamedTuple):
+    """The examples ``order[begin:end]`` of an epoch, of which those before ``begin`` have had their turn."""
+
+    #: a permutation of the examples; the active ones come first
+    order: Any
+    begin: int
+    end: int
+    #: examples of this epoch that stay active, so far: they are at the front of ``order``
+    remaining: int
+    #: examples with a larger KKT margin are shrunk; infinite without shrinking
+    threshold: float
+
+
+class Tally(NamedTuple):
+    """What the loop over one part found."""
+
+    #: as in ``Part``, at the end of the part
+    remaining: Any
+    #: the largest violation of a KKT condition
+    violation: float
+    #: how many dual variables (or blocks of them) changed
+    changes: int
+    #: the sum of c_i/lam times the Fenchel-Young gap of example i, each at the time of its turn
+    gap: float
+
+
+@helper
+def begin(part: Any) -> Any:
+    """The tally before the first example."""
+    return Tally(np.uint64(part.remaining), 0.0, 0, 0.0)
+
+
+@helper
+def keep(part: Any, t: Any, tally: Any, margin: float, gap: float) -> Any:
+    """Keep example ``order[t]`` active: move it to the front of ``order``; the tally with its margin and gap."""
+    order, front = part.order, tally.remaining
+    order[t], order[front] = order[front], order[t]
+    return Tally(front + _ONE, max(tally.violation, -margin), tally.changes, tally.gap + gap)
+
+
+@helper
+def count_change(tally: Any) -> Any:
+    """The tally after a step that changed the dual variable."""
+    return Tally(tally.remaining, tally.violation, tally.changes + 1, tally.gap)

@@ -1,0 +1,45 @@
+"""Squared norms of the rows, from which methods on the dual take the curvature along one dual variable."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
+from fenchel.errors import FenchelError
+from fenchel.problem import Problem
+
+#: relative error of a squared distance that is computed from squared norms (cancellation)
+CANCELLATION = 1e-14
+#: curvatures beyond this leave no bits for the dual variables
+_STEEPEST = 1e100
+
+
+def squared_norms(problem: Problem) -> NDArray[np.float64]:
+    """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries.
+
+    For a Gram matrix these are the squared lengths of the features.
+    """
+    kernel = problem.design.kernel()
+    if kernel is not None:
+        norms = kernel.diagonal
+    else:
+        norms = np.empty(problem.design.shape[0])
+        norms = problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
+    if not np.all(np.isfinite(norms)):
+        raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+    return norms
+
+
+def squared_distances(terms: NDArray, products: NDArray) -> NDArray[np.float64]:
+    """An upper bound of |x_i - m_i|^2 within rounding, from |x_i|^2 + |m_i|^2 and x_i.m_i.
+
+    A curvature that is too small would overshoot.
+    """
+    return np.maximum(terms - 2.0 * products, 0.0) + CANCELLATION * terms
+
+
+def check_curvatures(problem: Problem, norms: NDArray) -> None:
+    """Raise if the curvature c_i norms_i / lam of some example may be too large for double precision."""
+    if not np.max(norms) * np.max(problem.risk.shares) / problem.lam < _STEEPEST:
+        raise FenchelError(f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
