@@ -190,7 +190,11 @@ class OpaqueRisk(Risk):
 
     def __init__(self, risk):
         self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
-        self.slope_bound, self.label_sizes, self.largest_label = risk.slope_bound, risk.label_sizes, risk.largest_label
+        self.subgradient_norm_bound, self.label_sizes, self.largest_label = (
+            risk.subgradient_norm_bound,
+            risk.label_sizes,
+            risk.largest_label,
+        )
 
     def value(self, scores):
         return self._risk.value(scores)

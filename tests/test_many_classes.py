@@ -33,7 +33,12 @@ def test_risks_in_blocks_of_rows(name, at_once, monkeypatch):
         _, risk = random_parts(name, rng)
         scores, theta = rng.standard_normal((2, 23, 5))
         theta, near = -np.abs(theta) / 23, np.full((23, 5), 1e-3)
-        whole = (risk.value(scores), risk.subgradient(scores), risk.project(theta), risk.slopes_near(scores, near))
+        whole = (
+            risk.value(scores),
+            risk.subgradient(scores),
+            risk.project(theta),
+            risk.subgradient_bounds(scores, near),
+        )
         value, balanced = risk.value_at_zero, risk.balance(risk.project(theta))
         with monkeypatch.context() as patch:
             patch.setattr(joint, "_AT_ONCE", at_once)
@@ -42,7 +47,7 @@ def test_risks_in_blocks_of_rows(name, at_once, monkeypatch):
             np.testing.assert_array_equal(risk.subgradient(scores), whole[1])
             np.testing.assert_array_equal(risk.project(theta), whole[2])
             np.testing.assert_array_equal(risk.project(theta.astype(np.float32)).shape, (23, 5))
-            slopes = [part.slopes_near(scores[rows], near[rows]) for rows, part in risk.parts()]
+            slopes = [part.subgradient_bounds(scores[rows], near[rows]) for rows, part in risk.parts()]
             np.testing.assert_array_equal(np.concatenate(slopes), whole[3])
             del risk.__dict__["value_at_zero"]
             assert risk.value_at_zero == pytest.approx(value, rel=1e-14)

@@ -136,8 +136,8 @@ class _Reached:
 
     def down(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 0.9)
+        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 0.9)
 
     def up(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 1.1)
+        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 1.1)

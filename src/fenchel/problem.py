@@ -233,8 +233,8 @@ class Problem:
         Where all weights that the regularizer allows have a smaller one, as for a fixed mass, it excludes no model.
         """
         score = _FARTHEST_SCORE * max(1.0, self.risk.largest_label)
-        reach = score / (self.design.largest_row_norm or 1.0)
-        return self.lam * self.regularizer.level_bound(reach, self.design.shape[1])
+        radius = score / (self.design.largest_row_norm or 1.0)
+        return self.lam * self.regularizer.level_bound(radius, self.design.shape[1])
 
     def zero_model(self) -> Model:
         """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""

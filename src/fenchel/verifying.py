@@ -146,7 +146,7 @@ def _gradient_witness(problem: Problem, model: Model) -> Witness:
         intercept = problem.best_intercept(scores)
     if problem.risk.closed_form() is not None:
         return Witness(-problem.risk.subgradient(scores + intercept))
-    slope, offset, _ = problem.risk.plane(scores + intercept)
+    slope, offset, _ = problem.risk.cutting_plane(scores + intercept)
     return Witness(-slope, -offset)
 
 

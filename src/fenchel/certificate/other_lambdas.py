@@ -96,7 +96,7 @@ class PathCertificate:
 
         def slope(scale: float) -> float:
             own = self.problem.lam
-            return gain - own * self.problem.regularizer.conjugate_slope(self.dual, scale * own / lam)
+            return gain - own * self.problem.regularizer.conjugate_derivative(self.dual, scale * own / lam)
 
         low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.dual) * lam / self.problem.lam)
         start = slope(low)
@@ -115,7 +115,7 @@ class PathCertificate:
             low, start, high, end = (middle, value, high, end) if value > 0.0 else (low, start, middle, value)
         return 0.5 * (low + high)
 
-    def reach(self, lam: float, accuracy: float, factor: float) -> float:
+    def farthest_lam(self, lam: float, accuracy: float, factor: float) -> float:
         """How far from lam, in the direction of ``factor``, the relative gap stays within ``accuracy``."""
 
         def proved(at: float) -> bool:
@@ -142,9 +142,9 @@ def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    reach = problem.regularizer.reach(primal / problem.lam, problem.design)
+    bounds = problem.regularizer.score_bounds(primal / problem.lam, problem.design)
     # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
     counted = unbalanced > 0.0
     intercepts = problem.risk.intercepts()
     assert intercepts is not None
-    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, reach)[counted]))
+    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, bounds)[counted]))

@@ -39,7 +39,7 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     value = problem.lam * penalty + risk
     _check_finite(problem, penalty, risk, value)
-    slopes = problem.risk.slope_bound(scores) if math.isfinite(risk) else 0.0
+    slopes = problem.risk.subgradient_norm_bound(scores) if math.isfinite(risk) else 0.0
     kept = scores if scores.size <= MANY else None
     return Primal(penalty, risk, value, Model(weights, intercept), slopes, kept)
 

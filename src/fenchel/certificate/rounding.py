@@ -89,7 +89,7 @@ def product_noise(problem: Problem, model: Model, scores: NDArray | None, witnes
         theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
         # a score that rounds to a kink may lie beside it: the steeper side counts
         near = ROUNDINGS * EPS * (noise + labels)
-        slopes = risk.slopes_near(scores[rows], near)
+        slopes = risk.subgradient_bounds(scores[rows], near)
         total += float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
     return total
 

@@ -142,9 +142,9 @@ def weight(regularizer: Any, v: float) -> float:
 
 
 @dispatch
-def steepness(regularizer: Any, v: float, reach: float) -> float:
+def hess_bound(regularizer: Any, v: float, reach: float) -> float:
     """The largest slope of ``weight`` within ``reach`` of v."""
-    return regularizer.steepness(v, reach)
+    return regularizer.hess_bound(v, reach)
 
 
 @dispatch

@@ -53,24 +53,24 @@ class GramNorm(Regularizer):
         """In coefficients, as dual vectors are; the derivative by the coefficients themselves is K times this."""
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return scale**2 * self.value(dual)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        return scale**2 * self.value(v)
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return 2.0 * scale * self.value(dual)
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.value(v)
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        return np.asarray(v, dtype=np.float64)
 
-    def level_bound(self, reach: float, features: int) -> float:
+    def level_bound(self, radius: float, features: int) -> float:
         """In the feature space."""
-        return 0.5 * reach**2
+        return 0.5 * radius**2
 
     def radius(self, level: float) -> float:
         """Coefficients of short weights may be long: nothing bounds them."""
         return math.inf
 
-    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
+    def score_bounds(self, level: float, design: Any) -> NDArray[np.float64]:
         """In the feature space, where the weights are as long as their norm says."""
         return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
 

@@ -183,8 +183,8 @@ class PowerLoss(Loss):
         def slope(b: float) -> tuple[float, float]:
             z = self._size(score + b, label)
             with np.errstate(divide="ignore"):
-                bend = (self.power - 1.0) * np.where(z > 0.0, z ** (self.power - 2.0), 0.0)
-            return float(share @ self.derivative(score + b, label)), float(share @ bend)
+                second = (self.power - 1.0) * np.where(z > 0.0, z ** (self.power - 2.0), 0.0)
+            return float(share @ self.derivative(score + b, label)), float(share @ second)
 
         if self._of_margin:
             low = float(np.max((1.0 - score)[label > 0], initial=-np.inf))

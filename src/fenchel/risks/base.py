@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from fenchel.risks.smoothing import Smoothed
 
 #: slope a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores where it was made
-Plane = tuple[NDArray[np.float64], float, float]
+CuttingPlane = tuple[NDArray[np.float64], float, float]
 
 
 class ClosedForm(Protocol):
@@ -82,8 +82,8 @@ class Intercepts(Protocol):
         """The b that minimizes R(s + b)."""
         ...
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= score_bounds_i."""
         ...
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -156,7 +156,7 @@ class Risk(abc.ABC):
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """Return one element of the subdifferential of R at s."""
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The supporting hyperplane at s: slope, offset and R(s)."""
         slope, value, form = self.subgradient(scores), self.value(scores), self.closed_form()
         if form is not None:
@@ -188,13 +188,13 @@ class Risk(abc.ABC):
         """R(0): the natural scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute entries of a subgradient at s."""
         return float(np.sum(np.abs(self.subgradient(scores))))
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute entries of subgradients at any scores within ``near`` of these."""
-        below, above = self.subgradient(scores - near), self.subgradient(scores + near)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        below, above = self.subgradient(scores - radius), self.subgradient(scores + radius)
         return np.maximum(np.abs(below), np.abs(above))
 
     def parts(self) -> Iterator[tuple[slice, Self]]:

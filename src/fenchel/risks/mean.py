@@ -111,7 +111,7 @@ class MeanRisk(Risk):
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at s: cheap where the loss has bounded slopes."""
         if math.isfinite(self._largest_slope):
             return self._largest_slope * (self.outputs or 1)
@@ -177,14 +177,14 @@ class MeanRisk(Risk):
         columns = zip(scores.T, self.labels.T, strict=True)
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= reach_i; infinite if unbounded."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         counted = self.shares > 0
-        shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
+        shares, score_bounds, labels = self.shares[counted], score_bounds[counted], self.labels[counted]
         if self.outputs is not None:
-            shares, reach = shares[:, None], reach[:, None]
+            shares, score_bounds = shares[:, None], score_bounds[:, None]
         low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
-        lowest, highest = np.max(low - reach, axis=0), np.min(high + reach, axis=0)
+        lowest, highest = np.max(low - score_bounds, axis=0), np.min(high + score_bounds, axis=0)
         return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -145,19 +145,19 @@ class MultilabelHinge(Risk):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        near = np.broadcast_to(near, scores.shape)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
+        radius = np.broadcast_to(radius, scores.shape)
         # a label can be the worst of its side if its best case is no better than the worst case of the others
-        lowest = np.min(np.where(self._has, scores + near, np.inf), axis=1, keepdims=True)
-        highest = np.max(np.where(self._has, -np.inf, scores - near), axis=1, keepdims=True)
-        worst = np.where(self._has, scores - near <= lowest, scores + near >= highest)
-        least = np.min(np.where(self._has, scores - near, np.inf), axis=1)
-        most = np.max(np.where(self._has, -np.inf, scores + near), axis=1)
+        lowest = np.min(np.where(self._has, scores + radius, np.inf), axis=1, keepdims=True)
+        highest = np.max(np.where(self._has, -np.inf, scores - radius), axis=1, keepdims=True)
+        worst = np.where(self._has, scores - radius <= lowest, scores + radius >= highest)
+        least = np.min(np.where(self._has, scores - radius, np.inf), axis=1)
+        most = np.max(np.where(self._has, -np.inf, scores + radius), axis=1)
         return np.where(worst, np.where(1.0 - least + most >= 0.0, self._masses, 0.0)[:, None], 0.0)
 
     def _worst(self, scores: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.base import Plane, Risk, Smoothable
+from fenchel.risks.base import CuttingPlane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.smoothing import Smoothed
 
@@ -117,13 +117,13 @@ class OrdinalHinge(Risk):
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
-        return self.plane(scores)[2]
+        return self.cutting_plane(scores)[2]
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
         scores = np.asarray(scores, dtype=np.float64)
         above, below = self._wrong(scores, scores)
@@ -133,13 +133,13 @@ class OrdinalHinge(Risk):
         middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
         return slope, offset, max(0.0, offset + float(slope @ (scores - middle)))
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        above, below = self._wrong(scores + near, scores - near)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
+        above, below = self._wrong(scores + radius, scores - radius)
         return self._amounts * np.maximum(above, below) / self._pairs
 
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:

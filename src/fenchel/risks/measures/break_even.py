@@ -88,7 +88,7 @@ class BreakEven(DiagonalRisk):
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         return zero_sum(self.labels * sizes)[0]
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples
 

@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import Intercepts, Plane, Risk
+from fenchel.risks.base import CuttingPlane, Intercepts, Risk
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
@@ -119,9 +119,9 @@ class ContingencyRisk(Risk):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s: that of the most violated labelling."""
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
         order = self._ranked(scores)
         cells = self._cells(order)
@@ -150,12 +150,12 @@ class ContingencyRisk(Risk):
         """R(0): the natural scale of the objective."""
         return self.value(np.zeros(self.examples))
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 1.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
         return self.shares
 
     def largest_scale(self, theta: NDArray) -> float:
@@ -170,16 +170,16 @@ class ContingencyRisk(Risk):
         """The b that minimizes R(s + b); the midpoint where that is an interval."""
         return best_shift(self._cells(self._ranked(scores)), self.examples)
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         bounds = [0.0]
         for fn, fp, delta in self._ends:
             # delta + (b p + sum of s z) / n <= level, for the examples that reach least
-            least = _smallest_sum(reach[self._positives], fn) + _smallest_sum(reach[self._negatives], fp)
+            least = _smallest_sum(score_bounds[self._positives], fn) + _smallest_sum(score_bounds[self._negatives], fp)
             bounds.append((self.examples * (level - delta) + least) / abs(fp - fn))
         if len(self._ends) == 1:
             # R is flat far away on one side: the best b nearest to zero is where some h(p) meets h(0)
-            bounds.append(self.examples * self.value_at_zero + float(np.sum(reach)))
+            bounds.append(self.examples * self.value_at_zero + float(np.sum(score_bounds)))
         return np.array([max(bounds)])
 
     @cached_property

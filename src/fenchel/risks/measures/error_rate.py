@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fenchel.risks.base import Plane
+from fenchel.risks.base import CuttingPlane
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.measures.contingency import two_classes
 
@@ -51,7 +51,7 @@ class ErrorRate(MeanRisk):
         """That of the most violated labelling; an example at the kink counts as an error."""
         return np.where(self.labels * scores <= 1.0, -self.shares * self.labels, 0.0)
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
         slope = self.subgradient(scores)
         return slope, float(np.sum(np.abs(slope))), self.value(scores)

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks.base import ClosedForm, Plane, Risk
+from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
 
 
 class MicroRisk(Risk):
@@ -71,19 +71,19 @@ class MicroRisk(Risk):
         """One element of the subdifferential of R at s."""
         return self._wide(self.table.subgradient(scores.ravel()))
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The plane of the most violated labelling: its slope, its offset, and R(s)."""
-        slope, offset, value = self.table.plane(scores.ravel())
+        slope, offset, value = self.table.cutting_plane(scores.ravel())
         return self._wide(slope), offset, value
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at s."""
-        return float(self.table.slope_bound(scores.ravel()))
+        return float(self.table.subgradient_norm_bound(scores.ravel()))
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        scores, near = scores.ravel(), np.broadcast_to(near, scores.shape).ravel()
-        return self._wide(self.table.slopes_near(scores, near))
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
+        scores, radius = scores.ravel(), np.broadcast_to(radius, scores.shape).ravel()
+        return self._wide(self.table.subgradient_bounds(scores, radius))
 
     def _wide(self, values: NDArray) -> NDArray[np.float64]:
         return values.reshape(-1, self.outputs)

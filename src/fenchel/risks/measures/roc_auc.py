@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks.base import ClosedForm, Plane, Risk, Smoothable
+from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.measures.contingency import two_classes
 from fenchel.risks.smoothing import Smoothed
@@ -133,7 +133,7 @@ class RocAUC(Risk):
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
         return self._slope(self._pairs(scores))
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
         pairs = self._pairs(scores)
         slope = self._slope(pairs)
@@ -201,13 +201,13 @@ class RocAUC(Risk):
         theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        return np.abs(self._slope(self._pairs(scores - self.labels * near)))
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
+        return np.abs(self._slope(self._pairs(scores - self.labels * radius)))
 
     def _pairs(self, scores: NDArray) -> _Pairs:
         """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""

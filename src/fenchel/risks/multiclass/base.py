@@ -123,7 +123,7 @@ class MulticlassRisk(Risk):
         """One element of the subdifferential of R at s."""
         found = np.empty(scores.shape)
         for rows, part in self.parts():
-            found[rows] = -part._theta(part._steepest(part._margins(scores[rows])))
+            found[rows] = -part._theta(part._best_beta(part._margins(scores[rows])))
         return found
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
@@ -153,12 +153,12 @@ class MulticlassRisk(Risk):
         """One: the block of an example is bounded in every direction."""
         return 1.0
 
-    def slope_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
         """A bound on the sum of the absolute slopes at any scores."""
         return 2.0 * self._largest_mass
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= score_bounds_i."""
         # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
         present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
         steps = np.full((len(present), len(present)), np.inf)
@@ -166,7 +166,7 @@ class MulticlassRisk(Risk):
             own = (self.classes == k) & (self.shares > 0)
             for cost in np.unique(self._pair_costs(k)[present]):
                 if cost > 0.0:
-                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * reach[own]))
+                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
                     steps[row, self._pair_costs(k)[present] == cost] = bound
         np.fill_diagonal(steps, 0.0)
         if not np.all(np.isfinite(steps)):
@@ -232,7 +232,7 @@ class MulticlassRisk(Risk):
         """f of each example, from z."""
 
     @abc.abstractmethod
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         """A maximizing beta for each example."""
 
     @abc.abstractmethod
@@ -244,8 +244,8 @@ class MulticlassRisk(Risk):
         """The slope of an example's loss of label k in each margin, if that is the only one."""
 
     @abc.abstractmethod
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
 
     @property
     @abc.abstractmethod

@@ -93,11 +93,11 @@ class Multinomial(MulticlassRisk):
             found[absent] = np.min(room, axis=0) - _NEVER
         return found - np.mean(found)
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        rows, width = np.arange(self.examples), 2.0 * np.max(near, axis=1)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        rows, width = np.arange(self.examples), 2.0 * np.max(radius, axis=1)
         # no logarithm of a probability moves by more than twice what a score does
         with np.errstate(over="ignore", invalid="ignore"):
-            beta = np.minimum(self._steepest(self._margins(scores)) * np.exp(width)[:, None], 1.0)
+            beta = np.minimum(self._best_beta(self._margins(scores)) * np.exp(width)[:, None], 1.0)
         beta[rows, self.classes] = 0.0
         beta[rows, self.classes] = np.minimum(np.sum(beta, axis=1), 1.0)
         return self.shares[:, None] * np.nan_to_num(beta, nan=1.0)
@@ -110,7 +110,7 @@ class Multinomial(MulticlassRisk):
         rest[rows, worst] = 0.0
         return largest + np.log1p(np.sum(rest, axis=1))
 
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         beta = softmax(margins)
         beta[np.arange(self.examples), self.classes] = 0.0
         return beta
@@ -190,8 +190,8 @@ def _cooled(
             step = np.full(count, np.inf)
         lifts = np.log(wanted) - np.log(np.maximum(mean, _TINY))
         # curvature changes by no more than a factor within a distance of one
-        near = step / max(float(np.ptp(step)), 1.0)
-        for direction in (step, near, lifts):
+        capped = step / max(float(np.ptp(step)), 1.0)
+        for direction in (step, capped, lifts):
             if not np.all(np.isfinite(direction)):
                 continue
             tried = intercept + direction

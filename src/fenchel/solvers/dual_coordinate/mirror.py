@@ -68,7 +68,7 @@ class Transfer:
         elif solver.learning_rate is not None:
             bends = np.full(len(book), 1.0 / solver.learning_rate)
         else:
-            bends = problem.regularizer.steepest(norms, largest, features)
+            bends = problem.regularizer.row_hess_bound(norms, largest, features)
         book[:, CURVE] = book[:, SCALE] * bends
         longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
         priors = np.ascontiguousarray(problem.regularizer.priors(features))
