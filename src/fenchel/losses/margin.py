@@ -113,7 +113,7 @@ class CompiledHinge(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginLoss(Loss):
-    """What the family shares; members say kappa and h."""
+    """Base class of the family; subclasses define kappa and h."""
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
@@ -139,8 +139,8 @@ class MarginLoss(Loss):
             return np.where(label * score < 1.0, -self.shape.high * label, 0.0)
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        beta = -label * slope
+    def conjugate(self, u: Array, label: Array) -> Array:
+        beta = -label * u
         with np.errstate(over="ignore"):
             return 0.5 * self.shape.kappa * beta**2 - beta
 
@@ -170,18 +170,18 @@ class MarginLoss(Loss):
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
         if self.shape.kappa == 0.0:
-            # a kink at b = y - s for each example, where the slope grows by h share, from -h share of the positives
+            # a kink at b = y - s for each example, where the derivative grows by h share, from -h share of positives
             return weighted_quantile(label - score, share, float(share[label > 0].sum()))
         # every margin is at least 1 between these
         low = np.max((1.0 - score)[label > 0], initial=-np.inf)
         high = np.min((-1.0 - score)[label < 0], initial=np.inf)
 
-        def slope(b: float) -> tuple[float, float]:
+        def derivative(b: float) -> tuple[float, float]:
             z = np.maximum(0.0, 1.0 - label * (score + b))
             inside = (z > 0) & (z < self.shape.kappa * self.shape.high)
             return float(-(share * label) @ self._beta(z)), float(share @ inside) / self.shape.kappa
 
-        return flat_or_root(float(low), float(high), slope)
+        return flat_or_root(float(low), float(high), derivative)
 
     @property
     def largest_curvature(self) -> float:
@@ -191,7 +191,7 @@ class MarginLoss(Loss):
         return CompiledMargin(*(float(number) for number in self.shape))
 
     def _beta(self, z: Array) -> Array:
-        """Minus the slope in the margin, for z = [1 - m]_+."""
+        """Minus the derivative in the margin, for z = [1 - m]_+."""
         if self.shape.kappa == 0.0:
             return np.where(z > 0.0, self.shape.high, 0.0)
         return np.minimum(z / self.shape.kappa, self.shape.high)

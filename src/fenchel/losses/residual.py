@@ -36,7 +36,7 @@ from fenchel.validation import check_number
 
 
 class CompiledResidual(NamedTuple):
-    """The family for compiled loops: epsilon, kappa and the bounds l, h of the slope."""
+    """The family for compiled loops: epsilon, kappa and the bounds l, h of u."""
 
     tube: float
     kappa: float
@@ -53,12 +53,12 @@ class CompiledResidual(NamedTuple):
             if total > 0.0 or size < 0.0:
                 return 0.0
             return alpha
-        # no curvature at all: the push goes to the bound
+        # no curvature: the minimizer is on a bound
         step = size / total if total > 0.0 else math.inf
         return min(step, self.low) if push > 0.0 else -min(step, self.high)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """Positive: at rest at zero inside the tube or on a bound, by this much; negative: violated."""
+        """Minus the KKT violation of alpha; positive at zero or on a bound where the condition holds strictly."""
         push = label - score - self.kappa * alpha
         if alpha == 0.0:
             return self.tube - abs(push)
@@ -70,7 +70,7 @@ class CompiledResidual(NamedTuple):
         return -abs(push)
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
-        """f + f* + alpha s, from the best slope for this residual."""
+        """f + f* + alpha s, from the derivative of f at this residual."""
         push = label - score
         rest = self.tube * abs(alpha) + 0.5 * self.kappa * alpha * alpha - alpha * push
         size = abs(push) - self.tube
@@ -81,7 +81,7 @@ class CompiledResidual(NamedTuple):
         return best * (size - 0.5 * self.kappa * best) + rest
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
-        """The second derivative of the conjugate: kappa between the bounds, but for the kink that a tube makes at 0."""
+        """The second derivative of the conjugate: kappa between the bounds; infinite at the kink of a tube."""
         if not -self.high < alpha < self.low or (alpha == 0.0 and self.tube > 0.0):
             return math.inf
         return self.kappa
@@ -89,7 +89,7 @@ class CompiledResidual(NamedTuple):
 
 @dataclass(frozen=True)
 class ResidualLoss(Loss):
-    """What the family shares; members say epsilon, kappa and the bounds."""
+    """Base class of the family; subclasses define epsilon, kappa and the bounds."""
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
@@ -103,16 +103,16 @@ class ResidualLoss(Loss):
         """epsilon, kappa, l and h."""
 
     def value(self, score: Array, label: Array) -> Array:
-        slope, size = self._slope(score, label)
+        derivative, size = self._derivative(score, label)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(size > 0.0, np.abs(slope) * (size - 0.5 * self.shape.kappa * np.abs(slope)), 0.0)
+            return np.where(size > 0.0, np.abs(derivative) * (size - 0.5 * self.shape.kappa * np.abs(derivative)), 0.0)
 
     def derivative(self, score: Array, label: Array) -> Array:
-        return self._slope(score, label)[0]
+        return self._derivative(score, label)[0]
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
+    def conjugate(self, u: Array, label: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
-            return slope * label + self.shape.tube * np.abs(slope) + 0.5 * self.shape.kappa * slope**2
+            return u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
@@ -127,7 +127,7 @@ class ResidualLoss(Loss):
         return np.where((size == 0.0) & (total == 0.0), alpha, moved)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
-        def reach(bound: float) -> Array:
+        def width(bound: float) -> Array:
             # beyond the tube f is quadratic up to kappa bound, then linear
             if bound == 0.0:
                 return np.full_like(level, np.inf)
@@ -137,24 +137,24 @@ class ResidualLoss(Loss):
                 size = np.where(size >= self.shape.kappa * bound, linear, size)
             return size + self.shape.tube
 
-        return label - reach(self.shape.low), label + reach(self.shape.high)
+        return label - width(self.shape.low), label + width(self.shape.high)
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         counted = share > 0
         centre, share = (label - score)[counted], share[counted]
         tube, kappa, low, high = self.shape
         if kappa == 0.0:
-            # the slope rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
+            # the derivative rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
             kinks = np.concatenate([centre - tube, centre + tube])
             return weighted_quantile(kinks, np.concatenate([low * share, high * share]), low * float(share.sum()))
 
-        def slope(b: float) -> tuple[float, float]:
-            found, size = self._slope(b, centre)
+        def derivative(b: float) -> tuple[float, float]:
+            found, size = self._derivative(b, centre)
             inside = (size > 0) & (size < kappa * np.where(found > 0, high, low)) if tube else size < kappa * high
             return float(share @ found), float(share @ inside) / kappa
 
         # every residual is inside the tube between these
-        return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), slope)
+        return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), derivative)
 
     @property
     def largest_curvature(self) -> float:
@@ -163,14 +163,16 @@ class ResidualLoss(Loss):
     def compiled(self) -> CompiledResidual:
         return CompiledResidual(*(float(number) for number in self.shape))
 
-    def _slope(self, score: Array | float, label: Array) -> tuple[Array, Array]:
-        """The derivative and how far the residual is beyond the tube."""
+    def _derivative(self, score: Array | float, label: Array) -> tuple[Array, Array]:
+        """The derivative, and the distance of the residual from the tube."""
         tube, kappa, low, high = self.shape
         residual = score - label
         size = np.abs(residual) - tube
         bound = np.where(residual > 0.0, high, low)
-        slope = np.minimum(np.maximum(size, 0.0) / kappa, bound) if kappa > 0.0 else np.where(size > 0.0, bound, 0.0)
-        return np.copysign(slope, residual), size
+        derivative = (
+            np.minimum(np.maximum(size, 0.0) / kappa, bound) if kappa > 0.0 else np.where(size > 0.0, bound, 0.0)
+        )
+        return np.copysign(derivative, residual), size
 
 
 @dataclass(frozen=True)
