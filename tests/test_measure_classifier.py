@@ -78,7 +78,7 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
         measure, C=0.5, l1_ratio=0.2, tol=1e-6, fit_intercept=fit_intercept, random_state=0, **parameters(measure)
     ).fit(X, y)
     risk = model._risk(np.where(y == 1, 1.0, -1.0), None)
-    intercept = fit_intercept and risk.sees_intercept
+    intercept = fit_intercept and (risk.intercepts() is not None)
     problem = Problem(X, risk, 1 / (0.5 * len(y)), ElasticNet(0.2), intercept)
     plain = solve(problem, tol=1e-6)
     assert model.converged_

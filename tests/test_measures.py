@@ -182,7 +182,7 @@ def test_slopes_that_rise_with_the_surplus():
 def test_the_best_intercept(case):
     y, scores = case
     for name, parameter, risk in every_risk(y):
-        if not risk.sees_intercept:
+        if risk.intercepts() is None:
             assert not hasattr(risk, "best_intercept") or name == "prbep"
             continue
         slopes, offsets = slow.planes(name, y, parameter)
@@ -262,19 +262,19 @@ def test_bad_input(monkeypatch):
             with pytest.raises(FenchelError, match="k must be between"):
                 kind(y, k)
         for k in (1.5, True, "2"):
-            with pytest.raises(FenchelError, match="whole number"):
+            with pytest.raises(FenchelError, match="k must be an integer"):
                 kind(y, k)
     for beta in (-1.0, np.nan, np.inf, "1", True):
         with pytest.raises(FenchelError, match="beta"):
             FBeta(y, beta)
     with pytest.raises(FenchelError, match="overflows"):
         FBeta(y, 1e200)
-    with pytest.raises(FenchelError, match="weights have no meaning"):
+    with pytest.raises(FenchelError, match="takes no weights"):
         F1(y, weights=np.ones(5))
     with pytest.raises(FenchelError, match="weight zero"):
         RocAUC(y, weights=[0, 0, 1, 1, 1])
     zeros = np.zeros((3, 4))
-    spoilt = {"NaN": np.nan, "below infinity": np.inf}
+    spoilt = {"NaN": np.nan, "only finite values": np.inf}
     for words, value in spoilt.items():
         table = zeros.copy()
         table[1, 2] = value
@@ -294,5 +294,5 @@ def test_bad_input(monkeypatch):
     with pytest.raises(FenchelError, match="linear=True"):
         CustomMeasure(y, jagged)
     for risk in (RocAUC(y), BreakEven(y)):
-        with pytest.raises(FenchelError, match="does not see an intercept"):
+        with pytest.raises(FenchelError, match="does not depend on an intercept"):
             Problem(np.eye(5), risk, 1.0, intercept=True)

@@ -257,7 +257,7 @@ def test_what_is_wrong_is_named():
         OrdinalHinge([1, 2, 2], [0, 1, 1])
     with pytest.raises(FenchelError, match="one entry for each"):
         OrdinalHinge([1, 2, 2], [1, 1])
-    with pytest.raises(FenchelError, match="does not see an intercept"):
+    with pytest.raises(FenchelError, match="does not depend on an intercept"):
         Problem(np.eye(2), OrdinalHinge([0, 1]), 1.0, intercept=True)
     for labels in ([], [1, 0], [["a", "b"]]):
         with pytest.raises(FenchelError, match=r"\(n, k\)"):

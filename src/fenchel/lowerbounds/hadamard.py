@@ -68,11 +68,11 @@ class LargestScore(Risk):
         return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
 
     def subgradient_norm_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 
     def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``radius`` of these."""
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return np.ones(self.examples)
 
 

@@ -1,4 +1,4 @@
-r"""Risks of several classes at once: Weston-Watkins and Crammer-Singer.
+r"""Multiclass hinges: Weston-Watkins and Crammer-Singer.
 
 With a score for each class, label y and :math:`z_j = 1 - s_y + s_j` the losses of an example are
 
@@ -33,7 +33,7 @@ from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 
 
 class _HingeRisk(MulticlassRisk):
-    """What the risks of hinges share."""
+    """Base class of both."""
 
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
@@ -58,8 +58,8 @@ class _HingeRisk(MulticlassRisk):
 
     @abc.abstractmethod
     def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
-        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
-        -infinity.
+        """The kinks of R along the intercept of class k, the jumps of its derivative there, and minus its derivative
+        at -infinity.
         """
 
 
