@@ -256,8 +256,8 @@ def test_points_that_fall_short_are_told():
         ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be a positive"),
         ({"loss": "nothing"}, "loss='nothing'"),
         ({"l1_ratio": 1.1}, "l1_ratio"),
-        ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "has no path over an interval"),
-        ({"Cs": None, "regularizer": PRICED}, "has no path over an interval"),
+        ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "does not support a path over an interval"),
+        ({"Cs": None, "regularizer": PRICED}, "does not support a path over an interval"),
     ],
     ids=str,
 )
