@@ -150,11 +150,11 @@ def _legend(cells: list[Cell]) -> str:
     loads = [value for cell in cells for value in cell["load"]]
     return (
         f"Processor seconds to a relative gap of {TARGET:g}, once each, one thread, or the relative gap that was "
-        "certified when so many seconds had passed on the clock; in parentheses passes over the data, which for a "
-        f"bundle method are planes. The load average of the machine meanwhile was {min(loads):.1f} to "
+        "certified at the cap, in seconds of wall time; in parentheses passes over the data, which for a "
+        f"bundle method are cutting planes. The load average of the machine meanwhile was {min(loads):.1f} to "
         f"{max(loads):.1f}: above the number of cores a solve had less than one of them, so it got less far until the "
         "cap. The bound of `f1` rests on "
-        "planes that are taken on trust; all else is recomputed from the data."
+        "cutting planes that are taken on trust; all other bounds are recomputed from the data."
     )
 
 

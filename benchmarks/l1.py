@@ -1,4 +1,4 @@
-"""The absolute values alone: processor seconds to a relative gap of 1e-4, against skglm, celer and LIBLINEAR -s 6.
+"""The lasso (L1): processor seconds to a relative gap of 1e-4, against skglm, celer and LIBLINEAR -s 6.
 
     python benchmarks/l1.py --update-readme                   everything; goes on where it was interrupted
     python benchmarks/l1.py --data a9a --loss logistic        these cells
@@ -179,8 +179,8 @@ def markdown(cells: list[Cell]) -> str:
     return table + (
         f"\n\nProcessor seconds to a relative gap of {TARGET:g}, one thread: the median and the range of runs in turn, "
         "and in parentheses the median of the ratios to Fenchel's of the same round (above 1: Fenchel is faster). "
-        "`weights` are those of Fenchel's model that are not zero. A gap instead of seconds: no tolerance reached the "
-        "target before a fit took longer than the cap. LIBLINEAR has no squared loss with absolute values. Fenchel's "
+        "`weights` are the non-zero weights of Fenchel's model. A gap instead of seconds: no tolerance reached the "
+        "target before a fit took longer than the cap. LIBLINEAR has no squared loss with L1. Fenchel's "
         f"seconds hold its certificates, which the peers do not make. The load average was {min(loads):.1f} to "
         f"{max(loads):.1f}."
     )

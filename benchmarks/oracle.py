@@ -66,7 +66,7 @@ def planes(labels: np.ndarray, scores: np.ndarray) -> dict[str, Callable[[], Any
     jobs: dict[str, Callable[[], Any]] = {}
     for name, kind in MEASURES.items():
         risk = kind(labels, *arguments.get(name, ()))
-        jobs[name] = lambda risk=risk: risk.plane(scores)
+        jobs[name] = lambda risk=risk: risk.cutting_plane(scores)
     return jobs
 
 

@@ -46,16 +46,16 @@ _JOINT = """## Joint risks of several classes
 _MEASURES = """
 ## Measures
 
-`MeasureClassifier(measure=...)`; `own` is a Delta(fn, fp) of one's own. Where the conjugate has no closed form
-(`f1`, `fbeta`, `precision_at_k`, `own`), the planes' bound on it is taken on trust and the certificate says so.
-`roc_auc` and `prbep` do not see an intercept: `Problem` refuses a free one, and the estimator chooses the threshold
-afterwards.
+`MeasureClassifier(measure=...)`; `custom` is `CustomMeasure`, any Delta(fn, fp). Where the conjugate has no closed form
+(`f1`, `fbeta`, `precision_at_k`, `custom`), the bound of the cutting planes is taken on trust and the certificate says
+so. `roc_auc` and `prbep` do not depend on an intercept: `Problem` refuses a free one, and the estimator chooses the
+threshold afterwards.
 
 """
 _ORDERS = """
 ## Ordered classes, and several labels for an example
 
-`OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not see an intercept and whose bound is taken on trust.
+`OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not depend on an intercept; its bound is taken on trust.
 `MultilabelHinge(labels)` is a risk for `solve`; it has no free intercepts.
 
 """
@@ -97,8 +97,8 @@ def _joint_risks() -> Iterator[tuple[str, Risk]]:
 
 
 def _measures() -> Iterator[tuple[str, Risk]]:
-    more = {"precision_at_k": (1,), "recall_at_k": (2,), "own": (lambda fn, fp: (fn + 2 * fp) / 3,)}
-    for name, kind in {**MEASURES, "own": CustomMeasure}.items():
+    more = {"precision_at_k": (1,), "recall_at_k": (2,), "custom": (lambda fn, fp: (fn + 2 * fp) / 3,)}
+    for name, kind in {**MEASURES, "custom": CustomMeasure}.items():
         yield name, kind(np.array([1.0, -1.0, -1.0]), *more.get(name, ()))
 
 

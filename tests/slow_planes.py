@@ -33,22 +33,22 @@ class ListedPlanes(Risk):
     def balance(self, theta, *, overwrite=False):
         return zero_sum_columns(theta)
 
-    def plane(self, scores):
+    def cutting_plane(self, scores):
         values = self.A @ scores + self.c
         j = int(np.argmax(values))
         return self.A[j].copy(), float(self.c[j]), float(values[j])
 
     def value(self, scores):
-        return self.plane(scores)[2]
+        return self.cutting_plane(scores)[2]
 
     def subgradient(self, scores):
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
     @property
     def value_at_zero(self):
         return float(np.max(self.c))
 
-    def slope_bound(self, scores):
+    def subgradient_norm_bound(self, scores):
         return float(np.max(np.sum(np.abs(self.A), axis=1)))
 
     def intercept_bound(self, level, reach):

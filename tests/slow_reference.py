@@ -38,7 +38,7 @@ RESIDUAL = {
 TUBE = 0.1
 POWERS = {f"{kind}^{p}": p for kind in ("hinge", "tube") for p in (1.0, 1.25, 1.5, 2.0, 3.0, 8.0)}
 #: exp of the score minus a line, for counts and for classes
-STEEP = ("poisson", "exponential")
+EXPONENTIAL = ("poisson", "exponential")
 #: infinite for some scores
 INFINITE = ("hard_margin", "interpolation", "negative_log")
 TOLERANCE = 1e-9
@@ -106,7 +106,7 @@ def slopes_of(loss_name, y):
         return -RESIDUAL[loss_name][2] + 0 * y, RESIDUAL[loss_name][3] + 0 * y
     if loss_name == "poisson":
         return -y, math.inf + 0 * y
-    unbounded = loss_name in POWERS or loss_name in STEEP or loss_name in INFINITE
+    unbounded = loss_name in POWERS or loss_name in EXPONENTIAL or loss_name in INFINITE
     high = 1.0 if POWERS.get(loss_name) == 1 else math.inf if unbounded else None
     if loss_name.startswith("tube") or loss_name == "interpolation":
         return -high + 0 * y, high + 0 * y

@@ -190,7 +190,11 @@ class OpaqueRisk(Risk):
 
     def __init__(self, risk):
         self._risk, self.examples, self.outputs = risk, risk.examples, risk.outputs
-        self.slope_bound, self.label_sizes, self.largest_label = risk.slope_bound, risk.label_sizes, risk.largest_label
+        self.subgradient_norm_bound, self.label_sizes, self.largest_label = (
+            risk.subgradient_norm_bound,
+            risk.label_sizes,
+            risk.largest_label,
+        )
 
     def value(self, scores):
         return self._risk.value(scores)
@@ -268,7 +272,7 @@ def test_an_objective_below_its_bound_proves_nothing():
     for certificate in (wrong, wrong + right, right + wrong):
         assert certificate.contradictory
         assert not certificate.at_floor and not certificate.optimal and not certificate.meets(1.0)
-        assert "contradict each other" in str(certificate)
+        assert "inconsistent" in str(certificate)
         assert str(certificate)[:-1].count(". ") == 0
     assert not Certificate(1.0, 1.0 + 1e-15, 1e-14).contradictory
     assert Certificate(1.0, 1.0 + 1e-15, 1e-14).meets(0.0)

@@ -7,7 +7,7 @@ import pytest
 from catalog import Case, JointCase
 from fenchel import FenchelError, Status, solve
 from fenchel.solvers import BlockCoordinate
-from fenchel.solving.loop import Progress
+from fenchel.solving.solution import Progress
 
 
 def gaps(solution):

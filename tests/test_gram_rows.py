@@ -290,12 +290,12 @@ def test_a_warm_start_has_nothing_left_to_do(data):
 @pytest.mark.parametrize(
     ("settings", "match"),
     [
-        ({"memory_limit": LIMIT[1]}, "no room for two rows of the Gram matrix of 120 examples"),
+        ({"memory_limit": LIMIT[1]}, "too small: two rows of the Gram matrix of 120 examples"),
         ({"memory_limit": 0.5 * LIMIT[1]}, "raise memory_limit"),
         ({"kernel": "precomputed"}, "the Gram matrix of 120 examples takes 0.1 MB, more than memory_limit"),
         ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "negative"),
         ({"kernel": lambda A, B: A @ B[:5].T}, "kernel must return a matrix of shape"),
-        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "not finite, so it is no Gram matrix"),
+        ({"kernel": lambda A, B: np.full((len(A), len(B)), np.nan)}, "negative or infinite entries"),
         ({"kernel": lambda A, B: -np.square(A[:, :1] - B[:, 0])}, "not positive semi-definite"),
         ({"kernel": lambda A, B: A @ B.T + 5.0 * A[:, :1]}, "not symmetric"),
     ],

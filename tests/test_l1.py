@@ -50,7 +50,7 @@ def test_fenchel_young_and_the_conjugate_by_brute_force():
         assert omega.value(w) == pytest.approx(w @ omega.gradient(w), rel=1e-15)
         # outside, w . v - Omega(w) grows without end along the largest entry
         outside = v / np.abs(v).max() * 1.01
-        assert omega.conjugate(outside) == omega.conjugate_slope(outside, 1.0) == math.inf
+        assert omega.conjugate(outside) == omega.conjugate_derivative(outside, 1.0) == math.inf
         far = 1e6 * np.sign(outside) * (np.abs(outside) == np.abs(outside).max())
         assert far @ outside - omega.value(far) > 1e3
 

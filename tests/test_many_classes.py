@@ -33,16 +33,21 @@ def test_risks_in_blocks_of_rows(name, at_once, monkeypatch):
         _, risk = random_parts(name, rng)
         scores, theta = rng.standard_normal((2, 23, 5))
         theta, near = -np.abs(theta) / 23, np.full((23, 5), 1e-3)
-        whole = (risk.value(scores), risk.subgradient(scores), risk.project(theta), risk.slopes_near(scores, near))
+        whole = (
+            risk.value(scores),
+            risk.subgradient(scores),
+            risk.project(theta),
+            risk.subgradient_bounds(scores, near),
+        )
         value, balanced = risk.value_at_zero, risk.balance(risk.project(theta))
         with monkeypatch.context() as patch:
-            patch.setattr(joint, "_AT_ONCE", at_once)
+            patch.setattr(joint, "BLOCK_ENTRIES", at_once)
             assert sum(1 for _ in risk.parts()) == -(-23 // max(1, at_once // 5))
             assert risk.value(scores) == pytest.approx(whole[0], rel=1e-14)
             np.testing.assert_array_equal(risk.subgradient(scores), whole[1])
             np.testing.assert_array_equal(risk.project(theta), whole[2])
             np.testing.assert_array_equal(risk.project(theta.astype(np.float32)).shape, (23, 5))
-            slopes = [part.slopes_near(scores[rows], near[rows]) for rows, part in risk.parts()]
+            slopes = [part.subgradient_bounds(scores[rows], near[rows]) for rows, part in risk.parts()]
             np.testing.assert_array_equal(np.concatenate(slopes), whole[3])
             del risk.__dict__["value_at_zero"]
             assert risk.value_at_zero == pytest.approx(value, rel=1e-14)
@@ -60,9 +65,9 @@ def test_certificates_in_blocks_of_rows(case, monkeypatch):
         solution = solve(problem, tol=tol, max_iter=20_000)
         whole = judge(problem, solution.model, solution.witness).certificate
         with monkeypatch.context() as patch:
-            patch.setattr(joint, "_AT_ONCE", 30)
-            patch.setattr(judging, "MANY", 50)
-            patch.setattr(rounding, "MANY", 50)
+            patch.setattr(joint, "BLOCK_ENTRIES", 30)
+            patch.setattr(judging, "MANY_SCORES", 50)
+            patch.setattr(rounding, "MANY_SCORES", 50)
             blocks = judge(problem, solution.model, solution.witness).certificate
         assert blocks.primal == pytest.approx(whole.primal, rel=1e-14)
         assert blocks.dual == pytest.approx(whole.dual, rel=1e-13)
@@ -74,7 +79,7 @@ def test_solves_in_blocks_of_rows(case, monkeypatch):
     problem = case.problem()
     whole = solve(problem, tol=1e-9, max_iter=20_000)
     start = solve(case.problem(lam=2 * case.lam), tol=1e-4, max_iter=20_000)
-    monkeypatch.setattr(joint, "_AT_ONCE", 30)
+    monkeypatch.setattr(joint, "BLOCK_ENTRIES", 30)
     for options in ({}, {"warm_start": start}):
         blocks = solve(problem, tol=1e-9, max_iter=20_000, **options)
         assert blocks.converged
@@ -120,10 +125,10 @@ def test_a_certificate_needs_room_for_one_array_of_the_size_of_theta(intercept, 
     model = Model(rng.standard_normal((k, d)), np.zeros(k))
     theta = np.where(rng.random((n, k)) < 0.01, -0.01 / n, 0.0)
     witness = Witness(theta.astype(np.float32))
-    monkeypatch.setattr(joint, "_AT_ONCE", 20 * k)
-    monkeypatch.setattr(balancing, "_AT_ONCE", 20 * k)
-    monkeypatch.setattr(judging, "MANY", 20 * k)
-    monkeypatch.setattr(rounding, "MANY", 20 * k)
+    monkeypatch.setattr(joint, "BLOCK_ENTRIES", 20 * k)
+    monkeypatch.setattr(balancing, "BLOCK_ENTRIES", 20 * k)
+    monkeypatch.setattr(judging, "MANY_SCORES", 20 * k)
+    monkeypatch.setattr(rounding, "MANY_SCORES", 20 * k)
     judge(problem, model, witness)
     tracemalloc.start()
     try:

@@ -30,7 +30,7 @@ def random_weights(rng, n):
 def mixture(risk, rng, n, count=4):
     """A mixture of planes: a point of the domain of the conjugate, and a bound on the conjugate there."""
     shares = rng.dirichlet(np.ones(count))
-    planes = [risk.plane(scores) for scores in rng.normal(size=(count, n)) * 2]
+    planes = [risk.cutting_plane(scores) for scores in rng.normal(size=(count, n)) * 2]
     return (
         -sum(share * plane[0] for share, plane in zip(shares, planes, strict=True)),
         -sum(share * plane[1] for share, plane in zip(shares, planes, strict=True)),
@@ -107,7 +107,7 @@ def test_fenchel_and_young():
         theta, _ = mixture(risk, rng, len(y))
         scores = np.round(rng.normal(size=len(y)) * 2)
         assert risk.value(scores) + risk.conjugate(theta) >= -theta @ scores - 1e-14
-        slope, offset, value = risk.plane(scores)
+        slope, offset, value = risk.cutting_plane(scores)
         assert risk.conjugate(-slope) == pytest.approx(-offset, abs=1e-14), name
         assert value + risk.conjugate(-slope) == pytest.approx(slope @ scores, abs=1e-14)
 
@@ -133,11 +133,11 @@ def test_slopes_nearby_are_bounded():
             continue
         for _ in range(20):
             scores, near = np.round(rng.normal(size=8)), rng.random(8)
-            bound = risk.slopes_near(scores, near)
+            bound = risk.subgradient_bounds(scores, near)
             for _ in range(10):
                 slope = np.abs(risk.subgradient(scores + rng.uniform(-1, 1, 8) * near))
                 assert np.all(slope <= bound + 1e-16), (name, parameter)
-                assert np.sum(slope) <= risk.slope_bound(scores) + 1e-15
+                assert np.sum(slope) <= risk.subgradient_norm_bound(scores) + 1e-15
 
 
 @pytest.mark.parametrize("name", CLOSED)

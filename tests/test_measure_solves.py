@@ -161,7 +161,7 @@ def test_a_wrong_bound_would_be_noticed():
     solution = solve(problem, tol=1e-6)
     theta, bound = solution.witness.theta, solution.witness.conjugate_bound
     best = slow.optimum("f1", X, y, lam)[2]
-    with pytest.raises(FenchelError, match="refuted by the model's own scores"):
+    with pytest.raises(FenchelError, match="is too small: at the model's scores"):
         judge(problem, solution.model, Witness(theta, bound - 1.0))
     # far from the optimum the scores refute nothing
     lie = judge(problem, Model(-3.0 * solution.model.weights), Witness(theta, bound - 0.01)).certificate

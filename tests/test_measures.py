@@ -49,7 +49,7 @@ def check_against_enumeration(y, scores, others):
         expected = slow.value(name, scores, y, parameter)
         size = EXACT * (1 + np.max(np.abs(scores)))
         assert risk.value(scores) == pytest.approx(expected, abs=size), where
-        slope, offset, found = risk.plane(scores)
+        slope, offset, found = risk.cutting_plane(scores)
         assert found == pytest.approx(expected, abs=size), where
         assert slope @ scores + offset == pytest.approx(expected, abs=size), where
         np.testing.assert_array_equal(risk.subgradient(scores), slope)
@@ -85,7 +85,7 @@ def test_a_risk_is_never_negative_and_falls_to_zero():
     for name, parameter, risk in every_risk(y):
         assert risk.value(1e3 * y) == 0.0 == -risk.conjugate_at_zero, (name, parameter)
         assert risk.value_at_zero == pytest.approx(slow.value(name, 0 * y, y, parameter), abs=EXACT)
-        slope, offset, value = risk.plane(1e3 * y)
+        slope, offset, value = risk.cutting_plane(1e3 * y)
         assert (offset, value) == (0.0, 0.0)
         assert not np.any(slope)
         assert risk.smooth is False
@@ -100,7 +100,7 @@ def test_the_error_rate_is_the_mean_hinge_loss_exactly():
         y, scores = rng.permutation(labels_of(np.arange(n) < (n + 2) // 3)), rng.normal(size=n) * 2
         for weights in (None, rng.integers(0, 3, n) + (y * np.arange(n) == 0) + 0.5):
             risk, mean = ErrorRate(y, weights), MeanRisk("hinge", y, weights)
-            assert risk.value(scores) == mean.value(scores) == risk.plane(scores)[2]
+            assert risk.value(scores) == mean.value(scores) == risk.cutting_plane(scores)[2]
             np.testing.assert_array_equal(risk.subgradient(scores), mean.subgradient(scores))
             assert risk.best_intercept(scores) == mean.best_intercept(scores)
     # the same from the general search
@@ -116,10 +116,10 @@ def mean_hinge(scores, y):
 def test_ties_count_against_the_model():
     # all margins are exactly at the kink: every pair and every example is taken as wrong
     y = labels_of([1, 1, 0, 0])
-    assert RocAUC(y).plane(y / 2)[1] == 1.0
-    assert ErrorRate(y).plane(y)[1] == 1.0
+    assert RocAUC(y).cutting_plane(y / 2)[1] == 1.0
+    assert ErrorRate(y).cutting_plane(y)[1] == 1.0
     # flipping one of each costs nothing and gains nothing: 1/2 - (2 + 0)/4 = 0
-    slope, offset, value = BreakEven(y).plane(np.array([1.0, 1.0, -1.0, -1.0]))
+    slope, offset, value = BreakEven(y).cutting_plane(np.array([1.0, 1.0, -1.0, -1.0]))
     assert (offset, value) == (1.0, 0.0)
     np.testing.assert_array_equal(slope, -y / 4)
 
@@ -141,7 +141,7 @@ def test_the_fast_search_finds_what_the_whole_table_holds(n):
         assert (by_table.linear, by_lines.linear) == (False, True)
         for risk in (by_table, by_lines):
             assert risk.value(scores) == pytest.approx(expected, **room)
-            slope, offset, _ = risk.plane(scores)
+            slope, offset, _ = risk.cutting_plane(scores)
             assert slope @ scores + offset == pytest.approx(expected, **room)
 
 
@@ -156,7 +156,7 @@ def test_roc_area_is_the_sum_over_all_pairs(weighted):
             risk = RocAUC(y, weights)
             room = 1e-15 * n * (1 + np.max(np.abs(scores)))
             assert risk.value(scores) == pytest.approx(expected, abs=room)
-            slope, offset, _ = risk.plane(scores)
+            slope, offset, _ = risk.cutting_plane(scores)
             D, prices = slow.pair_planes(y, weights)
             np.testing.assert_allclose(slope, -D.T @ (prices * (D @ scores <= 1.0)), atol=1e-15)
             assert offset == pytest.approx(prices @ (D @ scores <= 1.0), abs=1e-14)
@@ -262,19 +262,19 @@ def test_bad_input(monkeypatch):
             with pytest.raises(FenchelError, match="k must be between"):
                 kind(y, k)
         for k in (1.5, True, "2"):
-            with pytest.raises(FenchelError, match="whole number"):
+            with pytest.raises(FenchelError, match="k must be an integer"):
                 kind(y, k)
     for beta in (-1.0, np.nan, np.inf, "1", True):
         with pytest.raises(FenchelError, match="beta"):
             FBeta(y, beta)
     with pytest.raises(FenchelError, match="overflows"):
         FBeta(y, 1e200)
-    with pytest.raises(FenchelError, match="weights have no meaning"):
+    with pytest.raises(FenchelError, match="takes no weights"):
         F1(y, weights=np.ones(5))
     with pytest.raises(FenchelError, match="weight zero"):
         RocAUC(y, weights=[0, 0, 1, 1, 1])
     zeros = np.zeros((3, 4))
-    spoilt = {"NaN": np.nan, "below infinity": np.inf}
+    spoilt = {"NaN": np.nan, "only finite values": np.inf}
     for words, value in spoilt.items():
         table = zeros.copy()
         table[1, 2] = value

@@ -56,7 +56,7 @@ def test_the_gradient_is_that_of_finite_differences():
                 down[i, j] -= h
                 expected = float((slow.value(up, y, c) - slow.value(down, y, c)) / (2 * h))
                 assert slope[i, j] == pytest.approx(expected, abs=1e-10)
-        assert np.sum(np.abs(slope)) <= risk.slope_bound(scores)
+        assert np.sum(np.abs(slope)) <= risk.subgradient_norm_bound(scores)
 
 
 @pytest.mark.parametrize("k", [2, 3, 6])
@@ -181,7 +181,7 @@ def test_slopes_near_bound_the_slopes():
         scores, near = rng.standard_normal((2, len(y), 4)) * [[[3.0]], [[10.0 ** rng.uniform(-8, 1)]]]
         near = np.abs(near)
         moved = scores + near * rng.uniform(-1, 1, near.shape)
-        assert np.all(np.abs(risk.subgradient(moved)) <= risk.slopes_near(scores, near) * (1 + 1e-12))
+        assert np.all(np.abs(risk.subgradient(moved)) <= risk.subgradient_bounds(scores, near) * (1 + 1e-12))
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

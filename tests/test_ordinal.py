@@ -54,15 +54,15 @@ def test_value_and_planes_are_those_of_all_pairs(kind, pairs_of, cases):
         assert risk.value(scores) == pytest.approx(expected, abs=size)
         assert risk.value_at_zero == pytest.approx(slow.value(pairs, 0.0 * scores), abs=EXACT)
         slope = risk.subgradient(scores)
-        assert np.sum(np.abs(slope)) <= risk.slope_bound(scores) + EXACT
-        offset = risk.plane(scores)[1] if hasattr(risk, "plane") else -risk.conjugate(-slope)
+        assert np.sum(np.abs(slope)) <= risk.subgradient_norm_bound(scores) + EXACT
+        offset = risk.cutting_plane(scores)[1] if hasattr(risk, "cutting_plane") else -risk.conjugate(-slope)
         assert np.vdot(slope, scores) + offset == pytest.approx(expected, abs=size)
         for other in (rng.normal(size=scores.shape) * 3, scores + 0.1 * rng.normal(size=scores.shape), 0.0 * scores):
             room = EXACT * (1 + np.max(np.abs(other)))
             assert np.vdot(slope, other) + offset <= slow.value(pairs, other) + room
         # nothing within a distance is steeper
         near = rng.random(scores.shape)
-        bound = risk.slopes_near(scores, near)
+        bound = risk.subgradient_bounds(scores, near)
         for _ in range(3):
             moved = scores + near * rng.choice([-1.0, 1.0, 0.5], scores.shape)
             assert np.all(np.abs(risk.subgradient(moved)) <= bound + EXACT)
@@ -70,7 +70,7 @@ def test_value_and_planes_are_those_of_all_pairs(kind, pairs_of, cases):
 
 def test_the_offset_of_a_plane_is_the_conjugate_of_its_slope():
     for labels, weights, scores in list(ordinal_cases())[:24]:
-        slope, offset, _ = OrdinalHinge(labels, weights).plane(scores)
+        slope, offset, _ = OrdinalHinge(labels, weights).cutting_plane(scores)
         pairs = slow.ordinal_pairs(labels, weights)
         assert slow.conjugate(pairs, -slope) == pytest.approx(-offset, abs=1e-8)
 
@@ -113,8 +113,8 @@ def test_net_flows_and_their_sum_belong_together_however_small_mu_is():
 
 def test_ties_count_as_wrong_and_separated_labels_cost_nothing():
     y = np.array([2, 0, 1, 1])
-    assert OrdinalHinge(y).plane(y / 1.0)[1] == 0.8  # 4 of 5 pairs are exactly at the kink, (0, 2) is beyond it
-    slope, offset, value = OrdinalHinge(y).plane(2.0 * y)
+    assert OrdinalHinge(y).cutting_plane(y / 1.0)[1] == 0.8  # 4 of 5 pairs are exactly at the kink, (0, 2) is beyond it
+    slope, offset, value = OrdinalHinge(y).cutting_plane(2.0 * y)
     assert (offset, value) == (0.0, 0.0)
     assert not np.any(slope)
 

@@ -20,7 +20,7 @@ from scipy.special import expit
 import fenchel
 import slow_reference as slow
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, Problem, solve
-from fenchel.compile.dispatch import dual_step, kkt_margin, method_of, step_by_slope
+from fenchel.compile.dispatch import dual_step, kkt_margin, method_of, step_by_derivative
 from fenchel.losses import LOSSES, CustomLoss
 from fenchel.risks import MeanRisk
 
@@ -125,18 +125,18 @@ def test_bounds_are_those_of_the_packages_losses(loss, label):
 class WithoutMath(NamedTuple):
     width: float
 
-    def slope(self, label, score):
+    def derivative(self, label, score):
         return expit(score - label)
 
 
-class WithoutSlope(NamedTuple):
+class WithoutDerivative(NamedTuple):
     width: float
 
 
 class Misspelt(NamedTuple):
     width: float
 
-    def slope(self, label, score):
+    def derivative(self, label, score):
         return score - label
 
     def kkt_margn(self, label, alpha, score):
@@ -146,10 +146,10 @@ class Misspelt(NamedTuple):
 @pytest.mark.parametrize(
     ("kernel", "match"),
     [
-        (WithoutMath, "method slope of WithoutMath can't be compiled.*math only"),
-        (WithoutSlope, r"WithoutSlope needs the method slope"),
+        (WithoutMath, "method derivative of WithoutMath can't be compiled.*math only"),
+        (WithoutDerivative, r"WithoutDerivative needs the method derivative"),
         (Misspelt, r"Misspelt has an unknown method 'kkt_margn': did you mean 'kkt_margin'\?"),
-        (None, r"PseudoHuber needs a method compiled\(\)"),
+        (None, r"PseudoHuber must define compiled\(\)"),
     ],
 )
 def test_a_kernel_that_can_not_be_compiled_is_named(page, data, monkeypatch, kernel, match):
@@ -161,12 +161,12 @@ def test_a_kernel_that_can_not_be_compiled_is_named(page, data, monkeypatch, ker
 
 
 class Slope:
-    """The slope of a loss of the package, by its vectorized derivative."""
+    """The derivative of a loss of the package, by its vectorized derivative."""
 
     def __init__(self, loss):
         self.loss = loss
 
-    def slope(self, label, score):
+    def derivative(self, label, score):
         return float(self.loss.derivative(np.float64(score), np.float64(label)))
 
 
@@ -177,13 +177,13 @@ class Slope:
     st.floats(-20, 20),
     st.sampled_from([0.0, 1e-6, 0.1, 1.0, 50.0, 1e6]),
 )
-def test_the_step_by_the_slope_is_the_exact_step(loss, y, fraction, s, q):
+def test_the_step_by_the_derivative_is_the_exact_step(loss, y, fraction, s, q):
     """For every loss, those with kinks too (but for c = 0 at a kink, where any step is right)."""
     low, high = (max(min(float(end), 5.0), -5.0) for end in loss.domain(np.float64(y)))
     alpha = -(low + fraction * (high - low))
     if q == 0.0 and not loss.smooth:
         return
-    found, exact = step_by_slope(Slope(loss), y, alpha, s, q), loss.compiled().dual_step(y, alpha, s, q)
+    found, exact = step_by_derivative(Slope(loss), y, alpha, s, q), loss.compiled().dual_step(y, alpha, s, q)
     if loss.smooth or q >= 0.1:
         assert found == pytest.approx(exact, rel=1e-9, abs=1e-9 * (1 + 1 / max(q, 1e-3)))
     objectives = [slow.step_objective(loss.name, y, alpha, s, q, a) for a in (found, exact)]
@@ -195,11 +195,11 @@ def test_the_packages_losses_take_no_compiled_default(loss):
     """A misnamed method of a built-in loss would otherwise be replaced by a default without a word."""
     names = {"dual_step", "kkt_margin", "fenchel_young_gap", "hess_conjugate"}
     assert names <= set(vars(type(loss.compiled())))
-    with pytest.raises(TypeError, match="has no method 'slope'"):
-        method_of(type(loss.compiled()), "slope")
+    with pytest.raises(TypeError, match="has no method 'derivative'"):
+        method_of(type(loss.compiled()), "derivative")
 
 
-def test_a_kernel_with_a_slope_alone_in_plain_python(page):
+def test_a_compiled_loss_with_a_derivative_alone_in_plain_python(page):
     loss = page["PseudoHuber"](0.7)
     assert kkt_margin(loss.compiled(), 0.0, 0.3, 1.0) == 0.0
     rng = np.random.default_rng(1)

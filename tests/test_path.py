@@ -74,7 +74,7 @@ def test_the_gap_is_convex_in_lam_and_reach_is_its_edge(case):
     slopes = np.diff(gaps) / np.diff(lams)
     assert np.all(np.diff(slopes) >= -1e-7 * np.max(np.abs(slopes)))
     for factor in (0.9, 1.1):
-        edge = path_certificate.reach(problem.lam, 0.02, factor)
+        edge = path_certificate.farthest_lam(problem.lam, 0.02, factor)
         inside, outside = (
             path_certificate.at(edge),
             path_certificate.at(edge * (1 + 1e-3) if factor > 1 else edge / (1 + 1e-3)),
@@ -256,8 +256,8 @@ def test_points_that_fall_short_are_told():
         ({"Cs": (0.1, 1.0), "accuracy": 0}, "accuracy must be a positive"),
         ({"loss": "nothing"}, "loss='nothing'"),
         ({"l1_ratio": 1.1}, "l1_ratio"),
-        ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "has no path over an interval"),
-        ({"Cs": None, "regularizer": PRICED}, "has no path over an interval"),
+        ({"Cs": (0.1, 1.0), "regularizer": PRICED}, "does not support a path over an interval"),
+        ({"Cs": None, "regularizer": PRICED}, "does not support a path over an interval"),
     ],
     ids=str,
 )

@@ -69,7 +69,7 @@ def test_many_entries_take_few_looks(monkeypatch):
 
 
 def test_an_impossible_sum_is_refused():
-    with pytest.raises(FenchelError, match="no point of the box"):
+    with pytest.raises(FenchelError, match="infeasible"):
         onto_box_and_sum(np.zeros(3), np.zeros(3), np.ones(3), 3.5)
 
 
@@ -150,7 +150,7 @@ def test_degenerate_boxes(project):
     for scale in (1e-100, 1e-8, 1.0, 1e8):
         np.testing.assert_allclose(project(np.full(5, 3.0), 0.0, 1.0, 2.0, 1.0, np.sqrt(scale)), 0.4, rtol=1e-12)
     for bad in ({"total": 3.5}, {"total": -0.1}, {"total": np.nan}):
-        with pytest.raises(FenchelError, match="no point of the box"):
+        with pytest.raises(FenchelError, match=r"infeasible|no point of the box"):
             project(three, 0.0, 1.0, **bad)
     with pytest.raises(FenchelError, match="low must be at most high"):
         project(three, 1.0, 0.0, 1.0)

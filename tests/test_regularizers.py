@@ -125,24 +125,24 @@ def test_objects_are_values(regularizer):
 
 
 @with_kernel
-@given(v=components, reach=st.one_of(st.sampled_from((0.0, 1e-9, 1.0)), st.floats(0, 3)))
-@example(v=0.5, reach=0.0)
-@example(v=-0.3, reach=0.2)
-def test_scalar_kernel_equals_the_vectorized_functions(regularizer, v, reach):
-    kernel, ratio = regularizer.compiled(), (regularizer.l1_ratio or 0.0)
-    assert kernel.linear() == isinstance(regularizer, L2)
-    weight = kernel.weight(v)
+@given(v=components, radius=st.one_of(st.sampled_from((0.0, 1e-9, 1.0)), st.floats(0, 3)))
+@example(v=0.5, radius=0.0)
+@example(v=-0.3, radius=0.2)
+def test_compiled_regularizer_equals_the_vectorized_functions(regularizer, v, radius):
+    compiled, ratio = regularizer.compiled(), (regularizer.l1_ratio or 0.0)
+    assert compiled.linear() == isinstance(regularizer, L2)
+    weight = compiled.weight(v)
     assert weight == pytest.approx(float(regularizer.grad_conjugate(np.array([v]))[0]), rel=2 * EPS, abs=0)
-    steepness = kernel.steepness(v, reach)
-    # the largest slope: no chord within reach is steeper, and one that keeps beyond the threshold is as steep
-    ends = np.linspace(v - reach, v + reach, 41)
-    weights = [kernel.weight(float(end)) for end in ends]
+    hess_bound = compiled.hess_bound(v, radius)
+    # a bound on the difference quotients within the radius, attained beyond the threshold
+    ends = np.linspace(v - radius, v + radius, 41)
+    weights = [compiled.weight(float(end)) for end in ends]
     noise = 4 * EPS * (1 + abs(v)) / (1 - ratio)
-    assert np.all(np.abs(np.diff(weights)) <= steepness * np.diff(ends) + 4 * noise)
-    if abs(v) + reach < ratio:
-        assert steepness == 0.0
-    elif abs(v) + reach > ratio:
-        assert steepness == pytest.approx(1 / (1 - ratio), rel=2 * EPS)
+    assert np.all(np.abs(np.diff(weights)) <= hess_bound * np.diff(ends) + 4 * noise)
+    if abs(v) + radius < ratio:
+        assert hess_bound == 0.0
+    elif abs(v) + radius > ratio:
+        assert hess_bound == pytest.approx(1 / (1 - ratio), rel=2 * EPS)
 
 
 @with_kernel

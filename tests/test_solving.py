@@ -261,7 +261,7 @@ def test_unsupported_problems_say_why():
 
     class Other(Regularizer):
         name = "other"
-        value = gradient = conjugate = conjugate_slope = radius = grad_conjugate = L2.value
+        value = gradient = conjugate = conjugate_derivative = radius = grad_conjugate = L2.value
         strong_convexity = 1.0
 
     with pytest.raises(FenchelError, match="'other'"):

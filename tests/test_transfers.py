@@ -126,10 +126,10 @@ def test_transfer_is_the_gradient_of_the_conjugate(regularizer, shape):
         for scale in (0.0, 0.3, 2.0):
             assert regularizer.conjugate(v, scale) == pytest.approx(regularizer.conjugate(scale * v), rel=1e-12)
             by_hand = np.sum(regularizer.grad_conjugate(scale * v) * v)
-            assert regularizer.conjugate_slope(v, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
+            assert regularizer.conjugate_derivative(v, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
             short = regularizer.compress(v)
             assert regularizer.conjugate(short, scale) == pytest.approx(regularizer.conjugate(v, scale), rel=1e-12)
-            assert regularizer.conjugate_slope(short, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
+            assert regularizer.conjugate_derivative(short, scale) == pytest.approx(by_hand, rel=1e-11, abs=1e-13)
 
 
 @every
@@ -169,7 +169,7 @@ def test_values_near_the_centre_have_their_digits(regularizer, size):
 @every
 @pytest.mark.parametrize("level", [0.0, 0.01, 0.5, 10.0, 1e4])
 def test_radius_bounds_the_level_set(regularizer, level):
-    radius, rng = regularizer.radius_among(level, 4), np.random.default_rng(4)
+    radius, rng = regularizer.radius_of_features(level, 4), np.random.default_rng(4)
     assert math.isfinite(radius)
     for size in (1e-3, 1.0, 30.0, 1e3):
         for _ in range(50):
@@ -273,7 +273,7 @@ def test_names(name):
         (lambda: Entropy(0.0), "mass"),
         (lambda: Entropy(True), "mass"),
         (lambda: Entropy(1.0, prior=MU), "agree"),
-        (lambda: Entropy(1.0, prior=0.1), "one of the two"),
+        (lambda: Entropy(1.0, prior=0.1), "only one of prior and mass"),
         (lambda: UnnormalizedEntropy(-1.0), "prior"),
         (lambda: UnnormalizedEntropy([1.0, 0.0]), "prior"),
         (lambda: UnnormalizedEntropy([[1.0]]), "prior"),

@@ -18,7 +18,7 @@ from benchmarks.ledger import Cell, Ledger
 from fenchel import Problem, solve
 from fenchel.risks import WestonWatkins
 from fenchel.solvers import BlockCoordinate
-from fenchel.solving.loop import Progress
+from fenchel.solving.solution import Progress
 from reproductions.wang2021 import paper
 
 RESULTS = Path(__file__).with_name("results")

@@ -1,8 +1,8 @@
-r"""A problem for many strengths of the regularization, each answer certified.
+r"""Regularization paths: a problem solved for many values of lambda, each solution certified.
 
 With strong regularization a problem is easy, so a path begins at the largest :math:`\lambda` and goes down.  Each point
 starts from the last one.  Its model and its dual point are judged for the new :math:`\lambda` first, which costs no
-product with the data (``certificate.PathCertificate``): where they are good enough already, nothing else is done.
+product with the data (``certificate.PathCertificate``): if they meet ``tol`` already, no step is made.
 
 Extrapolating the last two points (:math:`\theta/\lambda` is piecewise linear in :math:`1/\lambda` for the hinge) was
 tried and dropped: it took more passes on 20news.binary and a9a than starting at the last point.
@@ -23,13 +23,13 @@ from fenchel.solvers.base import Warm
 from fenchel.solving.loop import check_time_limit, solve
 from fenchel.solving.solution import Solution, Status
 
-#: what ends a path before its time
+#: the statuses that end a path early
 _ENDS = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME_LIMIT)
-#: share of the accuracy to which the points of a covering path are solved; the rest is for the values between
+#: tol of the points of a covering path, as a share of the accuracy; the rest is for the values between
 _POINT = 0.1
-#: the next point is so many times as far, in log lam, as the last one reaches: it has to reach back as well
+#: stride in log lam, as a multiple of the certified radius: the next point's radius covers the rest
 _STRIDE = 1.8
-#: but it is at least this much farther, if a point did not converge and reaches nowhere
+#: largest ratio of consecutive lam, for a point that did not converge and certifies no interval
 _SHORTEST = 0.99
 
 
@@ -37,7 +37,7 @@ def follow(problem: Problem, lams: Sequence[float], solver: str | Solver = "auto
     """Solve a problem for every lam, each from its neighbour; in the order of ``lams``.
 
     ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
-    solutions so far are returned, with the last one's status telling.
+    solutions so far are returned; the status of the last one is the reason.
     """
     lams = [float(lam) for lam in lams]
     if not lams:
@@ -73,18 +73,18 @@ def cover(
 ) -> list[Solution]:
     """Solutions for falling values of lam from ``high`` to ``low`` that certify every lam between to ``accuracy``.
 
-    Each is solved to a tenth of that.  A point proves the accuracy as far as its ``PathCertificate`` reaches; the next
-    one is put beyond that, so far that it should reach back, and where it does not, another is put between the two.
+    Each is solved to a tenth of that.  The ``PathCertificate`` of a point proves the accuracy on an interval; the next
+    point is placed beyond it, such that their intervals should meet, and if they do not, another point between them.
     """
     if not problem.regularizer.zero_is_dual_feasible:
         raise FenchelError(
-            f"{problem.regularizer.name!r} with prices has no path over an interval: what is proved for one lam or C "
-            "proves nothing for another; give a list of values"
+            f"regularizer={problem.regularizer.name!r} with prices does not support a path over an interval, since a "
+            "certificate holds for one lam or C only. Pass a list of values"
         )
     time_limit = options.pop("time_limit", None)
     check_time_limit(time_limit)
     deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
-    reached = _Reached(accuracy)
+    interval = _CertifiedInterval(accuracy)
     ended = False
 
     def at(lam: float, warm: Solution | None) -> Solution:
@@ -96,9 +96,9 @@ def cover(
         return solution
 
     def between(left: Solution, right: Solution) -> list[Solution]:
-        """What has to be put between two neighbours; they are still warm."""
-        gap = (reached.down(left), reached.up(right))
-        # a point at the rounding floor may prove nothing to this accuracy, not even for its own lam
+        """The points needed between two neighbours, each started from the left one."""
+        gap = (interval.down(left), interval.up(right))
+        # a point at the rounding floor may not prove this accuracy even for its own lam
         alone = gap[0] == solved_lam(left) or gap[1] == solved_lam(right)
         if ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
             return []
@@ -108,7 +108,7 @@ def cover(
     last = at(high, None)
     found = [last]
     while solved_lam(last) > low and not ended:
-        stride = min((reached.down(last) / solved_lam(last)) ** _STRIDE, _SHORTEST)
+        stride = min((interval.down(last) / solved_lam(last)) ** _STRIDE, _SHORTEST)
         following = at(max(low, solved_lam(last) * stride), last)
         found += [*between(last, following), following]
         found[-3:-1] = [compress(solution) for solution in found[-3:-1]]
@@ -117,27 +117,27 @@ def cover(
 
 
 def solved_lam(solution: Solution) -> float:
-    """The strength of the regularization that a solution is for."""
+    """The lam of a solution."""
     assert solution.path_certificate is not None
     return solution.path_certificate.problem.lam
 
 
 def compress(solution: Solution) -> Solution:
-    """A solution without what only its neighbour on the path needs."""
+    """A solution with a compressed path certificate, which is no warm start for a neighbour."""
     assert solution.path_certificate is not None
     return replace(solution, path_certificate=solution.path_certificate.compress())
 
 
-class _Reached:
-    """How far the proofs of solutions go: down and up from their own lam."""
+class _CertifiedInterval:
+    """The intervals of lam that solutions certify: their lower and upper ends."""
 
     def __init__(self, accuracy: float) -> None:
         self.accuracy = accuracy
 
     def down(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 0.9)
+        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 0.9)
 
     def up(self, solution: Solution) -> float:
         assert solution.path_certificate is not None
-        return solution.path_certificate.reach(solved_lam(solution), self.accuracy, 1.1)
+        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 1.1)

@@ -1,4 +1,4 @@
-"""Pictures of a fit.  Needs matplotlib, the ``plot`` extra."""
+"""Plots of regularization paths and of convergence; requires matplotlib, the ``plot`` extra."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 
-#: values of C at which the proof between the points of a path is drawn, and weights that are drawn at most
+#: values of C at which the gap between the points of a path is drawn, and weights that are drawn at most
 _VALUES, _LINES = 400, 30
 
 
@@ -45,15 +45,17 @@ def plot_path(path: Any, *, ax: Any = None) -> Any:
     >>> gap.get_ylabel()
     'certified relative gap'
     """
-    if not hasattr(path, "coefs"):
-        raise FenchelError(f"path must be what regularization_path returns, got {type(path).__name__}")
+    if getattr(path, "coefs", None) is None:
+        raise FenchelError(
+            f"path must be a RegularizationPath, as regularization_path returns, got {type(path).__name__}"
+        )
     plt = _pyplot("plot_path")
     if ax is None:
         ax = plt.subplots(2, 1, figsize=(6.4, 6.0), sharex=True, layout="constrained")[1]
     if np.size(ax) != 2:
         raise FenchelError(f"ax must be two matplotlib Axes, for the weights and for the gap, got {np.size(ax)}")
     weights, proof = ax
-    # those of all classes side by side
+    # the weights of all classes side by side
     coefs = path.coefs.reshape(len(path.Cs), -1)
     largest = np.sort(np.argsort(np.max(np.abs(coefs), axis=0))[-_LINES:])
     weights.plot(path.Cs, coefs[:, largest], linewidth=1)

@@ -1,4 +1,4 @@
-r"""The one problem that everything here solves, and the two things that prove an answer to it.
+r"""The optimization problem, its models (primal points) and its witnesses (dual points).
 
 .. math::
     \min_{w, b}\; P(w, b) = \lambda\,\Omega(w) + R(s), \qquad s = Xw + b\mathbf 1
@@ -34,11 +34,12 @@ from fenchel.kernels import CachedGram
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
 from fenchel.risks import MeanRisk, MulticlassRisk, Risk
 from fenchel.risks.base import ClosedForm, Smoothable
-from fenchel.validation import check_bool, check_number
+from fenchel.validation import check_bool, check_number, did_you_mean
 
 T = TypeVar("T")
 
-_FARTHEST_SCORE = 1e7
+#: |score| / max(1, largest |label|) above which the constraints of a loss count as infeasible
+_LARGEST_SCORE = 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,7 @@ class Problem:
     design: Design
     risk: Risk
     lam: float
-    #: an object, or the name of one with its defaults
+    #: a Regularizer, or the name of one with default parameters
     regularizer: Regularizer = field(default_factory=L2)
     intercept: bool = False
 
@@ -156,20 +157,26 @@ class Problem:
             raise FenchelError(f"risk must be a Risk such as MeanRisk(loss, labels), got {type(self.risk).__name__}")
         if isinstance(self.regularizer, str):
             if self.regularizer not in REGULARIZERS:
-                raise FenchelError(f"regularizer={self.regularizer!r} is unknown; choose one of {list(REGULARIZERS)}")
+                near = did_you_mean(self.regularizer, REGULARIZERS)
+                known = ", ".join(map(repr, REGULARIZERS))
+                raise FenchelError(f"regularizer={self.regularizer!r} is unknown{near}; choose one of {known}")
             object.__setattr__(self, "regularizer", REGULARIZERS[self.regularizer]())
         if not isinstance(self.regularizer, Regularizer):
             raise FenchelError(f"regularizer must be a name or a Regularizer, got {type(self.regularizer).__name__}")
         if self.regularizer.kernel() is not self.design.kernel():
-            # coefficients are measured by their own Gram matrix: with any other norm the dual would be no dual
-            raise FenchelError("a GramDesign comes together with its GramNorm, and a GramNorm with its GramDesign")
+            # with another norm than that of its Gram matrix, adjoint(theta) = theta would not be the adjoint
+            raise FenchelError(
+                "a kernel design requires regularizer=GramNorm(design) of the same design, and vice versa"
+            )
         free = self.regularizer.free_directions()
         if free is not None:
             free.check_features(self.design.shape[1])
             if self.risk.separable() is None:
-                # a certificate needs dual points of a box that meet the equalities
+                # the certificate projects theta onto a box and the equalities
                 shown = self.risk.name
-                raise FenchelError(f"free_directions needs a mean of losses, MeanRisk(loss, labels), got {shown!r}")
+                raise FenchelError(
+                    f"FreeDirections requires a mean of losses, MeanRisk(loss, labels), got the risk {shown!r}"
+                )
         check_number("lam", self.lam, above=0.0)
         object.__setattr__(self, "lam", float(self.lam))
         check_bool("intercept", self.intercept)
@@ -228,20 +235,20 @@ class Problem:
 
     @property
     def level_bound(self) -> float:
-        """An objective beyond which a model of a constraint counts as none: scores would have to be 1e7 times labels.
+        """The objective of a model with scores of 1e7 times the labels; a larger dual bound counts as infeasibility.
 
-        Where all weights that the regularizer allows have a smaller one, as for a fixed mass, it excludes no model.
+        Where Omega is bounded, as for a fixed mass, no model exceeds it.
         """
-        score = _FARTHEST_SCORE * max(1.0, self.risk.largest_label)
-        reach = score / (self.design.largest_row_norm or 1.0)
-        return self.lam * self.regularizer.level_bound(reach, self.design.shape[1])
+        score = _LARGEST_SCORE * max(1.0, self.risk.largest_label)
+        radius = score / (self.design.largest_row_norm or 1.0)
+        return self.lam * self.regularizer.level_bound(radius, self.design.shape[1])
 
     def zero_model(self) -> Model:
-        """The weights where the regularizer is smallest, zero for most, with the best intercept for them."""
+        """The minimizer of the regularizer, zero weights for most, with the best intercept."""
         return Model(self.regularizer.centre(self.weights_shape), None if self.intercept else self.no_intercept())
 
     def best_intercept(self, scores: NDArray) -> Any:
-        """The intercept that minimizes the risk for these scores X w; zero in a problem without one."""
+        """The intercept that minimizes the risk for these scores X w; zero in a problem without intercept."""
         intercepts = self.risk.intercepts() if self.intercept else None
         return self.no_intercept() if intercepts is None else intercepts.best_intercept(scores)
 

@@ -1,4 +1,4 @@
-"""Progress of long fits: a live line in a terminal if rich is there, log records otherwise."""
+"""Progress of long fits: a live line in a terminal if rich is installed, log records otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from fenchel.solving.loop import Progress
+from fenchel.solving.solution import Progress
 
 _log = logging.getLogger("fenchel")
 
@@ -19,7 +19,7 @@ Callback = Callable[[Progress], Any]
 
 @contextmanager
 def reporter(title: str, count: int, tol: float, verbose: int) -> Iterator[Callable[[int], Callback | None]]:
-    """A function that gives problem k of ``count`` its callback, or None when the fit should be quiet."""
+    """Yield a function that returns the callback of problem k of ``count``; None if ``verbose`` is 0."""
     if not verbose:
         yield lambda k: None
         return
@@ -43,6 +43,6 @@ def reporter(title: str, count: int, tol: float, verbose: int) -> Iterator[Calla
 
 
 def describe(progress: Progress, tol: float) -> str:
-    """One short line on how far a fit is."""
+    """One line: the gap, tol, data passes and the objective."""
     gap = progress.certificate.relative_gap
     return f"gap {gap:.1e} (tol {tol:.0e}), {progress.passes:.4g} passes, objective {progress.certificate.primal:.6g}"

@@ -1,10 +1,11 @@
-"""Checks of arguments: an error names the argument, says what is allowed, and shows what was given."""
+"""Checks of arguments; an error names the argument, the values allowed and the value given."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,12 +15,12 @@ from fenchel.errors import FenchelError
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a real number; True and False are none."""
+    """Whether this is a real number; not True or False."""
     return isinstance(value, Real) and not isinstance(value, (bool, np.bool_))
 
 
 def is_integer(value: Any, *, least: float = -math.inf) -> bool:
-    """Whether this is an integer of at least ``least``; True and False are none."""
+    """Whether this is an integer of at least ``least``; not True or False."""
     return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= least
 
 
@@ -66,13 +67,20 @@ def check_bool(name: str, value: Any, *, optional: bool = False) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise unless this is one of these words."""
+    """Raise unless this is one of these strings; suggest the closest one."""
     if not isinstance(value, str) or value not in choices:
-        raise FenchelError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, choices))}")
+        known = ", ".join(map(repr, choices))
+        raise FenchelError(f"{name}={value!r} is unknown{did_you_mean(value, choices)}; choose one of {known}")
+
+
+def did_you_mean(value: Any, choices: Iterable[str]) -> str:
+    """A suggestion of the closest choice, in parentheses; empty if none is close."""
+    close = get_close_matches(value, list(choices), n=1) if isinstance(value, str) else []
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def check_seed(seed: Any) -> None:
-    """Raise unless this can start random choices: None, or an integer of at least 0."""
+    """Raise unless this is a seed: None, or an integer of at least 0."""
     check_integer("seed", seed, least=0, optional=True)
 
 
@@ -87,8 +95,9 @@ def processors(n_jobs: Any) -> int:
 
 
 def _available() -> int:
-    """The processors that this process may use, as far as the platform tells."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    """The number of processors that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return os.cpu_count() or 1 if affinity is None else len(affinity(0))
 
 
 def _range(above: float | None, least: float | None, below: float | None, most: float | None, finite: bool) -> str:

@@ -1,4 +1,4 @@
-"""Certificates for anybody's weights: with a witness at once, without one after some dual ascent."""
+"""Certificates of any model: from a given witness, or from one found by dual ascent."""
 
 from __future__ import annotations
 
@@ -10,16 +10,15 @@ from scipy.optimize import minimize
 
 from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
-from fenchel.kernels import KernelDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Start
 from fenchel.solving.loop import solve
 from fenchel.solving.solution import Progress, Solution
 
-#: data passes of dual ascent that ``certify`` spends at most when no witness is given
+#: data passes at most of the search for a witness
 DEFAULT_EFFORT = 300.0
-#: the ascent ends when the true gap is known to be at least this share of the certified one
+#: the search ends when the suboptimality is proved to be at least this share of the gap
 _TIGHT = 0.9
 
 
@@ -81,24 +80,24 @@ def certify(
 
 
 def _numbers(name: str, given: object, or_else: str) -> NDArray[np.float64]:
-    """An array of floats, or an error that names the argument."""
+    """An array of floats; raise an error that names the argument otherwise."""
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        advice = "; of a fitted estimator take Model(coef_[0], intercept_[0])" if hasattr(given, "coef_") else ""
         raise FenchelError(
-            f"{name} must be {or_else} or an array of numbers, got {type(given).__name__}{advice}"
+            f"{name} must be {or_else} or an array of numbers, got {type(given).__name__}. For a fitted estimator pass "
+            "Model(coef_[0], intercept_[0])"
         ) from error
 
 
 def _search(problem: Problem, model: Model, effort: float) -> Verdict:
-    """The best certificate for this very model that so many data passes find."""
+    """The best certificate of this model within ``effort`` data passes."""
     known = judge(problem, model, _gradient_witness(problem, model))
     model, primal = known.model, known.certificate.primal
     best_primal = primal
 
     def tight() -> bool:
-        # any primal value bounds the optimum from above, so what the model is above it is truly lost
+        # every primal objective is an upper bound on the optimum, so the difference is suboptimality
         certificate = known.certificate
         return certificate.at_floor or primal - best_primal >= _TIGHT * certificate.gap
 
@@ -108,20 +107,20 @@ def _search(problem: Problem, model: Model, effort: float) -> Verdict:
         if found.dual > known.certificate.dual:
             known = best_of(known, judge(problem, model, witness))
 
-    # where the conjugate is finite on a bounded set only, the objective has kinks that gradients do not see
+    # the lasso has kinks, where gradient steps stall
     smooth = problem.risk.smooth and problem.regularizer.finite and problem.regularizer.l1_ratio != 1.0
     if effort > 0 and not tight() and smooth:
         try:
-            near = _descend(problem, model, int(effort / 2))
+            descended = _descend(problem, model, int(effort / 2))
         except KeyboardInterrupt:
             return known
-        verdict = judge(problem, near, _gradient_witness(problem, near))
+        verdict = judge(problem, descended, _gradient_witness(problem, descended))
         improved(verdict.certificate, verdict.witness)
         effort /= 2
     if effort > 0 and not tight():
         ascent = solve(
             problem,
-            # every pass of it makes the lower bound better, so more effort is never worse
+            # each epoch increases the lower bound, so more effort is never worse
             "dual_coordinate" if DualCoordinate().supports(problem) is None else "auto",
             tol=0.0,
             max_iter=effort,
@@ -138,15 +137,15 @@ def _is_tight(progress: Progress, known: Certificate) -> bool:
 
 
 def _gradient_witness(problem: Problem, model: Model) -> Witness:
-    """The subgradient at the model, with its plane's bound on the conjugate where that has no closed form."""
+    """Minus the subgradient at the model, with the bound of its cutting plane where R* has no closed form."""
     scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
     intercept = model.intercept
     if intercept is None:
         intercept = problem.best_intercept(scores)
     if problem.risk.closed_form() is not None:
         return Witness(-problem.risk.subgradient(scores + intercept))
-    slope, offset, _ = problem.risk.plane(scores + intercept)
-    return Witness(-slope, -offset)
+    subgradient, offset, _ = problem.risk.cutting_plane(scores + intercept)
+    return Witness(-subgradient, -offset)
 
 
 def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
@@ -161,13 +160,13 @@ def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
     def objective(point: NDArray) -> tuple[float, NDArray]:
         at = unpack(point)
         scores = problem.design.scores(at.weights) + np.asarray(at.intercept)
-        slopes = problem.risk.subgradient(scores)
+        subgradient = problem.risk.subgradient(scores)
         value = problem.lam * problem.regularizer.value(at.weights) + problem.risk.value(scores)
-        gradient = problem.lam * problem.regularizer.gradient(at.weights) + problem.design.adjoint(slopes)
-        if isinstance(problem.design, KernelDesign):
-            # that was the gradient in the feature space, in coefficients; this is by the coefficients
+        gradient = problem.lam * problem.regularizer.gradient(at.weights) + problem.design.adjoint(subgradient)
+        if problem.design.kernel() is not None:
+            # from the gradient in the feature space, in coefficients, to the gradient in the coefficients
             gradient = problem.design.scores(gradient).T
-        by_intercept = np.atleast_1d(slopes.sum(axis=0)) * free
+        by_intercept = np.atleast_1d(subgradient.sum(axis=0)) * free
         return value, np.concatenate([gradient.ravel(), by_intercept])
 
     start = np.concatenate([np.ravel(model.weights), intercepts])

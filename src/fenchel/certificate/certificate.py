@@ -1,11 +1,11 @@
-"""What a certificate says."""
+"""The certificate: primal and dual objective, their gap, and the rounding floor."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-#: a rounding floor up to this share of the objective leaves it resolved
+#: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal
 RESOLVED = 1e-6
 
 
@@ -65,7 +65,7 @@ class Certificate:
 
     @property
     def scale(self) -> float:
-        """max(abs(P), abs(D)), of those that are finite."""
+        """The largest finite one of abs(P) and abs(D)."""
         return max((abs(value) for value in (self.primal, self.dual) if math.isfinite(value)), default=0.0)
 
     @property
@@ -75,7 +75,7 @@ class Certificate:
 
     @property
     def contradictory(self) -> bool:
-        """Whether the objective is below its lower bound by more than rounding: then nothing is proved."""
+        """Whether the objective is below its lower bound by more than rounding: then the certificate is invalid."""
         return not self.consistent or self.gap < -self.rounding_floor
 
     @property
@@ -100,25 +100,25 @@ class Certificate:
 
     def __str__(self) -> str:
         trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
-        # adding zero turns -0.0, the bound of a dual point that proves nothing, into 0
+        # adding zero turns -0.0 into 0
         primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
         if math.isinf(self.primal):
-            return f"The objective is infinite, so this model proves nothing: no model is below {below}{trust}."
+            return f"The objective of this model is infinite: no model is below {below}{trust}."
         if self.contradictory:
             where = f"the objective {primal} is below its lower bound {below}"
             if not self.consistent:
                 where = f"one of the objectives that add up to {primal} is below its lower bound"
             return (
-                f"The numbers contradict each other and prove nothing: {where} by more than rounding explains{trust}; "
-                "if there is a kernel, it is not positive semi-definite to this accuracy: scale or centre X."
+                f"The objective and its lower bound are inconsistent: {where} by more than rounding explains{trust}. "
+                "A kernel must be positive semi-definite to this accuracy: scale or centre X."
             )
         if self.optimal:
             exact = "optimal to the accuracy of the arithmetic"
             return f"The objective {primal} is {exact}: no model is below {below}{trust}."
         if self.at_floor:
             return (
-                f"The objective {primal} can't be resolved by the arithmetic, whose rounding alone may be "
-                f"{self.rounding_floor:.2g} here: no model is below {below}{trust}; scale X."
+                f"The objective {primal} is known only up to rounding errors of {self.rounding_floor:.2g}: no model is "
+                f"below {below}{trust}. Scale X."
             )
         return (
             f"The objective {primal} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "

@@ -3,8 +3,8 @@ r"""The dual side of a certificate: a lower bound on the optimum from a dual poi
 .. math:: D(\theta) = -\lambda\,\Omega^*(v) - R^*(-\theta), \qquad v = X^T\theta/\lambda
 
 is a lower bound for every :math:`\theta` in the domain of :math:`R^*` with, for a free intercept, :math:`\sum\theta =
-0`.  Floats meet neither exactly.  So theta is first mapped into the domain and balanced, and what rounding leaves of
-:math:`\sum\theta` is charged at a bound on the optimal intercept (``other_lambdas.charge``).
+0`.  Floats meet neither exactly.  So theta is first mapped into the domain and balanced, and the sum
+:math:`\sum\theta` that rounding leaves is charged at a bound on the optimal intercept (``other_lambdas.charge``).
 
 ==================  ===================================================================================
 case                lower bound
@@ -30,8 +30,8 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.risks.base import ClosedForm
 
-#: a dual variable beyond this proves nothing: its square overflows
-_HUGE = 1e150
+#: largest |theta_i| that is used: squares of larger ones overflow
+_LARGEST_THETA = 1e150
 
 
 class Bound(NamedTuple):
@@ -45,11 +45,11 @@ class Bound(NamedTuple):
     theta: NDArray[np.float64]
     v: NDArray[np.float64]
     conjugate: float
-    #: a bound on |sum theta| of each output, or on what is left of the equalities of free directions
+    #: a bound on |sum theta| of each output, or on the residuals of the equalities of free directions
     unbalanced: NDArray[np.float64]
     #: whether R* was taken on trust
     trusted: bool = False
-    #: what was charged for ``unbalanced``
+    #: the charge for ``unbalanced``
     charge: float = 0.0
 
 
@@ -61,7 +61,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         # float32 is cast in blocks by the projection
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
-        raise FenchelError(f"the witness has shape {theta.shape}; this problem needs {problem.theta_shape}")
+        raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
     if risk is None:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
     else:
@@ -79,13 +79,13 @@ def _zero(problem: Problem) -> Bound:
 
 
 def _nothing(problem: Problem, theta: NDArray | None, *, trusted: bool) -> Bound:
-    """Minus infinity, of a theta that proves nothing."""
+    """The bound minus infinity, for a theta that can't be used."""
     theta = np.zeros(problem.theta_shape) if theta is None else theta
     return Bound(-math.inf, 0.0, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
 def _closed_form(problem: Problem, risk: ClosedForm, theta: NDArray, level: float) -> Bound:
-    """D(theta) of the feasible point near theta, or of a multiple of it that proves more."""
+    """D of the feasible point near theta, or of its best multiple."""
     if not _usable(theta):
         return _nothing(problem, None, trusted=False)
     theta, unbalanced = _feasible(problem, risk, theta)
@@ -127,7 +127,7 @@ def _assembled(
     *,
     trusted: bool,
 ) -> Bound:
-    """-lam Omega*(v) - R*(-theta) less what ``unbalanced`` costs."""
+    """-lam Omega*(v) - R*(-theta) less the charge for ``unbalanced``."""
     penalty = problem.lam * problem.regularizer.relaxed_conjugate(v)
     charged = charge(problem, unbalanced, level, -penalty - conjugate)
     value = -penalty - conjugate - charged
@@ -145,11 +145,11 @@ def _v(problem: Problem, theta: NDArray) -> NDArray[np.float64]:
 
 def _usable(theta: NDArray) -> bool:
     """Whether no entry is NaN or so large that sums and squares overflow."""
-    return bool(max(float(np.max(theta)), -float(np.min(theta))) < _HUGE)
+    return bool(max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_THETA)
 
 
 def _feasible(problem: Problem, risk: ClosedForm, theta: NDArray) -> tuple[NDArray, NDArray]:
-    """Theta in the domain of R* and on the dual equalities, with bounds on what rounding leaves of these."""
+    """Theta in the domain of R* and on the dual equalities, with bounds on their residuals."""
     theta = risk.project(theta)
     if not _usable(theta):
         return theta, np.zeros(1)

@@ -1,15 +1,15 @@
-r"""The equalities of free directions: dual points are made to meet them, and what is left is charged.
+r"""Dual equalities of free directions: a map of dual points onto them, and a charge for their residuals.
 
-With ``FreeDirections`` (and a free intercept, which is a constant column more) a dual point proves something if
+With ``FreeDirections`` (and a free intercept, an additional constant column) a dual point is feasible if
 
 .. math:: Z^T\theta = z, \qquad Z = [XC^T, \mathbf 1],\quad z = (\lambda b, 0),
 
-which floats never reach.  ``restored`` takes the nearest point of the domain that meets them as far as floats go,
-where an entry moves the more easily the farther it is from its bounds, so that those on a bound stay there.
+which floats never satisfy exactly.  ``restored`` projects theta onto the domain and the equalities, in a norm that lets
+an entry change the more, the farther it is from its bounds, so that entries on a bound stay there.
 
-What is left, :math:`\rho = Z^T\theta - z`, is charged by a point that meets the equalities exactly: it need not be
-known, only that it exists.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave,
-which is the dual wherever the equalities hold; :math:`\bar h` is the square beside the free directions.  Let points
+The residual :math:`\rho = Z^T\theta - z` is charged by a point that meets the equalities exactly, which exists but is
+not computed.  Let :math:`\bar D(\theta) = -\lambda\bar h(X^T\theta/\lambda) - R^*(-\theta)`, concave,
+which is the dual wherever the equalities hold; :math:`\bar h` is ridge in the other directions.  Let points
 :math:`\theta_0, \dots, \theta_m` of the domain have :math:`Z^T\theta_k - z` at the corners :math:`\tau e_1, \dots,
 \tau e_m, -\tau\mathbf 1` of a simplex, up to errors of 1-norm :math:`\epsilon`.  Then the convex hull of their
 residuals holds all :math:`|q|_1 \le r = \tau/m - \epsilon` (for :math:`|g|_\infty = 1` the largest :math:`g\cdot q`
@@ -18,9 +18,9 @@ over the corners is at least :math:`\tau/m`).  So some mixture of them has the r
 
 .. math:: P^* \ge D\bigl((1-T)\theta + T\,\text{mixture}\bigr) \ge (1-T)\,\bar D(\theta) + T\min_k\bar D(\theta_k).
 
-T is a few roundings over :math:`\tau`.  Such corners exist if and only if nothing lets the free weights run away.
-Where a column allows one sign only, the entries that it touches are zero in every dual point, and so they are here,
-exactly: those columns, and columns that are whole multiples of others beyond doubt, take no part in :math:`\rho`.
+T is a few roundings over :math:`\tau`.  Such corners exist iff the free weights are bounded.
+Where all terms of an equality have one sign, they are zero in every dual point, and so they are here, exactly: those
+columns, and columns that are exact integer combinations of others, are not part of :math:`\rho`.
 
 ====================  =============================================================
 symbol                here
@@ -42,26 +42,23 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.problem import Problem
 from fenchel.projections import onto_box_and_equalities
 from fenchel.projections.zero_sum import column_sums
 from fenchel.regularizers import FreeDirections
 from fenchel.risks import MeanRisk
 
-_EPS = float(np.finfo(np.float64).eps)
-
-#: tau that are tried, relative to the largest residuals that there can be
+#: values of tau that are tried, relative to the sizes of the columns
 _CORNERS = (1e-2, 1e-4, 1e-6)
-#: columns of which less than this is left beside the others count as dependent
-_DEPENDENT = 1e-9
-#: roundings of each term that count as rounding of the evaluation itself
+#: pivot of a QR factorization, relative to the largest, below which a column counts as linearly dependent
+_SMALLEST_PIVOT = 1e-9
+#: error of each term of an equality that counts as rounding, in units of EPS
 _ROUNDINGS = 8.0
-#: a residual beyond this share of its terms is no rounding
-_MET = 1e-12
 
 
 class Corners(NamedTuple):
-    """The corners of one output: r, and the squared lengths of Pi X^T theta_k and R*(-theta_k) of each."""
+    """The corners of one output: r, and the squared norms of Pi X^T theta_k and R*(-theta_k) of each."""
 
     radius: float
     squares: NDArray[np.float64]
@@ -70,18 +67,18 @@ class Corners(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Output:
-    """The domain of one output's dual variables, and which columns count."""
+    """The domain of the dual variables of one output, and the columns of its residual."""
 
     low: NDArray[np.float64]
     high: NDArray[np.float64]
-    #: independent columns that are not met by themselves
+    #: independent columns whose equalities are not met trivially
     counted: NDArray[np.intp]
     corners: Corners | None
 
 
 @dataclass(frozen=True, eq=False)
 class Equalities:
-    """Z and z of a problem, with the corners that charge for what is left."""
+    """Z and z of a problem, with the corners that determine the charge."""
 
     design: weakref.ref[Any]
     regularizer: FreeDirections
@@ -91,28 +88,29 @@ class Equalities:
     sides: NDArray[np.float64]
     target: NDArray[np.float64]
     sizes: NDArray[np.float64]
-    #: errors of the columns of Z, in units of the lengths of the rows
+    #: errors of the columns of Z, in units of the norms of the rows
     errors: NDArray[np.float64]
     lengths: NDArray[np.float64]
     shares: NDArray[np.float64]
     outputs: list[_Output]
 
     def fits(self, problem: Problem) -> bool:
-        same = self.design() is problem.design and self.intercept == problem.intercept
-        # most often it is the very same: C need not be compared
-        same = same and (self.regularizer is problem.regularizer or self.regularizer == problem.regularizer)
+        if self.design() is not problem.design or self.intercept != problem.intercept:
+            return False
+        # identity first: comparing C is slow
+        same = self.regularizer is problem.regularizer or self.regularizer == problem.regularizer
         return same and self.lam in (None, problem.lam)
 
-    def left(self, theta: NDArray) -> NDArray[np.float64]:
-        """Bounds on what one output's theta leaves of each equality, free of the roundings of these very sums."""
+    def residuals(self, theta: NDArray) -> NDArray[np.float64]:
+        """Bounds on the residuals of one output's theta, including the rounding of these sums."""
         products = theta[:, None] * self.sides
         total, error = column_sums(products)
         terms = np.sum(np.abs(products), axis=0) + np.abs(self.target)
-        unknown = self.errors * float(np.abs(theta) @ self.lengths)
-        return np.abs(total - self.target) + error + _EPS * terms * (1.0 + 1e-10 * len(theta)) + unknown
+        from_sides = self.errors * float(np.abs(theta) @ self.lengths)
+        return np.abs(total - self.target) + error + EPS * terms * (1.0 + 1e-10 * len(theta)) + from_sides
 
 
-#: what was found for the risk that was judged last, so long as there is that risk
+#: equalities by risk, as long as the risk exists
 _known: weakref.WeakKeyDictionary[Any, Equalities] = weakref.WeakKeyDictionary()
 
 
@@ -120,64 +118,63 @@ def restored(problem: Problem, theta: NDArray) -> tuple[NDArray[np.float64], NDA
     """Theta in the domain and on the equalities; |rho|_1 of each output in units of the sizes of the columns."""
     equalities = equalities_of(problem)
     columns = np.asarray(theta, dtype=np.float64).reshape(problem.design.shape[0], -1)
-    found = [
-        _restored(equalities, output, column) for output, column in zip(equalities.outputs, columns.T, strict=True)
-    ]
-    return np.stack([one for one, _ in found], axis=1).reshape(theta.shape), np.array([left for _, left in found])
+    pairs = zip(equalities.outputs, columns.T, strict=True)
+    found = [_restored(equalities, output, column) for output, column in pairs]
+    return np.stack([one for one, _ in found], axis=1).reshape(theta.shape), np.array(
+        [residual for _, residual in found]
+    )
 
 
 def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
-    """What is left of the equalities costs: T (D(theta) - min D(theta_k))."""
+    """The charge for the residuals of the equalities: T (D(theta) - min D(theta_k))."""
     if not np.any(unbalanced):
         return 0.0
-    regularizer = problem.regularizer.free_directions()
-    assert regularizer is not None
+    regularizer = problem.free_directions
     lowest, share, origin = 0.0, 0.0, regularizer.origin
-    for output, left in zip(equalities_of(problem).outputs, unbalanced, strict=True):
+    for output, residual in zip(equalities_of(problem).outputs, unbalanced, strict=True):
         if output.corners is None:
             return np.inf
         # every output is mixed with the same T, the largest
-        share = max(share, float(left / (left + output.corners.radius)))
+        share = max(share, float(residual / (residual + output.corners.radius)))
         penalties = output.corners.squares / (2.0 * problem.lam) + 0.5 * problem.lam * float(origin @ origin)
         lowest += float(np.min(-penalties - output.corners.conjugates))
-    # what the corners are worth is known up to roundings, of which T leaves nothing
-    return share * (value - lowest) + _EPS * share * (abs(value) + abs(lowest))
+    # the duals of the corners have rounding errors, which are multiplied by T
+    return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
 
 
 def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
-    """What a few roundings of each term of the equalities would cost, which no theta in floats is free of."""
+    """The charge for a few roundings of each term of the equalities, which no theta in floats avoids."""
     known = equalities_of(problem)
     columns = np.abs(theta).reshape(len(known.sides), -1)
     terms = columns.T @ np.abs(known.sides) + np.abs(known.target)
-    noise = _ROUNDINGS * _EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
+    noise = _ROUNDINGS * EPS * terms + np.outer(columns.T @ known.lengths, known.errors)
     outputs = zip(known.outputs, noise / known.sizes, strict=True)
     return free_charge(problem, np.array([np.sum(row[output.counted]) for output, row in outputs]), value)
 
 
 def equalities_of(problem: Problem) -> Equalities:
-    """Z, z and the corners, found once for a problem and those that differ in lam only."""
+    """Z, z and the corners, cached for problems that differ in lam only."""
     known = _known.get(problem.risk)
     if known is None or not known.fits(problem):
-        known = _found(problem)
+        known = _build(problem)
         _known[problem.risk] = known
     return known
 
 
-def _found(problem: Problem) -> Equalities:
-    regularizer, design, risk = problem.regularizer.free_directions(), problem.design, problem.risk.separable()
-    assert regularizer is not None and risk is not None
+def _build(problem: Problem) -> Equalities:
+    regularizer, design, risk = problem.free_directions, problem.design, problem.mean_risk
     sparse = sp.issparse(regularizer.directions)
     rows = regularizer.directions.toarray() if sparse else regularizer.directions
     sides, target = design.scores(rows), problem.lam * regularizer.prices
     # an entry of X times one is exact; else a sum of k products is off by k roundings of its terms
     terms = np.count_nonzero(rows, axis=1)
     plain = (terms == 1) & np.all((rows == 0.0) | (np.abs(rows) == 1.0), axis=1)
-    errors = np.where(plain, 0.0, 2.0 * _EPS * terms * np.linalg.norm(rows, axis=1))
+    errors = np.where(plain, 0.0, 2.0 * EPS * terms * np.linalg.norm(rows, axis=1))
     if problem.intercept:
         sides, target = np.column_stack([sides, np.ones(len(sides))]), np.append(target, 0.0)
         errors = np.append(errors, 0.0)
-    everywhere = np.full(problem.theta_shape, np.inf)
-    low, high = (risk.project(sign * everywhere).reshape(len(sides), -1) for sign in (-1.0, 1.0))
+    unbounded = np.full(problem.theta_shape, np.inf)
+    low, high = (risk.project(sign * unbounded).reshape(len(sides), -1) for sign in (-1.0, 1.0))
     shares = np.asarray(risk.shares)
     sizes = shares @ np.abs(sides)
     sizes[sizes == 0.0] = 1.0
@@ -202,7 +199,7 @@ def _found(problem: Problem) -> Equalities:
 
 
 def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray) -> _Output:
-    """Rows that no dual point uses are closed; then the independent columns and their corners."""
+    """Fix rows that are zero in every dual point; then find the independent columns and their corners."""
     sides, exact = known.sides, (known.errors == 0.0) & (known.target == 0.0)
     closed = True
     while closed:
@@ -212,7 +209,7 @@ def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, h
             side = sides[touched, j]
             up = np.where(side > 0.0, high[touched], -low[touched])
             down = np.where(side > 0.0, low[touched], -high[touched])
-            # terms of one sign add up to zero if all of them are zero
+            # terms of one sign sum to zero only if all are zero
             if side.size and (np.all(down >= 0.0) or np.all(up <= 0.0)):
                 low[touched] = high[touched] = 0.0
                 closed = True
@@ -222,28 +219,28 @@ def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, h
     if counted is None:
         return _Output(low, high, used, None)
     if not counted.size:
-        # zero meets all equalities, and so does every theta of the domain
+        # every theta of the domain meets all equalities
         at_zero = risk.conjugate(np.zeros(len(low)))
         return _Output(low, high, counted, Corners(1.0, np.zeros(1), np.array([at_zero])))
     return _Output(low, high, counted, _corners(known, problem, risk, low, high, counted))
 
 
 def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArray[np.intp] | None:
-    """Columns that span the others, each of which is a whole combination of them beyond doubt; or None."""
+    """Columns of which all others are exact integer combinations; None if there are no such columns."""
     sides = known.sides[open_rows][:, used]
     if not sides.size:
-        # without rows there is zero alone, which meets all equalities but those of a price
+        # without rows theta = 0, which meets all equalities without a price
         return None if np.any(known.target[used]) else used[:0]
     _, upper, order = qr(sides / known.sizes[used], mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(upper))
-    rank = int(np.count_nonzero(diagonal > _DEPENDENT * diagonal[0])) if diagonal[0] > 0.0 else 0
+    rank = int(np.count_nonzero(diagonal > _SMALLEST_PIVOT * diagonal[0])) if diagonal[0] > 0.0 else 0
     kept, others = np.sort(order[:rank]), order[rank:]
     if others.size and (np.any(known.target[used]) or np.any(known.errors[used])):
         return None
     for j in others:
         whole = np.rint(np.linalg.lstsq(sides[:, kept], sides[:, j], rcond=None)[0])
         part, whole = sides[:, kept[whole != 0.0]], whole[whole != 0.0]
-        # whole numbers are added without rounding, and so is a single column
+        # sums of integers, and single columns, are exact
         single = len(whole) <= 1 and np.max(np.abs(whole), initial=0.0) <= 1.0
         exactly = single or (np.array_equal(part, np.rint(part)) and np.max(np.abs(part) @ np.abs(whole)) < 2.0**52)
         if not exactly or np.any(part @ whole != sides[:, j]):
@@ -254,10 +251,10 @@ def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArra
 def _corners(
     known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray, counted: NDArray
 ) -> Corners | None:
-    """The corners of the largest simplex that is found; None if there is none."""
+    """The corners of the largest simplex found; None if there is none."""
     count = len(counted)
     width = np.minimum(high - low, known.shares)
-    # as far inside as there is room, up to half a share
+    # distance from the bounds: half the width, up to half a share
     middle = np.clip(0.0, low + 0.5 * width, high - 0.5 * width)
     sides, sizes, target = known.sides[:, counted], known.sizes[counted], known.target[counted]
     middle = onto_box_and_equalities(middle, low, high, sides, target, width)
@@ -265,12 +262,12 @@ def _corners(
         squares, conjugates, worst = [], [], 0.0
         for corner in (*np.eye(count), -np.ones(count)):
             theta = onto_box_and_equalities(middle, low, high, sides, target + tau * sizes * corner, width)
-            shifted = _shifted_left(known, theta, counted, tau * sizes * corner)
+            shifted = _corner_error(known, theta, counted, tau * sizes * corner)
             worst = max(worst, float(np.sum(shifted / sizes)))
             if worst > 0.25 * tau / count:
                 break
-            dual = known.regularizer.rest(problem.design.adjoint(theta))
-            squares.append(float(dual @ dual))
+            rest = known.regularizer.rest(problem.design.adjoint(theta))
+            squares.append(float(rest @ rest))
             conjugates.append(risk.conjugate(theta, feasible=True))
         else:
             if np.all(np.isfinite(conjugates)) and np.all(np.isfinite(squares)):
@@ -278,30 +275,30 @@ def _corners(
     return None
 
 
-def _shifted_left(known: Equalities, theta: NDArray, counted: NDArray, shift: NDArray) -> NDArray[np.float64]:
-    """Bounds on how far the residuals of a corner are from where they shall be; generous, as they may be."""
+def _corner_error(known: Equalities, theta: NDArray, counted: NDArray, shift: NDArray) -> NDArray[np.float64]:
+    """Bounds on the errors of the residuals of a corner."""
     sides = known.sides[:, counted]
-    wanted = known.target[counted] + shift
-    terms = np.abs(theta) @ np.abs(sides) + np.abs(wanted)
-    unknown = known.errors[counted] * float(np.abs(theta) @ known.lengths)
-    return np.abs(theta @ sides - wanted) + 2.0 * _EPS * (len(theta) + 2) * terms + unknown
+    goal = known.target[counted] + shift
+    terms = np.abs(theta) @ np.abs(sides) + np.abs(goal)
+    from_sides = known.errors[counted] * float(np.abs(theta) @ known.lengths)
+    return np.abs(theta @ sides - goal) + 2.0 * EPS * (len(theta) + 2) * terms + from_sides
 
 
 def _restored(known: Equalities, output: _Output, theta: NDArray) -> tuple[NDArray[np.float64], float]:
-    """One output's theta on its equalities; entries on a bound are moved only where the others are not enough."""
+    """One output's theta on its equalities; entries on a bound change only if the others do not suffice."""
     low, high, counted = output.low, output.high, output.counted
     theta = np.clip(theta, low, high)
     if not counted.size:
         return theta, 0.0
     sides, target, sizes = known.sides[:, counted], known.target[counted], known.sizes[counted]
-    room = np.minimum(np.minimum(theta - low, high - theta), known.shares)
+    slack = np.minimum(np.minimum(theta - low, high - theta), known.shares)
     best, least = theta, np.inf
-    for ease in (room, np.minimum(high - low, known.shares)):
+    for ease in (slack, np.minimum(high - low, known.shares)):
         found = onto_box_and_equalities(theta, low, high, sides, target, ease)
-        left = float(np.sum(known.left(found)[counted] / sizes))
-        if left < least:
-            best, least = found, left
+        residual = float(np.sum(known.residuals(found)[counted] / sizes))
+        if residual < least:
+            best, least = found, residual
         terms = (np.abs(found) @ np.abs(sides) + np.abs(target)) / sizes
-        if least <= _MET * len(found) * float(np.sum(terms)):
+        if least <= DOMAIN_TOLERANCE * len(found) * float(np.sum(terms)):
             break
     return best, least

@@ -1,9 +1,9 @@
-r"""Certificates are made here, and nowhere else.
+r"""The duality gap of a model and a witness, recomputed from the data: the only place where certificates are made.
 
 .. math:: \text{gap} = P(w, b) - D(\theta) \;\ge\; P(w, b) - P^*
 
-is recomputed from the data, the model and the witness in float64 with NumPy: no compiled loop, no running sum of a
-solver enters it.  ``primal`` and ``dual`` evaluate the two sides, ``rounding`` bounds what their roundings can hide.
+is recomputed from the data, the model and the witness in float64 with NumPy: it uses neither compiled
+loops nor running sums of a solver.  ``primal`` and ``dual`` evaluate the two sides, ``rounding`` bounds their errors.
 
 =======================  ==================================================================
 case                     function
@@ -11,7 +11,7 @@ case                     function
 P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
-two proofs               ``best_of``: the better model with the better witness
+two verdicts             ``best_of``: the better model with the better witness
 =======================  ==================================================================
 """
 
@@ -32,9 +32,9 @@ from fenchel.problem import Model, Problem, Witness
 
 
 class Verdict(NamedTuple):
-    """A certificate with the model (its intercept filled in) and the witness (made feasible) that it speaks of.
+    """A certificate with its model (including the intercept) and its witness (made feasible).
 
-    ``path_certificate`` judges the same two for any other strength of the regularization.
+    ``path_certificate`` certifies the same two for any other lam.
     """
 
     certificate: Certificate
@@ -59,20 +59,20 @@ def _finite_gap(problem: Problem, primal: Primal, bound: Bound, witness: Witness
     """P - D with its rounding floor, and whether that floor is small enough for a gap below it to prove something."""
     floor = rounding_floor(problem, primal, bound, witness)
     relative = _relative(floor, primal.value, bound.value)
-    # a gap above the floor says itself what it proves
+    # a gap above the floor is not rounding
     resolved = relative <= RESOLVED or primal.value - bound.value > floor or is_trivial(problem, primal.value + floor)
     return Certificate(primal.value, bound.value, floor, not bound.trusted, bool(resolved))
 
 
 def _bound_alone(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Certificate:
-    """The lower bound less its rounding: for a constraint it is one on models with objectives up to the level."""
+    """The lower bound less its rounding; for a constraint it holds for models with objectives up to the level."""
     value = bound.value - lone_bound_rounding(problem, primal, bound)
     value = -math.inf if math.isnan(value) else min(value, _level(problem, primal.value))
     return Certificate(primal.value, value, 0.0, not bound.trusted)
 
 
 def _level(problem: Problem, primal: float) -> float:
-    """An objective that the best model does not exceed, or beyond which no model counts."""
+    """An upper bound on the optimum, or ``level_bound`` if no finite objective is known."""
     for known in (primal, problem.risk.value_at_zero):
         if math.isfinite(known):
             return known
@@ -94,24 +94,24 @@ def _path_certificate(problem: Problem, primal: Primal, bound: Bound, certificat
 
 
 def judge_moved(problem: Problem, model: Model, witness: Witness, known: PathCertificate) -> Verdict:
-    """What ``judge`` would say, from a verdict for another strength of the regularization, without touching the data.
+    """The verdict of ``judge`` from one for another lam, without reading the data.
 
-    The witness is scaled to what proves most here.
+    The witness is scaled by the best multiple for this lam.
     """
     certificate, scale = known.moved(problem.lam)
     conjugate = known.conjugate
     if known.at_zero is not None and scale != 1.0:
         conjugate = scale * known.conjugate + (1.0 - scale) * known.at_zero
-    dual = (scale * known.problem.lam / problem.lam) * known.dual
-    moved = replace(known, problem=problem, dual=dual, conjugate=conjugate, unbalanced=scale * known.unbalanced)
+    v = (scale * known.problem.lam / problem.lam) * known.v
+    moved = replace(known, problem=problem, v=v, conjugate=conjugate, unbalanced=scale * known.unbalanced)
     bound = witness.conjugate_bound if known.conjugate_at_zero is not None else conjugate
     return Verdict(certificate, model, Witness(scale * witness.theta, bound), moved)
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:
-    """The better model of the two with the better witness of the two: each half of a proof stands on its own.
+    """The better model of the two with the better witness of the two: both bounds hold independently.
 
-    Where both are optimal up to rounding the objective can't tell them apart; the later one has seen more steps.
+    If both are optimal up to rounding, the later one is returned, since more steps were spent on it.
     """
     if known is None or (known.certificate.optimal and found.certificate.optimal):
         return found
@@ -122,7 +122,7 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
     p, d = by_primal.certificate, by_dual.certificate
     certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
     if certificate.at_floor or certificate.contradictory:
-        # the sum of both floors may be more or less than this pair deserves: judge the pair itself
+        # the sum of both floors is not the floor of this pair: judge the pair itself
         return judge(by_dual.path_certificate.problem, by_primal.model, by_dual.witness)
     floor = by_primal.path_certificate.relative_floor + by_dual.path_certificate.relative_floor
     parts = by_primal.path_certificate

@@ -1,4 +1,4 @@
-r"""What a model and a witness prove for other strengths of the regularization.
+r"""Certificates for other values of lambda, from one model and one witness.
 
 A dual point is feasible for every :math:`\lambda`, and so is every multiple of it between 0 and 1, so one pair (model,
 :math:`\theta`) bounds the optimum everywhere:
@@ -26,25 +26,25 @@ from fenchel.certificate.certificate import RESOLVED, Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.problem import Problem
 
-#: halvings of the logarithm of lam when the end of an interval is looked for
+#: bisections at most, of log lam or of the scale t: 2^-40 of an interval
 _HALVINGS = 40
-#: how far an interval is followed at most, as a factor of lam
-_FARTHEST = 1e12
+#: largest ratio of two lam that a certificate is tried for
+_LARGEST_RATIO = 1e12
 
 
 @dataclass(frozen=True, eq=False)
 class PathCertificate:
-    """The numbers from which a model and its witness are judged for any lam: ``judge`` makes them."""
+    """The numbers that certify a model and its witness for any lam; made by ``judge``."""
 
     problem: Problem
     #: Omega(w) and R(s)
     penalty: float
     risk: float
     #: X^T theta / problem.lam, R*(-theta) and R*(0); the last is None if the conjugate was taken on trust
-    dual: NDArray[np.float64]
+    v: NDArray[np.float64]
     conjugate: float
     conjugate_at_zero: float | None
-    #: |sum theta|, which is charged against a bound on the intercept, or what is left of the equalities
+    #: |sum theta|, charged against a bound on the intercept, or the residuals of the equalities of free directions
     unbalanced: NDArray[np.float64]
     #: the rounding floor where it was judged, relative to the objective
     relative_floor: float
@@ -56,12 +56,12 @@ class PathCertificate:
         return same and own.regularizer == problem.regularizer and own.intercept == problem.intercept
 
     def compress(self) -> PathCertificate:
-        """The same with as few numbers as its use for certificates needs; no warm start can be made of it."""
-        return replace(self, dual=self.problem.regularizer.compress(self.dual))
+        """The same with a compressed v, which suffices for certificates but not for a warm start."""
+        return replace(self, v=self.problem.regularizer.compress(self.v))
 
     @property
     def at_zero(self) -> float | None:
-        """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero proves nothing."""
+        """R*(0), which even a risk whose conjugate is taken on trust may know; None where zero is infeasible."""
         if not self.problem.regularizer.zero_is_dual_feasible:
             return None
         known = self.problem.risk.conjugate_at_zero if self.conjugate_at_zero is None else self.conjugate_at_zero
@@ -72,7 +72,7 @@ class PathCertificate:
         return self.moved(lam)[0]
 
     def moved(self, lam: float) -> tuple[Certificate, float]:
-        """The certificate for another lam, and the multiple of theta that makes it."""
+        """The certificate for another lam, and the multiple of theta that it uses."""
         primal = lam * self.penalty + self.risk
         scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
@@ -84,39 +84,39 @@ class PathCertificate:
     def _dual(self, lam: float, scale: float) -> float:
         rest = 0.0
         if self.at_zero is not None and scale < 1.0:
-            # it may be infinite
+            # at_zero may be infinite
             rest = (1.0 - scale) * self.at_zero
-        penalty = lam * self.problem.regularizer.relaxed_conjugate(self.dual, scale * self.problem.lam / lam)
+        penalty = lam * self.problem.regularizer.relaxed_conjugate(self.v, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 
     def _best_scale(self, lam: float) -> float:
-        """The t of the best bound, where the slope of a concave function vanishes; one step for the square."""
+        """The t of the best bound, the root of the derivative of a concave function; one step for ridge."""
         assert self.at_zero is not None
         gain = self.at_zero - self.conjugate
 
-        def slope(scale: float) -> float:
+        def derivative(scale: float) -> float:
             own = self.problem.lam
-            return gain - own * self.problem.regularizer.conjugate_slope(self.dual, scale * own / lam)
+            return gain - own * self.problem.regularizer.conjugate_derivative(self.v, scale * own / lam)
 
-        low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.dual) * lam / self.problem.lam)
-        start = slope(low)
+        low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.v) * lam / self.problem.lam)
+        start = derivative(low)
         if not start > 0.0:
             return 0.0
-        end = slope(high)
+        end = derivative(high)
         if end >= 0.0:
             return high
-        # false position is exact where the slope is linear, as it is for the square; bisection between for the others
+        # false position is exact for a linear derivative, as for ridge; bisection in between
         for turn in range(_HALVINGS):
             linear = turn % 2 == 0 and math.isfinite(end)
             middle = low + (high - low) * (start / (start - end) if linear else 0.5)
-            value = slope(middle)
+            value = derivative(middle)
             if abs(value) <= 1e-9 * abs(gain) or not low < middle < high:
                 return middle
             low, start, high, end = (middle, value, high, end) if value > 0.0 else (low, start, middle, value)
         return 0.5 * (low + high)
 
-    def reach(self, lam: float, accuracy: float, factor: float) -> float:
-        """How far from lam, in the direction of ``factor``, the relative gap stays within ``accuracy``."""
+    def farthest_lam(self, lam: float, accuracy: float, factor: float) -> float:
+        """The farthest lam, in the direction of ``factor``, up to which the relative gap is within ``accuracy``."""
 
         def proved(at: float) -> bool:
             certificate = self.at(at)
@@ -124,27 +124,27 @@ class PathCertificate:
 
         if not proved(lam):
             return lam
-        near, far = lam, lam * factor
-        while proved(far) and 1.0 / _FARTHEST < far / lam < _FARTHEST:
-            near, far = far, far * (far / near)
+        inside, outside = lam, lam * factor
+        while proved(outside) and 1.0 / _LARGEST_RATIO < outside / lam < _LARGEST_RATIO:
+            inside, outside = outside, outside * (outside / inside)
         for _ in range(_HALVINGS):
-            middle = math.sqrt(near * far)
-            if abs(math.log(far / near)) < 1e-6:
+            middle = math.sqrt(inside * outside)
+            if abs(math.log(outside / inside)) < 1e-6:
                 break
-            near, far = (middle, far) if proved(middle) else (near, middle)
-        return near
+            inside, outside = (middle, outside) if proved(middle) else (inside, middle)
+        return inside
 
 
 def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -> float:
-    """What an unbalanced theta of this dual value costs: |sum theta| times a bound on the optimal intercept."""
+    """The charge for an unbalanced theta of this dual value: |sum theta| times a bound on the optimal intercept."""
     if not np.any(unbalanced) or not math.isfinite(value):
         return 0.0
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    reach = problem.regularizer.reach(primal / problem.lam, problem.design)
-    # an output whose theta adds up to zero costs nothing, even if nothing bounds its intercept
+    bounds = problem.regularizer.score_bounds(primal / problem.lam, problem.design)
+    # an output with sum theta = 0 is not charged, even if its intercept is unbounded
     counted = unbalanced > 0.0
     intercepts = problem.risk.intercepts()
     assert intercepts is not None
-    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, reach)[counted]))
+    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, bounds)[counted]))

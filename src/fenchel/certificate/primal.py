@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.certificate.rounding import MANY
+from fenchel.certificate.rounding import MANY_SCORES
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem
 
 
 class Primal(NamedTuple):
-    """P(w, b) in its two parts, with what its rounding bound needs."""
+    """P(w, b) in its two parts, with the inputs of its rounding bound."""
 
     #: Omega(w) and R(s)
     penalty: float
@@ -23,8 +23,8 @@ class Primal(NamedTuple):
     value: float
     #: the model with its intercept filled in
     model: Model
-    #: a bound on the sum of the absolute entries of a subgradient of R at s
-    slopes: float
+    #: a bound on the 1-norm of a subgradient of R at s
+    subgradient_norm: float
     #: s, or None where keeping it would take too much memory
     scores: NDArray[np.float64] | None
 
@@ -39,17 +39,15 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     value = problem.lam * penalty + risk
     _check_finite(problem, penalty, risk, value)
-    slopes = problem.risk.slope_bound(scores) if math.isfinite(risk) else 0.0
-    kept = scores if scores.size <= MANY else None
-    return Primal(penalty, risk, value, Model(weights, intercept), slopes, kept)
+    norm = problem.risk.subgradient_norm_bound(scores) if math.isfinite(risk) else 0.0
+    kept = scores if scores.size <= MANY_SCORES else None
+    return Primal(penalty, risk, value, Model(weights, intercept), norm, kept)
 
 
 def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
-    """X w, or a FenchelError if the shape of the weights is not that of the problem, or the product overflows."""
+    """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
     if weights.shape != problem.weights_shape:
-        raise FenchelError(
-            f"the model's weights have shape {weights.shape}; this problem needs {problem.weights_shape}"
-        )
+        raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {weights.shape}")
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(weights)
     if not np.all(np.isfinite(scores)):
@@ -67,7 +65,7 @@ def _check_intercept(problem: Problem, intercept: float | NDArray) -> None:
 
 
 def _check_finite(problem: Problem, penalty: float, risk: float, value: float) -> None:
-    """Refuse an infinite objective, unless the loss is infinite at moderate scores: such a model is merely bad."""
+    """Raise for an infinite objective, unless the loss may be infinite at moderate scores."""
     if penalty == math.inf and not problem.regularizer.finite:
         raise FenchelError(
             f"the regularizer {problem.regularizer.name!r} is infinite at these weights: check their signs and sum"

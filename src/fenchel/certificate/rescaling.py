@@ -1,15 +1,15 @@
 r"""The best multiple of a dual point, for regularizers whose conjugate is finite on a bounded set only.
 
-The conjugate of the absolute values is the indicator of the unit ball, so :math:`\theta` proves something only if
-:math:`\max_j |X^T\theta|_j \le \lambda`, which the dual point of a solver never reaches exactly.  Its multiples do:
+The conjugate of the lasso (L1) is the indicator of the unit ball, so :math:`\theta` is feasible only if
+:math:`\max_j |X^T\theta|_j \le \lambda`, which the dual point of a solver never satisfies exactly.  Its multiples do:
 
 .. math::
     \max_{0\le t\le T}\; D(t\theta) = - R^*(-t\theta), \qquad T = \max\,\{t : \Omega^*(t v) = 0\}, \quad
     v = X^T\theta/\lambda
 
 with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it
-still rises at T: its slope there is :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T itself is taken unless a
-look a little before it says otherwise.  Every multiple proves something, so the search need not be accurate.
+still increases at T, with the derivative :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T is taken unless D is
+larger a little before it.  Every multiple is a valid bound, so the search need not be accurate.
 :math:`\sum\theta = 0` holds for all of them.
 
 Where :math:`R^*` has no closed form, :math:`R^*(-t\theta) \le t R^*(-\theta) + (1-t) R^*(0)` for t up to 1.
@@ -26,28 +26,28 @@ from scipy.optimize import minimize_scalar
 from fenchel.problem import Problem
 from fenchel.risks.base import ClosedForm
 
-#: how far before the end of the interval the other look is
+#: distance of the second evaluation from T, relative to T
 _BEFORE = 1e-3
 #: the accuracy of the search, relative to the interval
 _ACCURACY = 1e-4
-#: doublings of a multiple that is too short
+#: doublings of t at most
 _DOUBLINGS = 40
 _LARGEST = float(np.finfo(np.float64).max)
 
 
 def best_multiple(
-    problem: Problem, theta: NDArray, dual: NDArray, conjugate: float, closed_form: ClosedForm | None
+    problem: Problem, theta: NDArray, v: NDArray, conjugate: float, closed_form: ClosedForm | None
 ) -> float:
-    """The t of the best bound; 1 if the regularizer leaves the choice to the solver.
+    """The t of the best bound; 1 if every multiple is feasible.
 
-    ``conjugate`` is R*(-theta).  Where that was taken on trust, only what is convex combination with zero is tried.
+    ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
     """
-    most = problem.regularizer.largest_scale(dual)
+    most = problem.regularizer.largest_scale(v)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0
     if closed_form is None:
         return min(most, 1.0)
-    # a theta in the domain of R* may be shortened, and lengthened if the risk tells how far
+    # t <= 1 keeps theta in the domain of R*; the risk bounds larger t
     most = min(most, closed_form.largest_scale(theta))
 
     def bound(t: float) -> float:

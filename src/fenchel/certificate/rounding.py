@@ -1,4 +1,9 @@
-"""How much of a gap may be rounding: what the products with X can add to P and D."""
+r"""Rounding floor: a bound on the rounding errors of P - D, in units of the accuracy of float64.
+
+A product x . w of floats has an error of at most about :math:`d\,\epsilon\|x\|\|w\|`; with random signs it is far less,
+and :math:`2\epsilon` times the sum of all magnitudes is used.  P depends on the scores through a subgradient of R, D on
+:math:`v = X^T\theta/\lambda` through :math:`\nabla\Omega^*(v)`, the weights of the dual point.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +15,30 @@ from numpy.typing import NDArray
 
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
+from fenchel.numerics.limits import EPS
 from fenchel.problem import Model, Problem, Witness
 
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
     from fenchel.certificate.primal import Primal
 
-EPS = float(np.finfo(np.float64).eps)
 #: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
 ROUNDINGS = 2.0
-#: scores beyond so many (64 MB) are computed again where they are needed, and arrays of them are worked on in blocks
-MANY = 1 << 23
-#: gaps above this multiple of the rough rounding bound need no better one
+#: scores that are kept at most (64 MB); more are computed again when they are needed
+MANY_SCORES = 1 << 23
+#: gap, in units of the rough rounding bound, above which the finer bound is not computed
 _NEAR_FLOOR = 1e3
 
 
 def rounding_floor(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> float:
-    """How much of P - D may be rounding: a rough bound first, the one by rows where the gap is near it."""
+    """A bound on the rounding error of P - D: a rough one first, by rows if the gap is near it."""
     design, risk, intercept = problem.design, problem.risk, np.asarray(primal.model.intercept)
-    # where the infimum is zero and not attained, nothing is lost below the square of the accuracy of floats
+    # an infimum of zero that is not attained is known to eps R(0) at best
     at_zero = risk.value_at_zero
     magnitude = abs(primal.value) + bound.magnitude + (EPS * at_zero if math.isfinite(at_zero) else 0.0)
     sensitivity = dual_sensitivity(problem, bound.v, primal.penalty)
-    reach = design.largest_row_norm * norm_of(primal.model.weights) + float(np.max(np.abs(intercept)))
-    rough = primal.slopes * reach + _dual_noise(problem, bound, sensitivity)
+    scores_bound = design.largest_row_norm * norm_of(primal.model.weights) + float(np.max(np.abs(intercept)))
+    rough = primal.subgradient_norm * scores_bound + _dual_noise(problem, bound, sensitivity)
     floor = ROUNDINGS * EPS * (magnitude + rough)
     if bound.trusted and math.isfinite(bound.value):
         scores = primal.scores
@@ -48,35 +53,36 @@ def rounding_floor(problem: Problem, primal: Primal, bound: Bound, witness: Witn
 
 
 def lone_bound_rounding(problem: Problem, primal: Primal, bound: Bound) -> float:
-    """How much of D may be rounding where P is infinite."""
+    """A bound on the rounding error of D, where P is infinite."""
     noise = _dual_noise(problem, bound, dual_sensitivity(problem, bound.v, primal.penalty))
     return ROUNDINGS * EPS * (bound.magnitude + noise)
 
 
 def _dual_noise(problem: Problem, bound: Bound, sensitivity: float) -> float:
-    """What roundings in X^T theta and in theta y can add to D, with the largest row and label for all of them."""
+    """A bound on the error of D from X^T theta and theta y, in units of EPS, by the largest row and label."""
     largest = problem.design.largest_row_norm * sensitivity + problem.risk.largest_label
     return absolute_sum(bound.theta) * largest
 
 
-def dual_sensitivity(problem: Problem, dual: NDArray, penalty: float) -> float:
-    """How much D may change with X^T theta: the length of the weights that belong to it.
+def dual_sensitivity(problem: Problem, v: NDArray, penalty: float) -> float:
+    """The derivative of D in X^T theta: the norm of the weights of the dual point.
 
-    Where v is on the border of a bounded set it does not tell them, and scaling it back moves D by the largest error
-    times Omega(w), of which the model's own is an example.
+    If Omega* is finite on a bounded set only, v does not determine the weights; scaling v back to that set changes D by
+    the largest error times Omega(w), estimated by that of the model.
     """
-    if math.isfinite(problem.regularizer.largest_scale(dual)):
+    if math.isfinite(problem.regularizer.largest_scale(v)):
         return problem.regularizer.radius(penalty)
-    return norm_of(problem.regularizer.grad_conjugate(dual))
+    return norm_of(problem.regularizer.grad_conjugate(v))
 
 
-def product_noise(problem: Problem, model: Model, scores: NDArray | None, witness: Witness, pull: float) -> float:
-    """What the roundings inside the products X w and X^T theta can add to P and D, in units of the accuracy.
+def product_noise(
+    problem: Problem, model: Model, scores: NDArray | None, witness: Witness, sensitivity: float
+) -> float:
+    """A bound on the errors of P and D from the products X w and X^T theta, in units of EPS, by rows.
 
-    A score is off by up to |x_i| |w| + |b|, however small it is itself, and moves the risk by its slope;
-    X^T theta is off by up to the sum of |theta_i| |x_i|, and moves the conjugate of the regularizer by its gradient;
-    the terms theta_i y_i of the conjugate of the risk may cancel.  ``judge`` uses the largest row for all of them
-    first, which is cheap and enough unless the gap is near the floor.
+    A score has an error of |x_i| |w| + |b|, which changes the risk by its subgradient; X^T theta has an error of
+    sum |theta_i| |x_i|, which changes the conjugate of the regularizer by its gradient; the terms theta_i y_i of the
+    conjugate of the risk may cancel.
     """
     if scores is None:
         scores = problem.design.scores(model.weights)
@@ -87,15 +93,15 @@ def product_noise(problem: Problem, model: Model, scores: NDArray | None, witnes
         if risk.outputs is not None:
             norms = norms[:, None]
         theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
-        # a score that rounds to a kink may lie beside it: the steeper side counts
+        # a score may round to a kink: take the larger subgradient of both sides
         near = ROUNDINGS * EPS * (noise + labels)
-        slopes = risk.slopes_near(scores[rows], near)
-        total += float(np.sum(slopes * noise) + np.sum(theta * (norms * pull + labels)))
+        slopes = risk.subgradient_bounds(scores[rows], near)
+        total += float(np.sum(slopes * noise) + np.sum(theta * (norms * sensitivity + labels)))
     return total
 
 
 def is_trivial(problem: Problem, level: float) -> bool:
-    """Whether the model without weights has no objective above ``level`` either: then X explains nothing."""
+    """Whether the objective of the zero model is at most ``level``."""
     model = problem.zero_model()
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(model.weights)
@@ -104,8 +110,8 @@ def is_trivial(problem: Problem, level: float) -> bool:
 
 
 def absolute_sum(values: NDArray) -> float:
-    """The sum of the absolute values, without an array of them all."""
-    step = max(1, MANY // max(1, values[:1].size))
+    """The sum of the absolute values, in blocks."""
+    step = max(1, MANY_SCORES // max(1, values[:1].size))
     return sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
 
 

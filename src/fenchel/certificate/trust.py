@@ -1,6 +1,6 @@
-r"""Bounds that are taken on trust, and what can be said against them.
+r"""Consistency check of upper bounds on the conjugate that are taken on trust.
 
-Where a risk has no conjugate in closed form, a witness brings an upper bound on it.  Any scores s may refute that:
+Where a risk has no conjugate in closed form, the witness includes an upper bound on it.  Any scores s may refute it:
 
 .. math:: R^*(-\theta) \ge -\theta\cdot s - R(s).
 """
@@ -12,15 +12,15 @@ from numpy.typing import NDArray
 
 from fenchel.errors import FenchelError
 
-#: a bound is refuted if it is too low by more than this share of what enters the comparison
-_ROUNDING = 1e-9
+#: violation that counts as rounding, relative to the terms of the comparison
+_TRUST_TOLERANCE = 1e-9
 
 
 def refute(conjugate: float, theta: NDArray, scores: NDArray, risk: float, magnitude: float) -> None:
-    """Raise if a bound on the conjugate is below what the scores, with this risk, say of it."""
+    """Raise if an upper bound on the conjugate is below the lower bound from these scores."""
     least = -float(np.vdot(theta, scores)) - risk
-    if conjugate < least - _ROUNDING * (magnitude + abs(risk)):
+    if conjugate < least - _TRUST_TOLERANCE * (magnitude + abs(risk)):
         raise FenchelError(
-            f"the conjugate_bound of the witness is refuted by the model's own scores: the conjugate of the risk is at "
-            f"least {least:.6g}, not {conjugate:.6g}; give an upper bound on it, or no witness"
+            f"conjugate_bound={conjugate:.6g} of the witness is too small: at the model's scores the conjugate is at "
+            f"least {least:.6g}. Pass an upper bound, or omit the witness"
         )

@@ -30,22 +30,22 @@ def _never(loss: Any, label: float, alpha: float, score: float) -> float:
     return 0.0
 
 
-def step_by_slope(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
+def step_by_derivative(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
     """The dual step (13) from the derivative of the loss alone.
 
     With the score r that the step leads to, a = -f'(r) and r = score + curvature (a - alpha), so that
-    g(r) = r + curvature f'(r) - (score - curvature alpha) is zero.  Its slope is at least one, hence the bracket; the
-    bisection takes every other step as false position.  At a kink a lies between the slopes of both sides.
+    g(r) = r + curvature f'(r) - (score - curvature alpha) is zero.  Its derivative is at least one, hence the bracket;
+    the bisection takes every other step as false position.  At a kink a lies between the derivatives of both sides.
     """
-    at = curvature * (slope(loss, label, score) + alpha)
+    at = curvature * (derivative(loss, label, score) + alpha)
     if curvature == 0.0:
-        return -slope(loss, label, score)
+        return -derivative(loss, label, score)
     if at == 0.0:
         return alpha
     target = score - curvature * alpha
     low, high = score - max(at, 0.0), score + max(-at, 0.0)
-    below = low + curvature * slope(loss, label, low) - target
-    above = high + curvature * slope(loss, label, high) - target
+    below = low + curvature * derivative(loss, label, low) - target
+    above = high + curvature * derivative(loss, label, high) - target
     for step in range(200):
         if not high - low > 2.3e-16 * (abs(low) + abs(high)):
             break
@@ -54,24 +54,24 @@ def step_by_slope(loss: Any, label: float, alpha: float, score: float, curvature
             middle = high - above * (high - low) / (above - below)
         if not low < middle < high:
             middle = 0.5 * (low + high)
-        value = middle + curvature * slope(loss, label, middle) - target
+        value = middle + curvature * derivative(loss, label, middle) - target
         if value > 0.0:
             high, above = middle, value
         else:
             low, below = middle, value
     new = alpha + (0.5 * (low + high) - score) / curvature
-    return min(max(new, -slope(loss, label, high)), -slope(loss, label, low))
+    return min(max(new, -derivative(loss, label, high)), -derivative(loss, label, low))
 
 
 #: what a user's compiled loss takes for a method that it does not define: without ``fenchel_young_gap`` it is certified
-#: on a schedule only, without ``kkt_margin`` its examples are never shrunk, ``dual_step`` is made from ``slope``
+#: on a schedule only, without ``kkt_margin`` its examples are never shrunk, ``dual_step`` is made from ``derivative``
 _DEFAULTS: dict[str, Callable[..., Any]] = {
-    "dual_step": step_by_slope,
+    "dual_step": step_by_derivative,
     "fenchel_young_gap": _unknown,
     "kkt_margin": _never,
 }
 #: the methods that a compiled loss may define
-LOSS_METHODS = ("slope", *_DEFAULTS, "hess_conjugate")
+LOSS_METHODS = ("derivative", *_DEFAULTS, "hess_conjugate")
 
 
 def method_of(cls: type, name: str) -> Callable[..., Any]:
@@ -100,9 +100,9 @@ def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @dispatch
-def slope(loss: Any, label: float, score: float) -> float:
+def derivative(loss: Any, label: float, score: float) -> float:
     """The derivative of the loss, for losses that give nothing else."""
-    return loss.slope(label, score)
+    return loss.derivative(label, score)
 
 
 @dispatch
@@ -142,9 +142,9 @@ def weight(regularizer: Any, v: float) -> float:
 
 
 @dispatch
-def steepness(regularizer: Any, v: float, reach: float) -> float:
-    """The largest slope of ``weight`` within ``reach`` of v."""
-    return regularizer.steepness(v, reach)
+def hess_bound(regularizer: Any, v: float, radius: float) -> float:
+    """The largest second derivative of the conjugate within ``radius`` of v."""
+    return regularizer.hess_bound(v, radius)
 
 
 @dispatch

@@ -67,9 +67,9 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
 
 
 def _check_names(cls: type) -> None:
-    """Refuse a user's compiled loss without a slope, or with a misspelt method that a default would replace."""
-    if not {"slope", "dual_step"} & set(_methods(cls)):
-        raise FenchelError(f"{cls.__name__} needs the method slope(self, label, score), which compiled loops call")
+    """Refuse a user's compiled loss without a derivative, or with a misspelt method that a default would replace."""
+    if not {"derivative", "dual_step"} & set(_methods(cls)):
+        raise FenchelError(f"{cls.__name__} needs the method derivative(self, label, score), which compiled loops call")
     for name in _methods(cls):
         if name not in LOSS_METHODS:
             near = difflib.get_close_matches(name, LOSS_METHODS, 1)

@@ -1,4 +1,4 @@
-"""Designs: what multiplies.  The only room that knows sparse from dense."""
+"""Designs: the matrix X of examples, dense or sparse."""
 
 from __future__ import annotations
 

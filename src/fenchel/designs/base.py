@@ -1,4 +1,4 @@
-r"""What a design offers: the products with X, and its rows for compiled loops.
+r"""Base class of designs: products with X, and its rows for compiled loops.
 
 Conventions
 -----------
@@ -22,14 +22,14 @@ from fenchel.designs.rows import Rows
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
 
-#: entries of X that are cast to float64 at once (8 MB)
+#: entries in a block of X that is cast to float64 (8 MB)
 BLOCK = 1 << 20
-#: rows that are looked at where a rough idea is enough
+#: rows in the sample for estimates such as ``mean_square``
 SAMPLE = 300
 
 
 class Design(abc.ABC):
-    r"""Base class of matrices X of examples: everything that knows how X is stored.
+    r"""Base class of matrices X of examples, in any storage.
 
     A subclass sets ``shape`` and implements ``scores`` (X w), ``adjoint`` (:math:`X^T\theta`), the row norms, ``part``,
     ``rows`` (read-only views for compiled loops) and ``stored_entries``.
@@ -95,15 +95,15 @@ class Design(abc.ABC):
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 
-    #: whether it has the next three
+    #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
     has_columns: ClassVar[bool] = False
 
     def narrowed(self, selected: NDArray) -> Design:
-        """The selected columns (rising): a copy of them in float64."""
+        """A copy of the selected columns (ascending), in float64."""
         raise NotImplementedError
 
     def transposed(self) -> Design:
-        """Columns as rows: a copy."""
+        """A copy of the transpose."""
         raise NotImplementedError
 
     def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
@@ -115,9 +115,9 @@ class Design(abc.ABC):
         return None
 
     def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
-        """The selected rows in float64, so many at a time, with their positions; None where a compiled loop is faster.
+        """Blocks of ``rows`` selected rows in float64, with their positions; None where a compiled loop is faster.
 
-        ``selected`` rises.
+        ``selected`` is ascending.
         """
         return None
 
@@ -128,11 +128,11 @@ class Design(abc.ABC):
     @property
     @abc.abstractmethod
     def stored_entries(self) -> int:
-        """How many numbers one pass over the data reads."""
+        """The number of entries that one pass over the data reads."""
 
 
 def as_real(values: NDArray) -> NDArray:
-    """The array as loops can read it: without a copy for every native integer, float32 and float64 array.
+    """The array in a type that loops can read, without a copy for native integers, float32 and float64.
 
     Integers and booleans stay as they are (booleans are viewed as bytes); each entry is converted when it is used.
     float16 becomes float32, which is exact; anything else becomes float64.
@@ -153,7 +153,7 @@ def largest_entry(values: NDArray) -> float:
 
 
 def read_only(values: NDArray) -> NDArray:
-    """A read-only view as a plain array: loops then need one signature instead of two, and can't write to X."""
+    """A read-only view as a plain array: loops have one signature instead of two, and can't write to X."""
     view = values.view(np.ndarray)
     view.flags.writeable = False
     return view

@@ -119,7 +119,7 @@ class CSRDesign(Design):
     def part(self, begin: int, end: int) -> CSRDesign:
         begin, end, _ = slice(begin, end).indices(self.shape[0])
         low, high = int(self._indptr[begin]), int(self._indptr[end])
-        # what was checked for all rows holds for some
+        # the checks of all rows hold for some of them
         found = object.__new__(CSRDesign)
         found.shape = (end - begin, self.shape[1])
         found._data, found._indices = self._data[low:high], self._indices[low:high]
@@ -138,7 +138,7 @@ class CSRDesign(Design):
         return int(self._indptr[-1])
 
     def _blocks(self, entries: int | None = None) -> Iterator[tuple[slice, sp.csr_array]]:
-        """Row blocks in float64 of at most so many entries (one row at least); all rows at once if X is float64."""
+        """Row blocks in float64 of at most BLOCK entries (one row at least); one block if X is float64."""
         n, d = self.shape
         direct = self._data.dtype == np.float64
         if entries is None:
@@ -155,7 +155,7 @@ class CSRDesign(Design):
 
 
 def _as_index(values: NDArray) -> NDArray:
-    """Indices as SciPy makes them, 32 or 64 bits; others that a user put there are converted, which is a copy."""
+    """Indices of 32 or 64 bits, as SciPy makes them; other types are converted, which copies them."""
     fine = values.dtype.kind == "i" and values.dtype.itemsize in (4, 8) and values.dtype.isnative
     return values if fine else values.astype(np.int64)
 
@@ -165,7 +165,7 @@ def _unsigned(values: NDArray) -> NDArray[np.unsignedinteger]:
 
 
 def _check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
-    """Refuse a matrix whose pointers or indices lead outside its arrays."""
+    """Raise if pointers or indices are out of range."""
     major, minor = matrix.shape if matrix.format == "csr" else matrix.shape[::-1]
     indptr, indices = matrix.indptr, matrix.indices
     sound = len(indptr) == major + 1 and indptr[0] == 0 and bool(np.all(indptr[1:] >= indptr[:-1]))
@@ -179,7 +179,7 @@ def _check_compressed(matrix: sp.csr_array | sp.csc_array) -> None:
 
 
 def _may_repeat(block: sp.csr_array) -> bool:
-    """Whether a row holds a column twice, or out of order, so that squares can't be added entry by entry."""
+    """Whether a row has duplicate or unsorted columns, so that squares can't be added entry by entry."""
     if len(block.indices) < 2:
         return False
     rising = np.diff(block.indices) > 0

@@ -1,9 +1,8 @@
-"""Rows of a design as compiled loops see them.
+"""Rows of a design for compiled loops.
 
-Each storage is a NamedTuple of read-only arrays with methods in plain Python, which ``fenchel.loops`` compiles:
-``row_dot``, ``row_add`` and the like, and the entries of a row one by one.  One loop then serves every storage at full
-speed.  A storage
-with ``reorders_sums`` lets the compiler reorder sums over a row to vectorize them: dense rows gain, sparse ones lose.
+Each storage is a NamedTuple of read-only arrays with methods in plain Python, which ``fenchel.compile`` compiles:
+``row_dot``, ``row_add`` and access to single entries, so that one loop serves every storage at full speed.  A storage
+with ``reorders_sums`` lets the compiler reorder sums over a row to vectorize them, which is slower for sparse rows.
 
 Indices are unsigned: numba adds wrap-around code to the inner loop for signed ones.  Unsigned indices read
 foreign memory if they are out of range, so a design checks the range once before it hands out rows.
@@ -19,8 +18,8 @@ from numpy.typing import NDArray
 _ONE = np.uint64(1)
 #: entries between two prefetches: a cache line of 64 bytes holds 16 values of 4 bytes or 8 of 8
 _LINE = np.uint64(16)
-#: how far into a row to prefetch; the processor's own prefetcher follows long rows by itself
-_REACH = np.uint64(128)
+#: entries of a row to prefetch at most; the hardware prefetcher follows long rows
+_PREFETCH = np.uint64(128)
 
 
 def prefetch(array: NDArray, position: Any) -> None:
@@ -47,7 +46,7 @@ class CSRRows(NamedTuple):
             w[self.indices[k]] += scale * self.data[k]
 
     def row_square(self, i: Any) -> float:
-        """|x_i|^2, or -1 if the columns of the row do not rise, so that entries may have to be added first."""
+        """|x_i|^2, or -1 if the columns of the row are not ascending, so that duplicates may have to be added first."""
         total, last = 0.0, np.uint64(0)
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             column = np.uint64(self.indices[k]) + _ONE
@@ -63,7 +62,7 @@ class CSRRows(NamedTuple):
         return np.uint64(self.indptr[i])
 
     def row_end(self, i: Any) -> Any:
-        """Where they end."""
+        """Where the entries of row i end."""
         return np.uint64(self.indptr[np.uint64(i) + _ONE])
 
     def row_column(self, i: Any, k: Any) -> Any:
@@ -77,7 +76,7 @@ class CSRRows(NamedTuple):
     def row_prefetch(self, i: Any) -> None:
         """Start to load row i."""
         start = np.uint64(self.indptr[i])
-        stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _REACH)
+        stop = min(np.uint64(self.indptr[np.uint64(i) + _ONE]), start + _PREFETCH)
         while start < stop:
             prefetch(self.data, start)
             prefetch(self.indices, start)
@@ -123,7 +122,7 @@ class DenseRows(NamedTuple):
         return np.uint64(0)
 
     def row_end(self, i: Any) -> Any:
-        """Where they end."""
+        """Where the entries of row i end."""
         return np.uint64(self.values.shape[1])
 
     def row_column(self, i: Any, k: Any) -> Any:
@@ -138,7 +137,7 @@ class DenseRows(NamedTuple):
         """Start to load row i."""
         row = self.values[np.uint64(i)]
         start = np.uint64(0)
-        stop = min(np.uint64(self.values.shape[1]), _REACH)
+        stop = min(np.uint64(self.values.shape[1]), _PREFETCH)
         while start < stop:
             prefetch(row, start)
             start += _LINE
@@ -148,7 +147,7 @@ class DenseRows(NamedTuple):
 
 
 class CentredRows(NamedTuple):
-    """A dense array with a centre taken off every row on the way, for loops that go by entries."""
+    """A dense array minus a centre, subtracted entry by entry."""
 
     values: NDArray
     centre: NDArray[np.float64]
@@ -171,7 +170,7 @@ class CentredRows(NamedTuple):
         return np.uint64(0)
 
     def row_end(self, i: Any) -> Any:
-        """Where they end."""
+        """Where the entries of row i end."""
         return np.uint64(self.values.shape[1])
 
     def row_column(self, i: Any, k: Any) -> Any:
@@ -186,7 +185,7 @@ class CentredRows(NamedTuple):
         """Start to load row i."""
         row = self.values[np.uint64(i)]
         start = np.uint64(0)
-        stop = min(np.uint64(self.values.shape[1]), _REACH)
+        stop = min(np.uint64(self.values.shape[1]), _PREFETCH)
         while start < stop:
             prefetch(row, start)
             start += _LINE
@@ -218,11 +217,11 @@ class GramRows(NamedTuple):
             w[j] += scale * self.values[i, j]
 
     def row_begin(self, i: Any) -> Any:
-        """As a row that has a one at the example itself, and nothing else."""
+        """As a row of the identity matrix."""
         return np.uint64(i)
 
     def row_end(self, i: Any) -> Any:
-        """One entry later."""
+        """Where they end: one entry."""
         return np.uint64(i) + _ONE
 
     def row_column(self, i: Any, k: Any) -> Any:
@@ -234,7 +233,7 @@ class GramRows(NamedTuple):
         return 1.0
 
     def row_prefetch(self, i: Any) -> None:
-        """Rows are long: the processor sees them coming."""
+        """Nothing: the hardware prefetcher follows long rows."""
 
     def index_prefetch(self, i: Any) -> None:
         """Rows have no index."""

@@ -1,4 +1,4 @@
-"""Kernels: Gram matrices as designs, in memory or cached by rows, and the norm of the RKHS as regularizer."""
+"""Kernels: Gram matrices as designs, in memory or cached by rows, and the RKHS norm as regularizer."""
 
 from fenchel.kernels.cached_gram import CachedGram
 from fenchel.kernels.gram import GramDesign, KernelDesign

@@ -1,13 +1,13 @@
 r"""The design of a kernel model: the Gram matrix K of the training examples.
 
-A kernel model is linear in features :math:`\phi(x)` that nobody computes: :math:`K = \Phi\Phi^T`.  Its weights are
+A kernel model is linear in features :math:`\phi(x)` that are not computed: :math:`K = \Phi\Phi^T`.  Its weights are
 combinations of the examples' features, :math:`w = \Phi^T a`, and are represented by their coefficients a, one for each
 example (and output).  In these coordinates
 
 .. math:: \text{scores}(a) = \Phi w = Ka, \qquad \text{adjoint}(\theta) = \theta, \qquad \|w\|^2 = a^T K a
 
-The last is what ``regularizers.GramNorm`` is for.  The row norms of this design are those of K, since its products are
-sums over rows of K and that is how they round; ``diagonal`` has the squared lengths of the features.
+The last is the regularizer ``kernels.GramNorm``.  The row norms of this design are those of K, since its products are
+sums over rows of K and round like them; ``diagonal`` has the squared norms of the features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fenchel.errors import FenchelError
 if TYPE_CHECKING:
     from fenchel.kernels.cached_gram import CachedGram
 
-#: asymmetry, relative to the largest entry, that is taken for rounding
+#: asymmetry, relative to the largest entry, that counts as rounding
 _ASYMMETRY = 1e-10
 
 
@@ -49,7 +49,7 @@ class KernelDesign(Design):
     True
     """
 
-    #: K_ii, the squared lengths of the features
+    #: K_ii, the squared norms of the features
     diagonal: NDArray[np.float64]
 
     def kernel(self) -> KernelDesign:
@@ -64,12 +64,12 @@ class KernelDesign(Design):
         return None
 
     def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
-        """The coefficients of the weights that theta makes: theta itself."""
+        """X^T theta in coefficients: theta itself."""
         return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
 
     @abc.abstractmethod
     def descending(self) -> GramRows:
-        """Rows for loops that keep all scores up to date: a step on example i moves them along row i."""
+        """Rows for loops that keep all scores current: a step on example i adds a multiple of row i to them."""
 
 
 class GramDesign(KernelDesign, DenseDesign):
@@ -100,7 +100,7 @@ class GramDesign(KernelDesign, DenseDesign):
     def __init__(self, gram: NDArray) -> None:
         gram = np.asarray(gram)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
-            raise FenchelError(f"a Gram matrix is square and not empty, got shape {gram.shape}")
+            raise FenchelError(f"gram must be a square matrix and not empty, got shape {gram.shape}")
         gram = np.ascontiguousarray(gram, dtype=np.float64)
         size = max(float(gram.max()), -float(gram.min()))
         if not np.isfinite(size):
@@ -120,7 +120,7 @@ class GramDesign(KernelDesign, DenseDesign):
         return self
 
     def reading(self) -> CSRRows:
-        """For loops that keep all scores up to date: example i reads its own one."""
+        """Rows of the identity, for loops that keep all scores current: example i reads its own score."""
         indices: NDArray = np.arange(self.shape[0] + 1, dtype=np.uint32 if self.shape[0] < 2**32 - 1 else np.uint64)
         ones = np.ones(self.shape[0])
         for array in (indices, ones):
@@ -128,18 +128,18 @@ class GramDesign(KernelDesign, DenseDesign):
         return CSRRows(ones, indices[:-1], indices)
 
     def moving(self) -> DenseRows:
-        """And a step on example i moves the scores along row i of K."""
+        """Rows of K: a step on example i adds a multiple of row i to the scores."""
         return self.rows()
 
     def descending(self) -> GramRows:
-        """Both in one, for loops that have one kind of rows."""
+        """``reading`` and ``moving`` in one object."""
         return GramRows(self._values)
 
     def definite(self) -> GramDesign:
-        """This matrix if it is positive semi-definite up to rounding, found by a Cholesky factor.
+        """This matrix if it is positive semi-definite up to rounding, by a Cholesky factorization.
 
-        One that is so to the accuracy of float32 only, as values that were rounded to it are, is repaired: the least
-        that makes it so is added to the diagonal, of the size of that rounding.
+        A matrix that is positive semi-definite only to the accuracy of float32 is repaired: a shift of the size of
+        that rounding is added to the diagonal.
         """
         for accuracy in (np.float64, np.float32):
             shifted = self._values.copy()
@@ -147,14 +147,14 @@ class GramDesign(KernelDesign, DenseDesign):
             if _has_factor(shifted):
                 return self if accuracy is np.float64 else GramDesign(shifted)
         raise FenchelError(
-            "the kernel is not positive semi-definite on these examples, so the problem is not convex and nothing can "
-            "be proved about it: use another kernel, or clip the negative eigenvalues of the Gram matrix"
+            "the kernel is not positive semi-definite on these examples, so the problem is not convex. Use another "
+            "kernel, or clip the negative eigenvalues of the Gram matrix"
         )
 
 
 def rounding_shift(diagonal: NDArray, accuracy: type[np.floating]) -> float:
-    """How far below zero the eigenvalues of a matrix of so rounded values may be."""
-    # n independent roundings of a row make an eigenvalue of about the root of n of them
+    """A bound on how negative rounding to this accuracy makes the eigenvalues."""
+    # a random matrix of n x n roundings has eigenvalues of about sqrt(n) roundings
     rounding = max(4.0 * len(diagonal) ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
     return max(rounding * float(np.max(diagonal)), float(np.finfo(np.float64).tiny))
 

@@ -1,7 +1,7 @@
-r"""The square of kernel models, :math:`\Omega(a) = \tfrac12 a^T K a = \tfrac12\|w\|^2` for :math:`w = \Phi^T a`.
+r"""Kernel ridge: half the squared RKHS norm, :math:`\Omega(a) = \tfrac12 a^T K a = \tfrac12\|w\|^2`.
 
-Weights and dual vectors are represented by their coefficients (``designs.gram``), so for a dual vector with
-coefficients :math:`\theta/\lambda` the conjugate is :math:`\tfrac{1}{2\lambda^2}\theta^T K\theta`, and
+Weights :math:`w = \Phi^T a` and the dual vector v are represented by their coefficients (``kernels.gram``).  For
+:math:`v` with coefficients :math:`\theta/\lambda` the conjugate is :math:`\tfrac{1}{2\lambda^2}\theta^T K\theta`, and
 :math:`\nabla\Omega^*` keeps the coefficients; Zhang (2002), eq. (15).
 """
 
@@ -50,31 +50,31 @@ class GramNorm(Regularizer):
         return 0.5 * float(np.vdot(weights, self.gram.scores(weights).T))
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        """In coefficients, as dual vectors are; the derivative by the coefficients themselves is K times this."""
+        """The gradient in w, in coefficients; the gradient in the coefficients is K times this."""
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return scale**2 * self.value(dual)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        return scale**2 * self.value(v)
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return 2.0 * scale * self.value(dual)
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.value(v)
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        return np.asarray(v, dtype=np.float64)
 
-    def level_bound(self, reach: float, features: int) -> float:
-        """In the feature space."""
-        return 0.5 * reach**2
+    def level_bound(self, radius: float, features: int) -> float:
+        """Half the squared norm, in the feature space."""
+        return 0.5 * radius**2
 
     def radius(self, level: float) -> float:
-        """Coefficients of short weights may be long: nothing bounds them."""
+        """Infinite: Omega does not bound the coefficients."""
         return math.inf
 
-    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
-        """In the feature space, where the weights are as long as their norm says."""
+    def score_bounds(self, level: float, design: Any) -> NDArray[np.float64]:
+        """By the Cauchy-Schwarz inequality in the feature space."""
         return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
 
     @property
     def strong_convexity(self) -> float:
-        """In the coefficients, where K may be singular."""
+        """0 in the coefficients, since K may be singular."""
         return 0.0

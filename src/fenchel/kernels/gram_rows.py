@@ -1,4 +1,4 @@
-"""Rows of the Gram matrix of training examples, for a matrix that is not kept in memory (``designs.cached_gram``)."""
+"""Rows of a Gram matrix that is not in memory, computed for ``kernels.cached_gram``."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from fenchel.kernels.cached_gram import CachedGram, sample_of
 from fenchel.kernels.gram import GramDesign, rounding_shift
 from fenchel.kernels.rbf import Radial
 
-#: examples whose kernel values among each other are computed for the diagonal
-_TOGETHER = 32
+#: examples per kernel call for the diagonal
+_DIAGONAL_BLOCK = 32
 
 Values = Callable[[Any, Any], NDArray]
 
 
 class KernelRows:
-    """The kernel between some of the examples and all, by ``values``; for an RBF by what is known of all before."""
+    """The kernel between some examples and all: ``values``, or precomputed norms for an RBF kernel."""
 
     def __init__(self, values: Values, X: Any, gamma: float | None = None) -> None:
         self.values, self.X = values, X
@@ -35,22 +35,22 @@ class KernelRows:
         if self.radial is not None:
             return np.ones(n)
         result = np.empty(n)
-        for begin in range(0, n, _TOGETHER):
-            some = self.X[begin : begin + _TOGETHER]
+        for begin in range(0, n, _DIAGONAL_BLOCK):
+            some = self.X[begin : begin + _DIAGONAL_BLOCK]
             found, count = self.values(some, some), some.shape[0]
             if found.shape != (count, count):
                 raise FenchelError(f"kernel must return a matrix of shape {(count, count)}, got {found.shape}")
-            result[begin : begin + _TOGETHER] = np.diagonal(found)
+            result[begin : begin + _DIAGONAL_BLOCK] = np.diagonal(found)
         return result
 
 
 def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGram:
-    """The Gram matrix behind these rows.  A kernel that has no name is looked at on a sample of the examples."""
+    """The cached Gram matrix of these rows.  A custom kernel is checked on a sample of the examples."""
     diagonal = rows.diagonal()
     if not named and np.all(np.isfinite(diagonal)):
         some = rows.X[sample_of(len(diagonal), megabytes)]
         sample = GramDesign(rows.values(some, some))
         if sample.definite() is not sample:
-            # the values are rounded to float32, and all of them are shifted as those of a matrix in memory
+            # the values are rounded to float32: shift the diagonal as ``definite`` does for a matrix in memory
             diagonal = diagonal + rounding_shift(diagonal, np.float32)
     return CachedGram(rows, diagonal, megabytes, checked=not named)

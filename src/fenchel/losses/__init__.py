@@ -1,4 +1,4 @@
-"""Losses: functions f(score, label) of one example.  A new loss is one file and one line in ``LOSSES``."""
+"""Losses f(s, y), convex functions of one score; ``LOSSES``, ``EXPONENTIAL`` and ``INFINITE`` are the registry."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from fenchel.losses.exponential import Exponential, Poisson
 from fenchel.losses.logistic import Logistic
 from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
 from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
+from fenchel.validation import did_you_mean
 
-#: the losses that users can name and that grow no faster than a power of the score
+#: names of losses that grow no faster than a power of the score
 LOSSES: dict[str, type[Loss]] = {
     loss.name: loss
     for loss in (
@@ -27,12 +28,12 @@ LOSSES: dict[str, type[Loss]] = {
         Quantile,
     )
 }
-#: those that grow like an exponential, and overflow at moderate scores
-STEEP: dict[str, type[Loss]] = {loss.name: loss for loss in (Poisson, Exponential)}
-#: those that are infinite for some scores
+#: names of losses that grow exponentially, and overflow at moderate scores
+EXPONENTIAL: dict[str, type[Loss]] = {loss.name: loss for loss in (Poisson, Exponential)}
+#: names of losses that are infinite for some scores
 INFINITE: dict[str, type[Loss]] = {loss.name: loss for loss in (HardMargin, Interpolation, NegativeLog)}
-#: all names
-NAMED: dict[str, type[Loss]] = {**LOSSES, **STEEP, **INFINITE}
+#: the names of all losses
+NAMED: dict[str, type[Loss]] = {**LOSSES, **EXPONENTIAL, **INFINITE}
 
 
 def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
@@ -62,7 +63,9 @@ def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
     """
     if isinstance(loss, str):
         if loss not in NAMED:
-            raise FenchelError(f"loss={loss!r} is unknown; choose one of {_names(task)} or pass a Loss object")
+            raise FenchelError(
+                f"loss={loss!r} is unknown{did_you_mean(loss, NAMED)}; choose one of {_names(task)} or pass a Loss"
+            )
         loss = NAMED[loss]()
     if not isinstance(loss, Loss):
         raise FenchelError(f"loss must be a name ({_names(task)}) or a Loss object, got {type(loss).__name__}")
@@ -76,10 +79,10 @@ def _names(task: str | None) -> str:
 
 
 __all__ = [
+    "EXPONENTIAL",
     "INFINITE",
     "LOSSES",
     "NAMED",
-    "STEEP",
     "Absolute",
     "CustomLoss",
     "EpsilonInsensitive",

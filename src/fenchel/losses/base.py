@@ -1,4 +1,4 @@
-r"""What every loss offers: the functions of one example that the rest of the house is built on.
+r"""Base class of losses: convex functions f(s, y) of one score, with their conjugates.
 
 Conventions
 -----------
@@ -6,7 +6,7 @@ A loss is a convex function :math:`f(s, y)` of a score ``s`` for a fixed label `
 
 .. math:: f^*(u, y) = \sup_s \; u s - f(s, y),
 
-finite for slopes ``u`` in the interval ``domain(y)``.  The dual variable of an example is
+finite for ``u`` in the interval ``domain(y)``.  The dual variable of an example is
 :math:`\alpha = -u` as in Zhang (2002), eqs. (3) and (10): at the optimum
 :math:`-\alpha \in \partial f(s, y)`.
 
@@ -14,14 +14,14 @@ finite for slopes ``u`` in the interval ``domain(y)``.  The dual variable of an 
 symbol     meaning
 =========  ==========================================================
 s, y       score and label of one example
-u          a slope, a point in the domain of the conjugate
+u          a subgradient of f(., y), a point in the domain of the conjugate
 alpha      dual variable of one example, ``-u``
-curvature  :math:`c_1` of Zhang (2002), eq. (14): what one unit of
-           ``alpha`` adds to its own score
+curvature  :math:`c_1` of Zhang (2002), eq. (14): the change of the
+           example's own score per unit of ``alpha``
 =========  ==========================================================
 
-Every function here works on NumPy arrays (with broadcasting).  ``kernel()`` gives the same loss to compiled
-loops: a NamedTuple of floats whose methods are plain Python on scalars.  The test suite ties the two together.
+Every function here works on NumPy arrays (with broadcasting).  ``compiled()`` returns the same loss for compiled
+loops: a NamedTuple of floats whose methods are plain Python on scalars.  The tests check that the two agree.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Array = NDArray[np.float64]
 
 
 class CompiledLoss(Protocol):
-    """What a compiled loop asks of a loss: scalar methods of a NamedTuple of floats.
+    """A loss for compiled loops: scalar methods of a NamedTuple of floats.
 
     The methods are compiled by numba, so they may use floats and ``math`` only and call no other Python function.
     """
@@ -48,15 +48,15 @@ class CompiledLoss(Protocol):
         ...
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """Positive: at rest on a bound, by this much; negative: the optimality condition is violated by this much."""
+        """Minus the KKT violation of alpha; positive on a bound where the condition holds strictly."""
         ...
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
-        """f(s) + f*(-alpha) + alpha s >= 0: what the example adds to the duality gap of (w(alpha), alpha)."""
+        """f(s) + f*(-alpha) + alpha s >= 0: the example's term of the duality gap of (w(alpha), alpha)."""
         ...
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
-        """The second derivative of f* at -alpha; infinite on a bound or at a kink, where alpha does not move with s."""
+        """The second derivative of f* at -alpha; infinite on a bound or at a kink, where alpha does not depend on s."""
         ...
 
 
@@ -98,8 +98,8 @@ class Loss(abc.ABC):
     >>> isinstance(Hinge(), Loss)
     True
     >>> s, y = np.array([0.25]), np.array([1.0])
-    >>> slope = Hinge().derivative(s, y)
-    >>> (Hinge().value(s, y) + Hinge().conjugate(slope, y) - slope * s).item()  # the Fenchel-Young equality
+    >>> u = Hinge().derivative(s, y)
+    >>> (Hinge().value(s, y) + Hinge().conjugate(u, y) - u * s).item()  # the Fenchel-Young equality
     0.0
     """
 
@@ -112,13 +112,13 @@ class Loss(abc.ABC):
     bounded_below: ClassVar[bool] = True
     #: whether ``compiled()`` has the method hess_conjugate, which Newton's methods require
     has_hess_conjugate: ClassVar[bool] = False
-    #: whether f may be infinite, or too large for floats, at scores that are not large themselves
+    #: whether f may be infinite, or overflow, at scores of moderate size
     overflows: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
     def smooth(self) -> bool:
-        """Whether the derivative exists everywhere and is nowhere infinitely steep; a class attribute will do."""
+        """Whether f is differentiable with a bounded second derivative; may be a class attribute."""
 
     @abc.abstractmethod
     def value(self, score: Array, label: Array) -> Array:
@@ -129,12 +129,12 @@ class Loss(abc.ABC):
         """Return a subgradient of f(., y) at s."""
 
     @abc.abstractmethod
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        """Return f*(u, y) for slopes inside ``domain(label)``."""
+    def conjugate(self, u: Array, label: Array) -> Array:
+        """Return f*(u, y) for u in ``domain(label)``."""
 
     @abc.abstractmethod
     def domain(self, label: Array) -> tuple[Array, Array]:
-        """The closed interval of slopes u where f*(u, y) is finite."""
+        """The closed interval of u where f*(u, y) is finite."""
 
     @abc.abstractmethod
     def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
@@ -156,14 +156,14 @@ class Loss(abc.ABC):
         """The loss as a NamedTuple of floats for compiled loops."""
 
     def refusal(self, labels: Array) -> str | None:
-        """Why these (finite) labels are none for this loss, or None."""
+        """The reason why these (finite) labels are not allowed, as the end of a sentence; or None."""
         if self.task == "classification" and not np.all(np.abs(labels) == 1.0):
-            return "takes the labels -1 and +1; encode the classes first"
+            return "requires the labels -1 and +1; encode the classes first"
         return None
 
     @property
     def tolerance(self) -> float:
-        """By how much a constraint on residuals may be missed."""
+        """The largest absolute residual that a constraint on residuals allows."""
         return 0.0
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic | None:
@@ -171,7 +171,7 @@ class Loss(abc.ABC):
         return None
 
     def prediction(self, score: Array) -> Array:
-        """The label that a score of a regression stands for: itself, but for losses with a link."""
+        """The prediction of a regression: the score, or its inverse link."""
         return score
 
     def smoothed(self, score: Array, label: Array, mu: float) -> tuple[Array, Array]:
@@ -187,21 +187,21 @@ class Loss(abc.ABC):
 
     @property
     def smoothing_width(self) -> float:
-        """The largest alpha^2/2 in the domain: how far f and its smoothing may differ per unit of mu."""
+        """The largest alpha^2/2 in the domain: a bound on (f - f_mu)/mu."""
         low, high = self.domain(np.array([-1.0, 1.0]))
         return float(0.5 * np.max(np.maximum(low**2, high**2)))
 
     @property
     def largest_curvature(self) -> float:
-        """A bound on the second derivative in the score; infinite if there is none."""
+        """A bound on the second derivative in the score; infinite if it is unbounded."""
         return math.inf
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters that make an equal loss, ``type(loss)(**loss.get_params())``; scikit-learn clones with it."""
+        """The parameters of the constructor; scikit-learn's ``clone`` uses them."""
         return asdict(self)
 
 
-def from_margin(margin_slope: Array, label: Array) -> tuple[Array, Array]:
-    """Turn an interval [-margin_slope, 0] of slopes in the margin y s into slopes in the score s."""
-    edge = -label * margin_slope
+def from_margin(size: Array, label: Array) -> tuple[Array, Array]:
+    """The derivatives in the score s that belong to the derivatives [-size, 0] in the margin y s."""
+    edge = -label * size
     return np.minimum(edge, 0.0), np.maximum(edge, 0.0)

@@ -1,4 +1,4 @@
-r"""Losses that are constraints: the limits of Sec. 2 of Zhang (2002), and the logarithm, which is finite on one side.
+r"""Losses with infinite values: constraints (limits of Sec. 2 of Zhang 2002) and the negative logarithm.
 
 =================  ====================================  =====================================  ==============
 loss               f(s, y)                               f*(u, y)                               domain
@@ -16,10 +16,10 @@ with :math:`\beta = -yu`; the last is the dual pair 6 of Appendix E.  The dual s
     \alpha = \operatorname{soft}_{\text{tolerance}/c}\Big(\alpha_0 + \frac{y - s}{c}\Big), \qquad
     c\beta^2 + (ys - c\beta_0)\beta = 1
 
-An example without features (c = 0) has no such step: its variable grows without end, which is cut off at 1e30 and
-proves that it can't meet the constraint.  Scores are known up to rounding, so that
-nobody can tell whether s = y: hence the tolerance, which is part of the problem and of its certificate.  A dual ascent
-meets constraints in the limit only: ``solvers.constraints`` makes models that meet them, or proves that there are none.
+For an example without features (c = 0) the step is unbounded.  It is cut off at 1e30, which proves that the example
+can't meet the constraint.  Rounding makes s = y undecidable, hence the tolerance, which is part of the problem and of
+its certificate.  Dual ascent meets constraints in the limit only: ``solvers.feasibility`` makes feasible models, and
+``solvers.farkas`` proves that there are none.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from scipy.optimize import brentq
 from fenchel.losses.base import Array, Loss
 from fenchel.validation import check_number
 
-#: a bound that only one class has is kept by this much, relative to the scores
+#: distance to a one-sided bound on the intercept, relative to the scores: a few hundred roundings
 _CLEARANCE = 1e-12
-#: a dual variable that nothing holds back
-_FARTHEST = 1e30
+#: value of an unbounded dual variable; its square and its sums do not overflow
+_UNBOUNDED_ALPHA = 1e30
 
 
 class CompiledConstraint(NamedTuple):
-    """The two indicators for compiled loops: whether it is that of the margin (1) or of the residual (0), tolerance."""
+    """Both constraints for compiled loops: 1 for the margin or 0 for the residual, and the tolerance."""
 
     margin: float
     tube: float
 
     def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
-        """Meet the constraint, or let go of it."""
+        """The step that makes the constraint active, or 0 if it holds strictly."""
         if not curvature > 0.0:
             push = 1.0 - label * score if self.margin > 0.0 else label - score
             if abs(push) <= self.tube or (self.margin > 0.0 and push < 0.0):
@@ -59,7 +59,7 @@ class CompiledConstraint(NamedTuple):
         return math.copysign(max(0.0, abs(push) - self.tube / curvature), push)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
+        """Minus the KKT violation of alpha; positive at zero where the condition holds strictly."""
         if self.margin > 0.0:
             gradient = label * score - 1.0
             return gradient if alpha == 0.0 else -abs(gradient)
@@ -67,22 +67,22 @@ class CompiledConstraint(NamedTuple):
         return self.tube - abs(push) if alpha == 0.0 else -abs(push - math.copysign(self.tube, alpha))
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
-        """|alpha| times the distance from the bound: the price of meeting it, where it is not met."""
+        """|alpha| times the distance of the score from its bound (f is not counted where it is infinite)."""
         if self.margin > 0.0:
             return abs(alpha * (label * score - 1.0))
         return abs(alpha * (label - score) - self.tube * abs(alpha))
 
 
 @dataclass(frozen=True)
-class _Infinite(Loss):
-    """What the three share."""
+class _InfiniteLoss(Loss):
+    """Base class of losses that are infinite for some scores."""
 
     smooth: ClassVar[bool] = False
     overflows: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
-class HardMargin(_Infinite):
+class HardMargin(_InfiniteLoss):
     """Hard margin: zero if y s >= 1, infinite otherwise.
 
     It is the limit of the hinge for an infinite C.
@@ -110,8 +110,8 @@ class HardMargin(_Infinite):
     def derivative(self, score: Array, label: Array) -> Array:
         return np.zeros_like(label * score)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        return slope * label
+    def conjugate(self, u: Array, label: Array) -> Array:
+        return u * label
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
@@ -120,13 +120,13 @@ class HardMargin(_Infinite):
         miss = 1.0 - label * score
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             moved = np.maximum(label * alpha + miss / curvature, 0.0)
-        return label * np.where(curvature > 0.0, moved, np.where(miss > 0.0, _FARTHEST, 0.0))
+        return label * np.where(curvature > 0.0, moved, np.where(miss > 0.0, _UNBOUNDED_ALPHA, 0.0))
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         return np.where(label > 0, 1.0, -np.inf), np.where(label > 0, np.inf, -1.0)
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
-        """Where the smallest margin is largest."""
+        """The b that maximizes the smallest margin."""
         low = float(np.max((1.0 - score)[(share > 0) & (label > 0)], initial=-np.inf))
         high = float(np.min((-1.0 - score)[(share > 0) & (label < 0)], initial=np.inf))
         if math.isfinite(low) and math.isfinite(high):
@@ -139,7 +139,7 @@ class HardMargin(_Infinite):
 
 
 @dataclass(frozen=True)
-class Interpolation(_Infinite):
+class Interpolation(_InfiniteLoss):
     """Interpolation: zero if abs(s - y) <= tolerance, infinite otherwise.
 
     Parameters
@@ -174,8 +174,8 @@ class Interpolation(_Infinite):
     def derivative(self, score: Array, label: Array) -> Array:
         return np.zeros_like(score - label)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        return slope * label + self.tolerance * np.abs(slope)
+    def conjugate(self, u: Array, label: Array) -> Array:
+        return u * label + self.tolerance * np.abs(u)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
@@ -185,16 +185,16 @@ class Interpolation(_Infinite):
             push = alpha + (label - score) / curvature
             moved = np.copysign(np.maximum(np.abs(push) - self.tolerance / curvature, 0.0), push)
         miss = label - score
-        without = np.where(np.abs(miss) > self.tolerance, np.copysign(_FARTHEST, miss), 0.0)
+        without = np.where(np.abs(miss) > self.tolerance, np.copysign(_UNBOUNDED_ALPHA, miss), 0.0)
         return np.where(curvature > 0.0, moved, without)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         return label - self.tolerance, label + self.tolerance
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
-        """Where the largest residual is smallest."""
-        left = (label - score)[share > 0]
-        return 0.5 * float(np.max(left) + np.min(left))
+        """The b that minimizes the largest absolute residual."""
+        residual = (label - score)[share > 0]
+        return 0.5 * float(np.max(residual) + np.min(residual))
 
     def compiled(self) -> Any:
         return CompiledConstraint(0.0, float(self.tolerance))
@@ -214,7 +214,7 @@ class CompiledNegativeLog(NamedTuple):
         return label * ((root - middle) / (2.0 * curvature) if curvature > 0.0 else 1e30)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """The dual variable is never at rest on a bound, so no example is ever set aside."""
+        """Zero: the dual variable is never on a bound, so no example is shrunk."""
         return 0.0
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
@@ -224,10 +224,10 @@ class CompiledNegativeLog(NamedTuple):
 
 
 @dataclass(frozen=True)
-class NegativeLog(_Infinite):
+class NegativeLog(_InfiniteLoss):
     """Negative logarithm: -log(y s) if y s > 0, infinite otherwise.
 
-    The loss is not bounded below, so nothing bounds an intercept: problems with this loss have none.  Dual coordinate
+    The loss is not bounded below, so an intercept is unbounded: problems with this loss have none.  Dual coordinate
     descent needs no feasible start; the primal objective is infinite until all margins are positive.
 
     See Also
@@ -254,9 +254,9 @@ class NegativeLog(_Infinite):
         with np.errstate(divide="ignore"):
             return np.where(label * score > 0.0, -1.0 / score, -label * np.inf)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
+    def conjugate(self, u: Array, label: Array) -> Array:
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(label * slope < 0.0, -1.0 - np.log(np.abs(slope)), np.inf)
+            return np.where(label * u < 0.0, -1.0 - np.log(np.abs(u)), np.inf)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
@@ -266,7 +266,7 @@ class NegativeLog(_Infinite):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             root = np.sqrt(middle * middle + 4.0 * curvature)
             moved = np.where(middle > 0.0, 2.0 / (middle + root), (root - middle) / (2.0 * curvature))
-        return label * np.where((middle > 0.0) | (curvature > 0.0), moved, _FARTHEST)
+        return label * np.where((middle > 0.0) | (curvature > 0.0), moved, _UNBOUNDED_ALPHA)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         with np.errstate(over="ignore"):
@@ -284,12 +284,12 @@ class NegativeLog(_Infinite):
         if not low < low + inside < high - inside < high:
             return 0.5 * (low + high)
 
-        def slope(b: float) -> float:
+        def derivative(b: float) -> float:
             return float(np.sum(-share / (score + b)))
 
-        if slope(low + inside) >= 0.0 or slope(high - inside) <= 0.0:
+        if derivative(low + inside) >= 0.0 or derivative(high - inside) <= 0.0:
             return 0.5 * (low + high)
-        return float(brentq(slope, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
+        return float(brentq(derivative, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
     def compiled(self) -> Any:
         return CompiledNegativeLog(1.0)

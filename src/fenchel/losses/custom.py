@@ -1,12 +1,12 @@
-r"""Losses of one's own, in few lines: what is left to say when everything else follows from the derivative.
+r"""Custom losses: dual steps, sublevel sets and intercepts from the value, the derivative and the conjugate.
 
-A subclass gives ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with ``slope``.
-The conjugate can't be left to numbers: a search for the supremum stops below it, and a certificate would promise too
-much.  Everything else is found here by bisection of increasing functions, to the accuracy of floats:
+A subclass implements ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with ``derivative``.
+The conjugate must be exact: a numerical search for the supremum returns too small a number, and the gap would be too
+small.  The rest is found by bisection of increasing functions, to the accuracy of floats:
 
-- the dual step (13): with r the score that it leads to, :math:`r + c f'(r) = s - c\alpha_0`, an equation whose slope is
-  at least one (``loops.dispatch.step_by_slope`` is the same for one example, compiled with the user's slope);
-- the ends of a sublevel set, from outside, since they are used as bounds;
+- the dual step, eq. (13) of Zhang (2002): the new score r solves :math:`r + c f'(r) = s - c\alpha_0`, whose left side
+  has a derivative of at least one (``compile.dispatch.step_by_derivative`` is the same for one example);
+- the ends of a sublevel set, rounded outwards, since they are used as bounds;
 - the best intercept, the root of the mean derivative.
 """
 
@@ -21,7 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.losses.base import Array, Loss
 from fenchel.losses.intercept import newton_root
 
-#: halvings, and doublings on the way to a bracket
+#: bisections at most, which exhaust float64, and doublings from 1 to find a bracket
 _HALVINGS, _DOUBLINGS = 200, 60
 
 
@@ -30,7 +30,8 @@ class CustomLoss(Loss):
     """Base class for custom losses: the rest follows from the derivative.
 
     A subclass sets ``name``, ``task`` and ``smooth``, implements ``value``, ``derivative``, ``conjugate`` and
-    ``domain``, and returns from ``compiled`` a NamedTuple of floats with a method ``slope(label, score)``.  Dual steps,
+    ``domain``, and returns from ``compiled`` a NamedTuple of floats with a method
+    ``derivative(label, score)``.  Dual steps,
     sublevel sets and the best intercept are found by bisection.  The page on custom losses has a complete example.
 
     See Also
@@ -47,7 +48,7 @@ class CustomLoss(Loss):
     ...     name, task, smooth = "half", "regression", True
     ...     def value(self, score, label): return (score - label) ** 2 / 4
     ...     def derivative(self, score, label): return (score - label) / 2
-    ...     def conjugate(self, slope, label): return slope**2 + slope * label
+    ...     def conjugate(self, u, label): return u**2 + u * label
     ...     def domain(self, label): return np.full_like(label, -np.inf), np.full_like(label, np.inf)
     >>> float(Half().best_intercept(np.zeros(2), np.array([1.0, 3.0]), np.array([0.5, 0.5])))
     2.0
@@ -77,7 +78,7 @@ class CustomLoss(Loss):
 
     def compiled(self) -> Any:
         raise FenchelError(
-            f"{type(self).__name__} needs a method compiled() that returns a NamedTuple of floats with the method slope"
+            f"{type(self).__name__} must define compiled(), a NamedTuple with a method derivative(label, score)"
         )
 
     def _end(self, level: Array, label: Array, sign: float) -> Array:

@@ -1,4 +1,4 @@
-r"""Losses that grow like an exponential: Poisson deviance and the exponential loss of boosting.
+r"""Losses that grow exponentially: Poisson deviance and the exponential loss of boosting.
 
 With :math:`v = e^t` both are :math:`v` minus a line: t is the score for counts y >= 0, and minus the margin :math:`ys`
 for classes.
@@ -8,14 +8,14 @@ for classes.
 
     \text{exponential: } f = e^{-ys}, \qquad f^*(u, y) = v\ln v - v, \quad v = -yu \ge 0
 
-(the dual pair 3 of Appendix E of Zhang 2002, seen from its other side).  The dual step (13) from :math:`v_0` with
+(the dual pair 3 of Appendix E of Zhang 2002, with f and f* exchanged).  The dual step (13) from :math:`v_0` with
 curvature c solves :math:`\ln v + cv = k`, :math:`k = t + cv_0`.  Where :math:`k + \ln c \le 1` Newton's steps are made
 for :math:`\tau = \ln v`: :math:`\tau + ce^\tau - k` is convex and not negative at :math:`\tau = k`, so they fall
 towards the root.  Elsewhere they are made for x = cv: :math:`x + \ln x - m` with :math:`m = k + \ln c` is concave and
 not positive at :math:`m - \ln m`, so they rise towards it.
 
-The exponential overflows for scores of a few hundred: values are infinite there, never NaN, and certificates of such
-models say that nothing is proved about them.
+The exponential overflows for scores of a few hundred: values are infinite there, never NaN, and so are the gaps of such
+models.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from scipy.special import logsumexp, xlogy
 
 from fenchel.losses.base import Array, Loss
 
-#: e^t is zero below minus this, and infinite above it
-_FARTHEST = 745.0
+#: e^-t underflows to zero for larger t
+_LARGEST_EXPONENT = 745.0
 
 
 class CompiledExponential(NamedTuple):
-    """Both losses for compiled loops: whether it is that of classes (1) or that of counts (0)."""
+    """Both losses for compiled loops: 1 for the exponential loss, 0 for Poisson."""
 
     margin: float
 
@@ -65,7 +65,7 @@ class CompiledExponential(NamedTuple):
         return label * v if self.margin > 0.0 else label - v
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """The dual variable is never at rest on a bound, so no example is ever set aside."""
+        """Zero: the dual variable is never on a bound, so no example is shrunk."""
         return 0.0
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
@@ -84,15 +84,15 @@ class CompiledExponential(NamedTuple):
 
 
 @dataclass(frozen=True)
-class _Steep(Loss):
-    """What the two share, in terms of t and v."""
+class _ExponentialLoss(Loss):
+    """Base class of both losses, in terms of t and v."""
 
     smooth: ClassVar[bool] = True
     overflows: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True
 
     def _steps(self, v: Array, t: Array, curvature: Array) -> Array:
-        """The root of ln v + c v = k, see the kernel."""
+        """The root of ln v + c v = k, as in ``CompiledExponential.dual_step``."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             k, log_c = np.broadcast_arrays(t + curvature * v, np.log(curvature))
             m = k + log_c
@@ -116,7 +116,7 @@ def _entropy(v: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Exponential(_Steep):
+class Exponential(_ExponentialLoss):
     """Exponential loss, exp(-y s), of boosting.
 
     See Also
@@ -141,8 +141,8 @@ class Exponential(_Steep):
     def derivative(self, score: Array, label: Array) -> Array:
         return -label * self.value(score, label)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        return _entropy(np.maximum(-label * slope, 0.0))
+    def conjugate(self, u: Array, label: Array) -> Array:
+        return _entropy(np.maximum(-label * u, 0.0))
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
@@ -159,8 +159,8 @@ class Exponential(_Steep):
         # e^{-b} A + e^b B is least at e^{2b} = A/B
         sums = [_log_sum(-sign * score, np.where(label == sign, share, 0.0)) for sign in (1.0, -1.0)]
         if math.isinf(sums[0]) or math.isinf(sums[1]):
-            # one class only: as far as it takes until nothing is left
-            return _FARTHEST + sums[0] if math.isinf(sums[1]) else -_FARTHEST - sums[1]
+            # one class only: so far that the loss underflows to zero
+            return _LARGEST_EXPONENT + sums[0] if math.isinf(sums[1]) else -_LARGEST_EXPONENT - sums[1]
         return 0.5 * (sums[0] - sums[1])
 
     def compiled(self) -> CompiledExponential:
@@ -168,7 +168,7 @@ class Exponential(_Steep):
 
 
 @dataclass(frozen=True)
-class Poisson(_Steep):
+class Poisson(_ExponentialLoss):
     """Half the Poisson deviance of counts y >= 0 with the mean exp(s).
 
     The loss is exp(s) - y s + y log y - y; estimators predict exp(s).
@@ -205,8 +205,8 @@ class Poisson(_Steep):
         with np.errstate(over="ignore"):
             return np.exp(score) - label
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        return _entropy(np.maximum(slope + label, 0.0)) - _entropy(label)
+    def conjugate(self, u: Array, label: Array) -> Array:
+        return _entropy(np.maximum(u + label, 0.0)) - _entropy(label)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return -label + 0.0, np.full_like(label, np.inf)
@@ -223,7 +223,7 @@ class Poisson(_Steep):
             for _ in range(30):
                 above = above - (np.expm1(above) - above - ratio) / np.expm1(above)
                 below = below - (np.expm1(below) - below - ratio) / np.expm1(below)
-            # where the difference is all rounding both are the root of the ratio
+            # where the difference cancels, both are sqrt(2 ratio)
             tiny = ratio < 1e-12
             above, below = np.where(tiny, np.sqrt(2.0 * ratio), above), np.where(tiny, -np.sqrt(2.0 * ratio), below)
             centre = np.log(label)
@@ -232,7 +232,7 @@ class Poisson(_Steep):
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         # e^b sum c e^s = sum c y
         total, counts = _log_sum(score, share), float(share @ label)
-        return math.log(counts) - total if counts > 0.0 else -_FARTHEST - total
+        return math.log(counts) - total if counts > 0.0 else -_LARGEST_EXPONENT - total
 
     def compiled(self) -> CompiledExponential:
         return CompiledExponential(0.0)

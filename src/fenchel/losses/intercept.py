@@ -10,14 +10,14 @@ from fenchel.losses.base import Array
 
 #: relative difference of two partial sums of shares below which they count as equal
 _TIE = 1e-12
-#: kinks that are sorted to guess where a quantile lies, and how far the guess may be off
+#: kinks sorted to estimate a quantile, and the error of the estimate as a share of all kinks
 _SAMPLE, _MARGIN = 2000, 0.05
 
 
 def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
-    """Where a piecewise linear convex function of b with these kinks turns from falling to rising.
+    """The minimizer b of a piecewise linear convex function with these kinks.
 
-    ``jumps`` are the increases of the slope at the kinks and ``-mass`` is the slope at b = -inf.  Where the
+    ``jumps`` are the increases of the derivative at the kinks and ``-mass`` is the derivative at b = -inf.  Where the
     minimizer is an interval its midpoint is returned, or its finite end if it has only one.
     """
     total = float(np.sum(jumps))
@@ -27,16 +27,16 @@ def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
     tie = _TIE * total
     first = int(np.searchsorted(reached, mass - tie))
     if mass <= tie:
-        # falls nowhere: minimal everywhere to the left of the first kink that counts
+        # nowhere decreasing: minimal to the left of the first kink with a positive jump
         return float(kinks[int(np.searchsorted(reached, tie, side="right"))])
     last = int(np.searchsorted(reached, mass + tie, side="right"))
     return float(kinks[first] if last >= len(kinks) else 0.5 * (kinks[first] + kinks[last]))
 
 
 def _near_quantile(kinks: Array, jumps: Array, mass: float, total: float) -> tuple[float, Array, Array]:
-    """The kinks around the quantile and the jumps below them, so that only few have to be sorted.
+    """The kinks around the quantile and the sum of the jumps below them, so that only a few kinks are sorted.
 
-    A sample tells where to look; if the quantile or its neighbours are not inside, everything is returned.
+    A sample estimates their range; if the quantile or its neighbours are outside, all kinks are returned.
     """
     step = len(kinks) // _SAMPLE
     level = mass / total
@@ -63,10 +63,10 @@ def flat_or_root(low: float, high: float, derivative: Callable[[float], tuple[fl
             return high if np.isinf(low) else low
         return 0.5 * (low + high)
     root = newton_root(derivative, start=0.5 * (low + high))
-    value, slope = derivative(root)
-    if slope > 0.0 or value != 0.0:
+    value, second = derivative(root)
+    if second > 0.0 or value != 0.0:
         return root
-    # all slopes are at their bounds and balance: the function is flat as far as that lasts
+    # all derivatives are at their bounds and cancel: the minimizer is an interval
     return 0.5 * (_end_of_roots(derivative, root, -1.0) + _end_of_roots(derivative, root, 1.0))
 
 
@@ -87,16 +87,16 @@ def _end_of_roots(derivative: Callable[[float], tuple[float, float]], root: floa
 def newton_root(derivative: Callable[[float], tuple[float, float]], start: float = 0.0) -> float:
     """The root of an increasing function, by Newton steps inside a bracket.
 
-    ``derivative(b)`` returns the value and the slope.  The bracket is widened by doubling until the sign changes;
-    a function that has no root (one class only) ends where its value underflows to zero.
+    ``derivative(b)`` returns the first and the second derivative.  The bracket is widened by doubling until the sign
+    changes; a function that has no root (one class only) ends where its value underflows to zero.
     """
     low, high, b, width = -np.inf, np.inf, start, 1.0
     for _ in range(200):
-        value, slope = derivative(b)
+        value, second = derivative(b)
         if value == 0.0:
             return b
         low, high = (low, b) if value > 0 else (b, high)
-        newton = b - value / slope if slope > 0 else np.nan
+        newton = b - value / second if second > 0 else np.nan
         if low < newton < high and abs(newton - b) <= width:
             following = newton
         elif np.isinf(low) or np.isinf(high):

@@ -6,7 +6,7 @@ r"""The logistic loss of logistic regression.
 
 Zhang (2002), Sec. 5.2.  The dual step solves :math:`\ln\frac{\beta}{1-\beta} + y s + q(\beta - \beta_0) = 0`.
 In the variable :math:`t = \ln\frac{\beta}{1-\beta}` this is :math:`t + y s + q(\sigma(t) - \beta_0) = 0`, an increasing
-equation whose slope lies in [1, 1 + q/4] and whose root is bracketed by the two extremes of :math:`\sigma`:
+equation whose derivative lies in [1, 1 + q/4] and whose root is bracketed by the two extremes of :math:`\sigma`:
 Newton steps that leave the bracket, or that are not at most half of the step before the last one (Newton alone can
 cycle here), are replaced by bisection, so it always ends at machine accuracy.
 """
@@ -65,12 +65,12 @@ class CompiledLogistic(NamedTuple):
         # one Newton step in beta itself: t is known to its last bit only, which is coarse where it is large
         small = math.exp(-abs(t))
         sigma = 1.0 / (1.0 + small) if t >= 0.0 else small / (1.0 + small)
-        slope = small / ((1.0 + small) * (1.0 + small))
-        sigma -= slope * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * slope)
+        derivative = small / ((1.0 + small) * (1.0 + small))
+        sigma -= derivative * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * derivative)
         return label * min(max(sigma, 0.0), 1.0)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """The dual variable is never at rest on a bound, so no example is ever set aside."""
+        """Zero: the dual variable is never on a bound, so no example is shrunk."""
         return 0.0
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
@@ -85,8 +85,8 @@ class CompiledLogistic(NamedTuple):
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate, 1 / (beta (1 - beta))."""
-        slope = label * alpha * (1.0 - label * alpha)
-        return 1.0 / slope if slope > 0.0 else math.inf
+        derivative = label * alpha * (1.0 - label * alpha)
+        return 1.0 / derivative if derivative > 0.0 else math.inf
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Logistic(Loss):
     def derivative(self, score: Array, label: Array) -> Array:
         return -label * expit(-label * score)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        beta = np.clip(-label * slope, 0.0, 1.0)
+    def conjugate(self, u: Array, label: Array) -> Array:
+        beta = np.clip(-label * u, 0.0, 1.0)
         return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
@@ -141,8 +141,8 @@ class Logistic(Loss):
                 break
         # one Newton step in beta itself, see the kernel
         sigma = expit(t)
-        slope = sigma * expit(-t)
-        sigma = sigma - slope * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * slope)
+        derivative = sigma * expit(-t)
+        sigma = sigma - derivative * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * derivative)
         return label * np.clip(sigma, 0.0, 1.0)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:

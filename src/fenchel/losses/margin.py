@@ -35,14 +35,14 @@ from fenchel.validation import check_number
 class CompiledMargin(NamedTuple):
     """The family for compiled loops: kappa and h."""
 
-    bend: float
+    kappa: float
     high: float
 
     def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
         """Minimize kappa/2 b^2 - b + m (b - beta) + q/2 (b - beta)^2 over 0 <= b <= h."""
         beta = label * alpha
-        gradient = label * score - 1.0 + self.bend * beta
-        total = self.bend + curvature
+        gradient = label * score - 1.0 + self.kappa * beta
+        total = self.kappa + curvature
         if total > 0.0:
             beta -= gradient / total
         elif gradient != 0.0:
@@ -52,7 +52,7 @@ class CompiledMargin(NamedTuple):
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
         """Positive: at rest on a bound, by this much; negative: the optimality condition is violated."""
         beta = label * alpha
-        gradient = label * score - 1.0 + self.bend * beta
+        gradient = label * score - 1.0 + self.kappa * beta
         if beta <= 0.0:
             return gradient
         if beta >= self.high:
@@ -63,13 +63,13 @@ class CompiledMargin(NamedTuple):
         """f + f* + beta m, from the best beta for this margin."""
         beta, z = label * alpha, 1.0 - label * score
         if z <= 0.0:
-            return -beta * z + 0.5 * self.bend * beta * beta
-        best = min(z / self.bend, self.high) if self.bend > 0.0 else self.high
-        return (best - beta) * (z - 0.5 * self.bend * (best + beta))
+            return -beta * z + 0.5 * self.kappa * beta * beta
+        best = min(z / self.kappa, self.high) if self.kappa > 0.0 else self.high
+        return (best - beta) * (z - 0.5 * self.kappa * (best + beta))
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
         """The second derivative of the conjugate: kappa between the bounds."""
-        return self.bend if 0.0 < label * alpha < self.high else math.inf
+        return self.kappa if 0.0 < label * alpha < self.high else math.inf
 
 
 class CompiledHinge(NamedTuple):
@@ -113,13 +113,13 @@ class CompiledHinge(NamedTuple):
 
 @dataclass(frozen=True)
 class MarginLoss(Loss):
-    """What the family shares; members say kappa and h."""
+    """Base class of the family; subclasses define kappa and h."""
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic:
-        return PiecewiseQuadratic(float(self.shape.bend), 0.0)
+        return PiecewiseQuadratic(float(self.shape.kappa), 0.0)
 
     @property
     @abc.abstractmethod
@@ -128,39 +128,39 @@ class MarginLoss(Loss):
 
     def value(self, score: Array, label: Array) -> Array:
         z = np.maximum(0.0, 1.0 - label * score)
-        if self.shape.bend == 0.0:
+        if self.shape.kappa == 0.0:
             return self.shape.high * z
         beta = self._beta(z)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(z > 0.0, beta * (z - 0.5 * self.shape.bend * beta), 0.0)
+            return np.where(z > 0.0, beta * (z - 0.5 * self.shape.kappa * beta), 0.0)
 
     def derivative(self, score: Array, label: Array) -> Array:
-        if self.shape.bend == 0.0:
+        if self.shape.kappa == 0.0:
             return np.where(label * score < 1.0, -self.shape.high * label, 0.0)
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        beta = -label * slope
+    def conjugate(self, u: Array, label: Array) -> Array:
+        beta = -label * u
         with np.errstate(over="ignore"):
-            return 0.5 * self.shape.bend * beta**2 - beta
+            return 0.5 * self.shape.kappa * beta**2 - beta
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return from_margin(np.full_like(label, self.shape.high), label)
 
     def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
         beta = label * alpha
-        gradient = label * score - 1.0 + self.shape.bend * beta
+        gradient = label * score - 1.0 + self.shape.kappa * beta
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            move = np.where(gradient == 0.0, 0.0, gradient / (self.shape.bend + curvature))
+            move = np.where(gradient == 0.0, 0.0, gradient / (self.shape.kappa + curvature))
         return label * np.clip(beta - move, 0.0, self.shape.high)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
         # f(z) = level at z = sqrt(2 kappa level) where f is quadratic, at level/h + kappa h/2 beyond
-        z = np.sqrt(2.0 * self.shape.bend * level)
+        z = np.sqrt(2.0 * self.shape.kappa * level)
         if math.isfinite(self.shape.high):
             z = np.where(
-                z >= self.shape.bend * self.shape.high,
-                level / self.shape.high + 0.5 * self.shape.bend * self.shape.high,
+                z >= self.shape.kappa * self.shape.high,
+                level / self.shape.high + 0.5 * self.shape.kappa * self.shape.high,
                 z,
             )
         edge = label * (1.0 - z)
@@ -169,32 +169,32 @@ class MarginLoss(Loss):
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
-        if self.shape.bend == 0.0:
-            # a kink at b = y - s for each example, where the slope grows by h share, from -h share of the positives
+        if self.shape.kappa == 0.0:
+            # a kink at b = y - s for each example, where the derivative grows by h share, from -h share of positives
             return weighted_quantile(label - score, share, float(share[label > 0].sum()))
         # every margin is at least 1 between these
         low = np.max((1.0 - score)[label > 0], initial=-np.inf)
         high = np.min((-1.0 - score)[label < 0], initial=np.inf)
 
-        def slope(b: float) -> tuple[float, float]:
+        def derivative(b: float) -> tuple[float, float]:
             z = np.maximum(0.0, 1.0 - label * (score + b))
-            inside = (z > 0) & (z < self.shape.bend * self.shape.high)
-            return float(-(share * label) @ self._beta(z)), float(share @ inside) / self.shape.bend
+            inside = (z > 0) & (z < self.shape.kappa * self.shape.high)
+            return float(-(share * label) @ self._beta(z)), float(share @ inside) / self.shape.kappa
 
-        return flat_or_root(float(low), float(high), slope)
+        return flat_or_root(float(low), float(high), derivative)
 
     @property
     def largest_curvature(self) -> float:
-        return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
+        return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf
 
     def compiled(self) -> CompiledLoss:
         return CompiledMargin(*(float(number) for number in self.shape))
 
     def _beta(self, z: Array) -> Array:
-        """Minus the slope in the margin, for z = [1 - m]_+."""
-        if self.shape.bend == 0.0:
+        """Minus the derivative in the margin, for z = [1 - m]_+."""
+        if self.shape.kappa == 0.0:
             return np.where(z > 0.0, self.shape.high, 0.0)
-        return np.minimum(z / self.shape.bend, self.shape.high)
+        return np.minimum(z / self.shape.kappa, self.shape.high)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ increasing.  The smaller of :math:`t/a` and :math:`(t/b)^{1/r}` lies above the r
 Newton's steps from there fall towards the root and can't pass it, so they need no safeguard but the end at which they
 no longer fall.
 
-For 1 < p < 2 the derivative exists but is as steep as :math:`z^{p-2}` near the kink: such a loss does not count as
+For 1 < p < 2 the derivative exists but its own derivative grows like :math:`z^{p-2}` near the kink: such a loss is not
 ``smooth``, and methods that need a bounded second derivative smooth it.
 """
 
@@ -37,14 +37,12 @@ from fenchel.losses.base import Array, CompiledLoss, Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root
 from fenchel.validation import check_number
 
-#: the logarithm of the largest float, nearly
-_LARGEST = 709.0
-#: Newton's steps for the dual step; about ten suffice
+#: Newton steps of a dual step at most; about ten suffice
 _STEPS = 100
 
 
 class CompiledPower(NamedTuple):
-    """Both losses for compiled loops: whether it is one of the margin (1) or of the residual (0), epsilon and p."""
+    """Both losses for compiled loops: 1 for the margin or 0 for the residual, epsilon and p."""
 
     margin: float
     tube: float
@@ -76,7 +74,7 @@ class CompiledPower(NamedTuple):
         return sign * math.copysign(x, push)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """Positive: at rest at zero, by this much; negative: the optimality condition is violated by this much."""
+        """Minus the KKT violation of alpha; positive at zero where the condition holds strictly."""
         sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
         push, beta = target - sign * score, sign * alpha
         if beta == 0.0:
@@ -90,7 +88,7 @@ class CompiledPower(NamedTuple):
         sign, target = (label, 1.0) if self.margin > 0.0 else (1.0, label)
         push, beta = target - sign * score, sign * alpha
         size = push if self.margin > 0.0 else abs(push) - self.tube
-        # a dual variable that pulls to the wrong side
+        # beta z, with z below zero where the loss is zero
         pull = beta * push if self.margin > 0.0 else beta * push - abs(beta) * self.tube
         q = self.power / (self.power - 1.0)
         value = -pull
@@ -103,7 +101,7 @@ class CompiledPower(NamedTuple):
         return max(value, 0.0)
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
-        """The second derivative of the conjugate, (q - 1) beta^(q - 2); at zero alpha does not move with s."""
+        """The second derivative of the conjugate, (q - 1) beta^(q - 2); infinite at zero."""
         if alpha == 0.0:
             return math.inf
         q = self.power / (self.power - 1.0)
@@ -135,15 +133,15 @@ class PowerLoss(Loss):
 
     def derivative(self, score: Array, label: Array) -> Array:
         with np.errstate(over="ignore"):
-            slope = self._size(score, label) ** (self.power - 1.0)
-        return -label * slope if self._of_margin else np.copysign(slope, score - label)
+            derivative = self._size(score, label) ** (self.power - 1.0)
+        return -label * derivative if self._of_margin else np.copysign(derivative, score - label)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
+    def conjugate(self, u: Array, label: Array) -> Array:
         q = self.power / (self.power - 1.0)
         with np.errstate(over="ignore", invalid="ignore"):
-            curved = np.abs(slope) ** q / q
+            curved = np.abs(u) ** q / q
             # where it overflows it outweighs the linear part
-            return np.where(np.isinf(curved), curved, curved + slope * label + self.epsilon * np.abs(slope))
+            return np.where(np.isinf(curved), curved, curved + u * label + self.epsilon * np.abs(u))
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         if self._of_margin:
@@ -180,11 +178,11 @@ class PowerLoss(Loss):
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
 
-        def slope(b: float) -> tuple[float, float]:
+        def derivative(b: float) -> tuple[float, float]:
             z = self._size(score + b, label)
             with np.errstate(divide="ignore"):
-                bend = (self.power - 1.0) * np.where(z > 0.0, z ** (self.power - 2.0), 0.0)
-            return float(share @ self.derivative(score + b, label)), float(share @ bend)
+                second = (self.power - 1.0) * np.where(z > 0.0, z ** (self.power - 2.0), 0.0)
+            return float(share @ self.derivative(score + b, label)), float(share @ second)
 
         if self._of_margin:
             low = float(np.max((1.0 - score)[label > 0], initial=-np.inf))
@@ -192,22 +190,22 @@ class PowerLoss(Loss):
         else:
             low, high = float(np.max(label - score)) - self.epsilon, float(np.min(label - score)) + self.epsilon
         if low <= high or self.smooth:
-            return flat_or_root(low, high, slope)
-        # the curvature has poles, which would end Newton's steps too soon; the minimizer is between the kinks
-        return float(brentq(lambda b: slope(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
+            return flat_or_root(low, high, derivative)
+        # the second derivative has poles, where Newton steps would stop early; the minimizer is between the kinks
+        return float(brentq(lambda b: derivative(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
     def compiled(self) -> CompiledPower:
         return CompiledPower(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
 
     def _size(self, score: Array, label: Array) -> Array:
-        """z"""
+        """z, the size of the error."""
         push = 1.0 - label * score if self._of_margin else np.abs(score - label) - self.epsilon
         return np.maximum(push, 0.0)
 
 
 @dataclass(frozen=True)
 class OfPower(Loss):
-    """A loss with a parameter ``power``, in the form that is simplest for it."""
+    """Base class of losses with a parameter ``power``: delegates to the simplest form."""
 
     has_hess_conjugate: ClassVar[bool] = True
 
@@ -226,8 +224,8 @@ class OfPower(Loss):
     def derivative(self, score: Array, label: Array) -> Array:
         return self.form.derivative(score, label)
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
-        return self.form.conjugate(slope, label)
+    def conjugate(self, u: Array, label: Array) -> Array:
+        return self.form.conjugate(u, label)
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return self.form.domain(label)
@@ -249,5 +247,5 @@ class OfPower(Loss):
 
 
 def checked_power(power: float) -> None:
-    """Raise for a power that makes no convex loss."""
+    """Raise unless the power is at least 1, so that the loss is convex."""
     check_number("power", power, least=1.0)

@@ -36,30 +36,30 @@ from fenchel.validation import check_number
 
 
 class CompiledResidual(NamedTuple):
-    """The family for compiled loops: epsilon, kappa and the bounds l, h of the slope."""
+    """The family for compiled loops: epsilon, kappa and the bounds l, h of u."""
 
     tube: float
-    bend: float
+    kappa: float
     low: float
     high: float
 
     def dual_step(self, label: float, alpha: float, score: float, curvature: float) -> float:
         """Minimize eps |a| + kappa/2 a^2 - a y + s (a - alpha) + q/2 (a - alpha)^2 over -h <= a <= l."""
         # the minimizer without the tube is push / total
-        total = self.bend + curvature
+        total = self.kappa + curvature
         push = curvature * alpha - (score - label)
         size = abs(push) - self.tube
         if size <= 0.0:
             if total > 0.0 or size < 0.0:
                 return 0.0
             return alpha
-        # no curvature at all: the push goes to the bound
+        # no curvature: the minimizer is on a bound
         step = size / total if total > 0.0 else math.inf
         return min(step, self.low) if push > 0.0 else -min(step, self.high)
 
     def kkt_margin(self, label: float, alpha: float, score: float) -> float:
-        """Positive: at rest at zero inside the tube or on a bound, by this much; negative: violated."""
-        push = label - score - self.bend * alpha
+        """Minus the KKT violation of alpha; positive at zero or on a bound where the condition holds strictly."""
+        push = label - score - self.kappa * alpha
         if alpha == 0.0:
             return self.tube - abs(push)
         push -= math.copysign(self.tube, alpha)
@@ -70,32 +70,32 @@ class CompiledResidual(NamedTuple):
         return -abs(push)
 
     def fenchel_young_gap(self, label: float, alpha: float, score: float) -> float:
-        """f + f* + alpha s, from the best slope for this residual."""
+        """f + f* + alpha s, from the derivative of f at this residual."""
         push = label - score
-        rest = self.tube * abs(alpha) + 0.5 * self.bend * alpha * alpha - alpha * push
+        rest = self.tube * abs(alpha) + 0.5 * self.kappa * alpha * alpha - alpha * push
         size = abs(push) - self.tube
         if size <= 0.0:
             return rest
         bound = self.low if push > 0.0 else self.high
-        best = min(size / self.bend, bound) if self.bend > 0.0 else bound
-        return best * (size - 0.5 * self.bend * best) + rest
+        best = min(size / self.kappa, bound) if self.kappa > 0.0 else bound
+        return best * (size - 0.5 * self.kappa * best) + rest
 
     def hess_conjugate(self, label: float, alpha: float) -> float:
-        """The second derivative of the conjugate: kappa between the bounds, but for the kink that a tube makes at 0."""
+        """The second derivative of the conjugate: kappa between the bounds; infinite at the kink of a tube."""
         if not -self.high < alpha < self.low or (alpha == 0.0 and self.tube > 0.0):
             return math.inf
-        return self.bend
+        return self.kappa
 
 
 @dataclass(frozen=True)
 class ResidualLoss(Loss):
-    """What the family shares; members say epsilon, kappa and the bounds."""
+    """Base class of the family; subclasses define epsilon, kappa and the bounds."""
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic:
-        return PiecewiseQuadratic(float(self.shape.bend), float(self.shape.tube))
+        return PiecewiseQuadratic(float(self.shape.kappa), float(self.shape.tube))
 
     @property
     @abc.abstractmethod
@@ -103,22 +103,22 @@ class ResidualLoss(Loss):
         """epsilon, kappa, l and h."""
 
     def value(self, score: Array, label: Array) -> Array:
-        slope, size = self._slope(score, label)
+        derivative, size = self._derivative(score, label)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(size > 0.0, np.abs(slope) * (size - 0.5 * self.shape.bend * np.abs(slope)), 0.0)
+            return np.where(size > 0.0, np.abs(derivative) * (size - 0.5 * self.shape.kappa * np.abs(derivative)), 0.0)
 
     def derivative(self, score: Array, label: Array) -> Array:
-        return self._slope(score, label)[0]
+        return self._derivative(score, label)[0]
 
-    def conjugate(self, slope: Array, label: Array) -> Array:
+    def conjugate(self, u: Array, label: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
-            return slope * label + self.shape.tube * np.abs(slope) + 0.5 * self.shape.bend * slope**2
+            return u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2
 
     def domain(self, label: Array) -> tuple[Array, Array]:
         return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
 
     def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
-        total = self.shape.bend + curvature
+        total = self.shape.kappa + curvature
         push = curvature * alpha - (score - label)
         size = np.abs(push) - self.shape.tube
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -127,50 +127,52 @@ class ResidualLoss(Loss):
         return np.where((size == 0.0) & (total == 0.0), alpha, moved)
 
     def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
-        def reach(bound: float) -> Array:
+        def width(bound: float) -> Array:
             # beyond the tube f is quadratic up to kappa bound, then linear
             if bound == 0.0:
                 return np.full_like(level, np.inf)
-            size = np.sqrt(2.0 * self.shape.bend * level)
+            size = np.sqrt(2.0 * self.shape.kappa * level)
             if math.isfinite(bound):
-                linear = level / bound + 0.5 * self.shape.bend * bound
-                size = np.where(size >= self.shape.bend * bound, linear, size)
+                linear = level / bound + 0.5 * self.shape.kappa * bound
+                size = np.where(size >= self.shape.kappa * bound, linear, size)
             return size + self.shape.tube
 
-        return label - reach(self.shape.low), label + reach(self.shape.high)
+        return label - width(self.shape.low), label + width(self.shape.high)
 
     def best_intercept(self, score: Array, label: Array, share: Array) -> float:
         counted = share > 0
         centre, share = (label - score)[counted], share[counted]
-        tube, bend, low, high = self.shape
-        if bend == 0.0:
-            # the slope rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
+        tube, kappa, low, high = self.shape
+        if kappa == 0.0:
+            # the derivative rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
             kinks = np.concatenate([centre - tube, centre + tube])
             return weighted_quantile(kinks, np.concatenate([low * share, high * share]), low * float(share.sum()))
 
-        def slope(b: float) -> tuple[float, float]:
-            found, size = self._slope(b, centre)
-            inside = (size > 0) & (size < bend * np.where(found > 0, high, low)) if tube else size < bend * high
-            return float(share @ found), float(share @ inside) / bend
+        def derivative(b: float) -> tuple[float, float]:
+            found, size = self._derivative(b, centre)
+            inside = (size > 0) & (size < kappa * np.where(found > 0, high, low)) if tube else size < kappa * high
+            return float(share @ found), float(share @ inside) / kappa
 
         # every residual is inside the tube between these
-        return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), slope)
+        return flat_or_root(float(np.max(centre - tube)), float(np.min(centre + tube)), derivative)
 
     @property
     def largest_curvature(self) -> float:
-        return 1.0 / self.shape.bend if self.shape.bend > 0.0 else math.inf
+        return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf
 
     def compiled(self) -> CompiledResidual:
         return CompiledResidual(*(float(number) for number in self.shape))
 
-    def _slope(self, score: Array | float, label: Array) -> tuple[Array, Array]:
-        """The derivative and how far the residual is beyond the tube."""
-        tube, bend, low, high = self.shape
+    def _derivative(self, score: Array | float, label: Array) -> tuple[Array, Array]:
+        """The derivative, and the distance of the residual from the tube."""
+        tube, kappa, low, high = self.shape
         residual = score - label
         size = np.abs(residual) - tube
         bound = np.where(residual > 0.0, high, low)
-        slope = np.minimum(np.maximum(size, 0.0) / bend, bound) if bend > 0.0 else np.where(size > 0.0, bound, 0.0)
-        return np.copysign(slope, residual), size
+        derivative = (
+            np.minimum(np.maximum(size, 0.0) / kappa, bound) if kappa > 0.0 else np.where(size > 0.0, bound, 0.0)
+        )
+        return np.copysign(derivative, residual), size
 
 
 @dataclass(frozen=True)
@@ -237,8 +239,8 @@ class _Tube(ResidualLoss):
 
     @property
     def shape(self) -> CompiledResidual:
-        bend, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
-        return CompiledResidual(self.epsilon, bend, bound, bound)
+        kappa, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
+        return CompiledResidual(self.epsilon, kappa, bound, bound)
 
 
 @dataclass(frozen=True)

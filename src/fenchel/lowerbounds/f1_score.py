@@ -24,20 +24,20 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import F1
-from fenchel.risks.base import Plane
+from fenchel.risks.base import CuttingPlane
 
 
 class OneFalsePositive(F1):
     """F1; if one false positive is as bad as anything, the first one of those that are."""
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The adversary's."""
         worst = self.value(scores)
         j = self._negatives[first_tied(scores[self._negatives])]
         delta = float(self.delta(np.array(0), np.array(1)))
         height = delta + float(scores[j]) / self.examples
         if height < worst - TIE * (1.0 + abs(worst)):
-            return super().plane(scores)
+            return super().cutting_plane(scores)
         slope = np.zeros(self.examples)
         slope[j] = 1.0 / self.examples
         return slope, delta, worst

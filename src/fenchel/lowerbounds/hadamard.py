@@ -67,12 +67,12 @@ class LargestScore(Risk):
         total = float(np.sum(mixture))
         return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return np.ones(self.examples)
 
 

@@ -23,7 +23,7 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
 from fenchel.risks import BreakEven
-from fenchel.risks.base import Plane
+from fenchel.risks.base import CuttingPlane
 
 _C = math.sqrt(2.0) / 4.0
 
@@ -31,14 +31,14 @@ _C = math.sqrt(2.0) / 4.0
 class OneSwap(BreakEven):
     """Break-even with one positive; if a swap is as bad as no swap, the first one of those that are worst."""
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The adversary's."""
         worst = self.value(scores)
         (i,) = self._positives
         j = self._negatives[first_tied(scores[self._negatives])]
         height = 1.0 + float(scores[j] - scores[i]) / self.examples
         if height < worst - TIE * (1.0 + abs(worst)):
-            return super().plane(scores)
+            return super().cutting_plane(scores)
         slope = np.zeros(self.examples)
         slope[i], slope[j] = -1.0 / self.examples, 1.0 / self.examples
         return slope, 1.0, worst

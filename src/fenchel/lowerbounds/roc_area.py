@@ -23,13 +23,13 @@ from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
 from fenchel.risks import RocAUC
-from fenchel.risks.base import Plane
+from fenchel.risks.base import CuttingPlane
 
 
 class OnePair(RocAUC):
     """ROC area with one positive; of the pairs at their kinks the first one counts as wrong, the others as right."""
 
-    def plane(self, scores: NDArray) -> Plane:
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
         """The adversary's."""
         (i,) = self.positives
         short = 1.0 - scores[i] + scores[self.negatives]
@@ -41,7 +41,7 @@ class OnePair(RocAUC):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """The adversary's."""
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
 
 class RocCurve(EveryKink):

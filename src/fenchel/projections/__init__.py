@@ -1,4 +1,4 @@
-"""Projections: the nearest point of a simple convex set."""
+"""Euclidean projections onto boxes with linear equalities."""
 
 from fenchel.projections.box_and_equalities import onto_box_and_equalities
 from fenchel.projections.box_and_equality import checked_parts, onto_box_and_equality, onto_box_and_sum, onto_simplex

@@ -1,4 +1,4 @@
-r"""The nearest point of a box with several linear equalities, by a semismooth Newton method on their multipliers.
+r"""Projection onto a box with several linear equalities, by a semismooth Newton method on the dual.
 
 .. math::
     \min_x\; \sum_i \frac{(x_i - m_i)^2}{2d_i} \quad\text{with } l \le x \le u,\ Z^Tx = z, \qquad
@@ -6,9 +6,9 @@ r"""The nearest point of a box with several linear equalities, by a semismooth N
 
 The dual :math:`\varphi(y) = \sum_i (x_i - m_i)^2/2d_i - y\cdot(Z^Tx - z)` at x(y) is concave with the gradient
 :math:`z - Z^Tx(y)` and, where entries lie inside the box, the curvature :math:`-Z_A^T\,\mathrm{diag}(d_A)\,Z_A`.  An
-entry with d = 0 stays.  A share of the curvature as if all entries were inside, which is certain to be enough, damps
-the steps where too few of them are.  If no point of the box meets the equalities, what comes nearest so far is
-returned: the caller looks at what is left.
+entry with d = 0 is fixed.  Levenberg-Marquardt damping adds a share of the Hessian of all entries, which bounds that
+of the entries inside.  If no point of the box meets the equalities, the point with the smallest residual is returned;
+the caller checks the residual.
 
 ====================  ==============================================
 symbol                here
@@ -24,63 +24,67 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-_EPS = float(np.finfo(np.float64).eps)
+from fenchel.numerics.limits import EPS
+
+#: Newton steps at most; about ten suffice
 _STEPS = 100
-#: steps without half of what is left being met: no point meets it
+#: steps in which the residual must halve; otherwise the equalities count as infeasible
 _PATIENCE = 20
-#: added to the curvature, relative to its largest entry: directions without any stay where they are
+#: ridge relative to the largest diagonal entry, so that directions without curvature are fixed
 _RIDGE = 1e-14
-#: the share of the damping to begin with, and the factor by which it falls and rises
+#: initial damping, as a share of the Hessian of all entries, and the factor by which it changes
 _DAMPING, _FACTOR = 1e-4, 10.0
 
 
 def onto_box_and_equalities(
     point: NDArray, low: NDArray, high: NDArray, sides: NDArray, target: NDArray, ease: NDArray
 ) -> NDArray[np.float64]:
-    """The nearest point, as far as floats go."""
+    """The projection of ``point``, to the accuracy of floats."""
     point = np.clip(point, low, high)
     sizes = np.max(np.abs(sides), axis=0)
     sizes[sizes == 0.0] = 1.0
     sides, target = sides / sizes, target / sizes
     y = np.zeros(len(target))
-    x, left, height = _at(y, point, low, high, sides, target, ease)
-    best = x, float(np.max(np.abs(left)))
-    everywhere = sides.T @ (sides * ease[:, None])
-    everywhere[np.diag_indices_from(everywhere)] += _RIDGE * float(np.max(np.diag(everywhere), initial=0.0)) or 1.0
-    damping, waiting, mark = _DAMPING, 0, best[1]
+    x, residual, value = _at(y, point, low, high, sides, target, ease)
+    best = x, float(np.max(np.abs(residual)))
+    full_hessian = sides.T @ (sides * ease[:, None])
+    full_hessian[np.diag_indices_from(full_hessian)] += (
+        _RIDGE * float(np.max(np.diag(full_hessian), initial=0.0)) or 1.0
+    )
+    damping, stalled_steps, mark = _DAMPING, 0, best[1]
     for _ in range(_STEPS):
-        allowed = 2.0 * _EPS * (np.abs(sides.T) @ np.abs(x) + np.abs(target))
-        if np.all(np.abs(left) <= allowed) or waiting >= _PATIENCE:
+        allowed = 2.0 * EPS * (np.abs(sides.T) @ np.abs(x) + np.abs(target))
+        if np.all(np.abs(residual) <= allowed) or stalled_steps >= _PATIENCE:
             break
-        waiting += 1
-        moving = np.where((x > low) & (x < high), ease, 0.0)
-        step = _solved((sides * moving[:, None]).T @ sides + damping * everywhere, left)
+        stalled_steps += 1
+        free_ease = np.where((x > low) & (x < high), ease, 0.0)
+        step = _newton_step((sides * free_ease[:, None]).T @ sides + damping * full_hessian, residual)
         if step is None:
             break
         found = _at(y + step, point, low, high, sides, target, ease)
-        smaller = float(np.max(np.abs(found[1]))) <= 0.5 * float(np.max(np.abs(left)))
-        if not (smaller or found[2] > height + 1e-4 * float(step @ left)):
+        smaller = float(np.max(np.abs(found[1]))) <= 0.5 * float(np.max(np.abs(residual)))
+        if not (smaller or found[2] > value + 1e-4 * float(step @ residual)):
             if damping >= 1.0:
-                # the dual can't be told from what it was: this is all that floats can do
+                # the dual does not change beyond rounding
                 break
             damping = min(_FACTOR * max(damping, _DAMPING), 1.0)
             continue
         damping = damping / _FACTOR if damping > _RIDGE else damping
-        y, (x, left, height) = y + step, found
-        if float(np.max(np.abs(left))) < best[1]:
-            best = x, float(np.max(np.abs(left)))
+        y, (x, residual, value) = y + step, found
+        if float(np.max(np.abs(residual))) < best[1]:
+            best = x, float(np.max(np.abs(residual)))
         if best[1] <= 0.5 * mark:
-            waiting, mark = 0, best[1]
+            stalled_steps, mark = 0, best[1]
     return best[0]
 
 
-def _solved(curvature: NDArray, left: NDArray) -> NDArray[np.float64] | None:
-    """Newton's step, the shortest one where fewer entries can move than there are equalities; None if there is none."""
+def _newton_step(hessian: NDArray, residual: NDArray) -> NDArray[np.float64] | None:
+    """The Newton step, of least norm where the Hessian is singular; None if LAPACK fails."""
     try:
-        return np.linalg.solve(curvature, left)
+        return np.linalg.solve(hessian, residual)
     except np.linalg.LinAlgError:
         try:
-            return np.linalg.lstsq(curvature, left, rcond=None)[0]
+            return np.linalg.lstsq(hessian, residual, rcond=None)[0]
         except np.linalg.LinAlgError:
             return None
 
@@ -88,8 +92,8 @@ def _solved(curvature: NDArray, left: NDArray) -> NDArray[np.float64] | None:
 def _at(
     y: NDArray, point: NDArray, low: NDArray, high: NDArray, sides: NDArray, target: NDArray, ease: NDArray
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
-    """x(y), the gradient of the dual there, and the dual."""
+    """x(y), the gradient of the dual, and its value."""
     x = np.clip(point + ease * (sides @ y), low, high)
-    left = target - sides.T @ x
+    residual = target - sides.T @ x
     moved = np.divide((x - point) ** 2, 2.0 * ease, out=np.zeros_like(x), where=ease > 0.0)
-    return x, left, float(np.sum(moved) + y @ left)
+    return x, residual, float(np.sum(moved) + y @ residual)

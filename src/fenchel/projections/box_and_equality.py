@@ -1,4 +1,4 @@
-r"""The projection onto a box with one linear equality, in linear time.
+r"""Projection onto a box with one linear equality (continuous quadratic knapsack), in linear time.
 
 .. math::
     \min_x\; \tfrac12\sum_i d_i^2 (x_i - m_i)^2 \quad\text{with } l \le x \le u,\ \sum_i\sigma_i x_i = z
@@ -12,15 +12,15 @@ for the :math:`\tau` where they add up to z.  Their sum falls with :math:`\tau` 
 :math:`v - su'` and :math:`v - sl'`.  Saha, Zhang and Vishwanathan, App. B, Alg. 2 look for the two kinks around the
 root by medians; the rule for stopping that is printed there does not end on ties.  Here a bracket low < tau < high is
 kept, with a sum that is too large at its low end and too small at its high end, until no kink lies strictly inside.
-The sum is linear there, so the mixture of both ends that has the right sum is the projection: exactly, whatever ties
-there are and however small s is.
+The sum is linear there, so the mixture of both ends that has the right sum is the projection: exactly, for any ties
+and any small s.
 
-1. Newton's step from the last tau; when the steps become short, twice as far, so that the root is between the two.
-2. Every third time, or where that leaves the bracket, the median of the kinks inside: it halves them.
-3. Entries that rest on a bound throughout the bracket are left out from then on.
+1. A Newton step from the last tau; when steps become short, twice as long, so that it passes the root.
+2. Every third step, or if Newton leaves the bracket, the median of the kinks inside: it halves their number.
+3. Entries that are on a bound throughout the bracket are dropped.
 
-This is NumPy, for risks and certificates, which must not trust compiled loops; ``loops.projection`` is the same search
-compiled, for solvers: several times faster, and over many small blocks at once.
+This is NumPy, for risks and certificates, which use no compiled loops; ``compile.primitives.projection`` is the same
+search for solvers: several times faster, also for many small blocks.
 
 ====================  ==============================================
 symbol                here
@@ -40,15 +40,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 
-#: every so many times the median is taken
-_MEDIAN = 3
-#: a Newton step shorter than this share of the one before is made twice as long
-_SHORT = 0.01
-#: entries are left out when fewer than this share of them remain
-_WORTH = 0.7
-#: how far beyond what the box allows a sum may be asked for through rounding alone
-_ROUNDING = 1e-12
+#: steps between two medians
+_MEDIAN_EVERY = 3
+#: a Newton step shorter than this share of the last one is doubled
+_SHORT_STEP = 0.01
+#: arrays are compacted when less than this share of the entries is free
+_COMPACT_SHARE = 0.7
 
 
 def onto_box_and_equality(
@@ -60,10 +59,10 @@ def onto_box_and_equality(
     weights: ArrayLike = 1.0,
     scales: ArrayLike = 1.0,
 ) -> NDArray[np.float64]:
-    """The nearest point to ``target`` in the box from ``low`` to ``high`` (which may be infinite) with this total.
+    """Project ``target`` onto the box from ``low`` to ``high`` (may be infinite) with the sum ``total``.
 
     ``weights`` are the coefficients of the equality, ``scales`` those of the distance; an entry of weight zero is
-    clipped for itself.
+    clipped separately.
     """
     m, low, high, sigma, d = checked_parts(target, low, high, weights, scales)
     counted = sigma != 0.0
@@ -74,10 +73,10 @@ def onto_box_and_equality(
         return x
     if not m.size:
         if abs(total) > 0.0:
-            raise FenchelError(f"no point of the box has the sum {total}: nothing is added up")
+            raise FenchelError(f"total={total} is infeasible: all weights are 0, so the sum is 0")
         return m.copy()
     ends = np.sort(np.stack([sigma * low, sigma * high]), axis=0)
-    p = _found(m * d**2 / sigma, ends[0], ends[1], float(total), d**2 / sigma**2, math.nan)
+    p = _projected(m * d**2 / sigma, ends[0], ends[1], float(total), d**2 / sigma**2, math.nan)
     # bounds are met exactly
     x = np.where(p == sigma * low, low, np.where(p == sigma * high, high, p / sigma))
     return np.clip(x, low, high)
@@ -93,15 +92,15 @@ def onto_box_and_sum(
 ) -> NDArray[np.float64]:
     """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``target / scale``.
 
-    A good ``guess`` of the shift saves looks at all entries.
+    A good ``guess`` of the shift saves passes over the entries.
     """
-    return _found(target, low, high, total, scale, guess)
+    return _projected(target, low, high, total, scale, guess)
 
 
 def checked_parts(
     target: ArrayLike, low: ArrayLike, high: ArrayLike, weights: ArrayLike, scales: ArrayLike
 ) -> tuple[NDArray[np.float64], ...]:
-    """All as float64 of the target's shape, or an error that says what is wrong with them."""
+    """All as float64 of the target's shape; raise unless they are finite, ordered and of a fitting shape."""
     m, *parts = (np.asarray(part, dtype=np.float64) for part in (target, low, high, weights, scales))
     for name, part in (("target", m), ("weights", parts[2]), ("scales", parts[3])):
         if not np.all(np.isfinite(part)):
@@ -116,19 +115,19 @@ def checked_parts(
         raise FenchelError(f"bounds, weights and scales must fit the target, of shape {m.shape}") from error
 
 
-def _found(
+def _projected(
     centre: NDArray, low: NDArray, high: NDArray, total: float, slowness: float | NDArray, guess: float
 ) -> NDArray[np.float64]:
-    """p."""
+    """p(tau) for the tau with the sum ``total``."""
     lowest, highest = float(np.sum(low)), float(np.sum(high))
-    slack = _ROUNDING * (_size(low) + _size(high) + abs(total))
+    slack = DOMAIN_TOLERANCE * (_size(low) + _size(high) + abs(total))
     if not lowest - slack <= total <= highest + slack:
-        raise FenchelError(f"no point of the box has the sum {total}: it is between {lowest} and {highest}")
+        raise FenchelError(f"total={total} is infeasible: sums of points of the box lie between {lowest} and {highest}")
     first, last = centre - slowness * high, centre - slowness * low
     begin, end = _bracket(centre, low, high, total, slowness, first, last, guess)
     ulp = float(np.spacing(max(abs(begin), abs(end))))
     while True:
-        # bounds are met exactly; ends that are equal up to rounding leave everything between the bounds open
+        # bounds are met exactly; where the ends are equal up to rounding all entries are free
         reach_high, reach_low = first >= end, last <= begin
         p, free = np.where(reach_high, high, low), reach_high == reach_low
         rest = total - float(np.sum(p[~free]))
@@ -141,7 +140,7 @@ def _found(
 
 
 def _size(bounds: NDArray) -> float:
-    """The sum of the finite ones' sizes."""
+    """The sum of the absolute values of the finite bounds."""
     sizes = np.abs(bounds)
     total = float(np.sum(sizes))
     return total if math.isfinite(total) else float(np.sum(sizes[np.isfinite(sizes)]))
@@ -157,7 +156,7 @@ def _mixture(
     end: float,
 ) -> NDArray[np.float64]:
     """The mixture of p at both ends of the bracket that has this sum; of the bounds, if rounding leaves no other."""
-    slack = _ROUNDING * (_size(low) + _size(high))
+    slack = DOMAIN_TOLERANCE * (_size(low) + _size(high))
     above, below = (_clipped(centre, low, high, shift, slowness) for shift in (begin, end))
     surplus, lack = float(np.sum(above)) - total, total - float(np.sum(below))
     if min(surplus, lack) < -slack and np.all(np.isfinite(low)) and np.all(np.isfinite(high)):
@@ -175,7 +174,7 @@ def _clipped(
 
 
 def _first_shift(centre: NDArray, first: NDArray, last: NDArray) -> float:
-    """The mean of the kinks, of those that are finite."""
+    """The mean of the finite kinks."""
     middle = 0.5 * (float(np.mean(first)) + float(np.mean(last)))
     if math.isfinite(middle):
         return middle
@@ -208,23 +207,23 @@ def _bracket(
         begin, end = (shift, end) if excess > 0.0 else (begin, shift)
         moving = (first < shift) & (last > shift)
         length = _newton_step(excess, moving, slowness)
-        # 3. what rests on a bound between begin and end
+        # 3. entries on a bound between begin and end
         at_high, at_low = first >= end, last <= begin
         free = np.flatnonzero(~(at_high | at_low))
-        if len(free) < _WORTH * len(centre):
+        if len(free) < _COMPACT_SHARE * len(centre):
             total -= float(np.sum(high[at_high]) + np.sum(low[at_low]))
             slowness = slowness[free] if isinstance(slowness, np.ndarray) else slowness
             centre, low, high, first, last = (part[free] for part in (centre, low, high, first, last))
         kinks = np.concatenate([first[(first > begin) & (first < end)], last[(last > begin) & (last < end)]])
         if not kinks.size:
-            # a line up to infinity: an end beyond the root
+            # linear up to infinity: an end beyond the root
             beyond = shift + 2.0 * length if math.isfinite(length) else shift
             return (beyond if math.isinf(begin) else begin), (beyond if math.isinf(end) else end)
         # 1. and 2.
         rounds += 1
         candidate = math.nan
-        if math.isfinite(length) and rounds % _MEDIAN:
-            candidate = shift + (2.0 if abs(length) < _SHORT * abs(step) else 1.0) * length
+        if math.isfinite(length) and rounds % _MEDIAN_EVERY:
+            candidate = shift + (2.0 if abs(length) < _SHORT_STEP * abs(step) else 1.0) * length
             if candidate == shift:
                 candidate = float(np.nextafter(shift, math.inf if excess > 0.0 else -math.inf))
             step = length
@@ -234,9 +233,9 @@ def _bracket(
 
 
 def _newton_step(excess: float, moving: NDArray, slowness: float | NDArray) -> float:
-    """From the shift to where the line there has the right sum; infinite if nothing moves."""
+    """The Newton step for the shift; infinite if no entry is inside its bounds."""
     if isinstance(slowness, np.ndarray):
-        steepness = float(np.sum(1.0 / slowness[moving]))
-        return excess / steepness if steepness > 0.0 else math.inf
+        derivative = float(np.sum(1.0 / slowness[moving]))
+        return excess / derivative if derivative > 0.0 else math.inf
     count = int(np.count_nonzero(moving))
     return slowness * excess / count if count else math.inf

@@ -1,4 +1,4 @@
-"""Vectors near given ones whose entries sum to zero, as a free intercept demands of dual points."""
+"""Dual points made to satisfy sum(theta) = 0, the dual constraint of a free intercept."""
 
 from __future__ import annotations
 
@@ -7,32 +7,30 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-_EPS = float(np.finfo(np.float64).eps)
-#: entries that are worked on at once
-_AT_ONCE = 1 << 21
+from fenchel.numerics.limits import BLOCK_ENTRIES, EPS
 
 
 def zero_sum(theta: NDArray) -> tuple[NDArray[np.float64], float]:
-    """Scale the heavier sign of theta until its sum is zero; return it with a bound on the sum that rounding leaves.
+    """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
 
-    Entries only move towards zero, so theta stays in every box that contains zero.  The entries of a theta that sums
-    to zero keep every bit but for one.  (The nearest such point is a projection, which takes several times as long:
+    Entries only move towards zero, so theta stays in every box that contains zero.  If theta sums to zero
+    already, at most one entry changes.  (The nearest such point is a projection, which takes several times as long:
     benchmarks/README.md, Projections.)
     """
     up, down = float(np.sum(theta[theta > 0.0])), -float(np.sum(theta[theta < 0.0]))
-    if abs(up - down) > 4.0 * _EPS * max(up, down):
+    if abs(up - down) > 4.0 * EPS * max(up, down):
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)
     rest = math.fsum(theta[theta != 0.0])
     movable = np.flatnonzero((np.abs(theta) >= abs(rest)) & (np.sign(theta) == np.sign(rest)))
     if rest == 0.0 or not movable.size:
         return theta, abs(rest)
-    # the smallest entry that can take the rest has the finest spacing of floats
+    # the smallest entry that can absorb the residual has the finest spacing of floats
     smallest = movable[np.argmin(np.abs(theta[movable]))]
     before = float(theta[smallest])
     theta = theta.copy()
     theta[smallest] = before - rest
-    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + _EPS * abs(rest)
+    return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + EPS * abs(rest)
 
 
 def zero_sum_columns(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -44,8 +42,8 @@ def zero_sum_columns(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.fl
     return np.stack([column for column, _ in found], axis=1), np.array([left for _, left in found])
 
 
-def along_paths(left: NDArray, surplus: NDArray) -> None:
-    """Move what classes have too much through others, along the shortest paths of pairs that have something left."""
+def cancel_along_paths(left: NDArray, surplus: NDArray) -> None:
+    """Cancel positive against negative ``surplus`` along shortest paths of pairs with mass left, as in max-flow."""
     small = 1e-16 * float(np.sum(left))
     for _ in range(4 * len(surplus)):
         givers = np.flatnonzero(surplus > small)
@@ -79,14 +77,14 @@ def along_paths(left: NDArray, surplus: NDArray) -> None:
 
 
 def column_sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The sum of each column, and bounds on its error, far below the roundings of an ordinary sum."""
-    step = max(1, _AT_ONCE // len(theta))
+    """The sum of each column in about twice the precision, and bounds on its error."""
+    step = max(1, BLOCK_ENTRIES // len(theta))
     found = [_sums(theta[:, begin : begin + step]) for begin in range(0, theta.shape[1], step)]
     return np.concatenate([total for total, _ in found]), np.concatenate([error for _, error in found])
 
 
 def _sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Entries are cut in two where the upper parts are multiples of one number so large that their sum is exact."""
+    """Split entries into upper parts, multiples of one power of two whose sum is exact, and lower parts."""
     count, largest = len(theta), np.max(np.abs(theta), axis=0)
     unit = np.exp2(np.ceil(np.log2(np.maximum(largest, 1e-290))) + math.ceil(math.log2(count)) + 1.0)
     cut = 1.5 * unit
@@ -94,5 +92,5 @@ def _sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     lower = np.sum(theta - upper, axis=0)
     total = np.sum(upper, axis=0) + lower
     # a lower part is at most eps unit / 2; the last sum is rounded once
-    error = np.where(largest > 0.0, count**2 * _EPS**2 * unit + _EPS * np.abs(total), 0.0)
+    error = np.where(largest > 0.0, count**2 * EPS**2 * unit + EPS * np.abs(total), 0.0)
     return np.where(largest > 0.0, total, 0.0), error

@@ -1,4 +1,4 @@
-"""Regularizers: functions of the weights.  A new one is one file and one line in ``REGULARIZERS``."""
+"""Regularizers Omega(w), convex functions of the weights; ``REGULARIZERS`` is the registry of names."""
 
 from __future__ import annotations
 

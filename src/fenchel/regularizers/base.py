@@ -1,4 +1,19 @@
-"""What every regularizer offers: functions of the weights, for any number of outputs."""
+r"""Base class of regularizers: convex functions Omega of the weights, with their conjugates.
+
+.. math:: \Omega^*(v) = \sup_w\; v\cdot w - \Omega(w), \qquad v = X^T\theta/\lambda, \qquad w = \nabla\Omega^*(v)
+
+(Zhang 2002, eqs. 8 and 9.)  All functions add the terms of the outputs where weights are (k, d).
+
+=============================  =============================================================
+symbol                         here
+=============================  =============================================================
+:math:`\Omega`, subgradient    ``value``, ``gradient``
+:math:`\Omega^*`               ``conjugate``
+:math:`\nabla\Omega^*`         ``grad_conjugate``
+:math:`\nabla^2\Omega^*`       ``hess_conjugate``
+:math:`v`                      ``v``, the weights' dual vector :math:`X^T\theta/\lambda`
+=============================  =============================================================
+"""
 
 from __future__ import annotations
 
@@ -17,23 +32,23 @@ if TYPE_CHECKING:
 
 
 class CompiledRegularizer(Protocol):
-    """What a compiled loop asks of a regularizer that acts on each weight alone: a NamedTuple of floats."""
+    """A separable regularizer for compiled loops: a NamedTuple of floats with scalar methods."""
 
     def linear(self) -> bool:
         """Whether ``weight`` is the identity: a constant, so that loops are compiled for one case."""
         ...
 
     def weight(self, v: float) -> float:
-        """One component of ``transfer``."""
+        """One component of ``grad_conjugate``."""
         ...
 
-    def steepness(self, v: float, reach: float) -> float:
-        """The largest slope of ``weight`` within ``reach`` of v."""
+    def hess_bound(self, v: float, radius: float) -> float:
+        """The largest second derivative of the conjugate within ``radius`` of v."""
         ...
 
 
 class CompiledMirrorMap(Protocol):
-    r"""What a compiled loop asks of a conjugate of the form :math:`\Omega^*(v) = G(\sum_j h_j(v_j))`.
+    r"""A conjugate of the form :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` for compiled loops.
 
     A NamedTuple of floats.  The weights are :math:`w_j = G'(z)\,h_j'(v_j)` with :math:`z = \sum_j h_j(v_j)`, so that
     one number, z, is all that ties features together.  ``frame`` and ``floor`` keep the numbers within the range of
@@ -41,7 +56,7 @@ class CompiledMirrorMap(Protocol):
     """
 
     def coupled(self) -> bool:
-        """Whether z matters at all."""
+        """Whether the weights depend on z, the sum over features."""
         ...
 
     def rescale(self, top: float, bottom: float) -> tuple[float, float]:
@@ -53,7 +68,7 @@ class CompiledMirrorMap(Protocol):
         ...
 
     def can_update(self, v: float, shift: float) -> bool:
-        """Whether ``update`` is as accurate as ``grad_and_value`` is."""
+        """Whether ``update`` is as accurate as ``grad_and_value``."""
         ...
 
     def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
@@ -66,7 +81,7 @@ class CompiledMirrorMap(Protocol):
 
 
 class DiagonalPlusRankOne(NamedTuple):
-    """A second derivative, diag(diagonal) + outer vector vector^T."""
+    """A Hessian, diag(diagonal) + outer vector vector^T."""
 
     diagonal: NDArray[np.float64]
     outer: float
@@ -78,8 +93,8 @@ class Regularizer(abc.ABC):
     r"""Base class of convex regularizers of the weights, with their conjugates.
 
     A subclass sets ``name`` and implements ``value`` (:math:`\Omega(w) \ge 0`), ``gradient``, ``conjugate``
-    (:math:`\Omega^*(v)`), ``conjugate_slope``, ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights of a dual
-    point), ``radius`` and ``strong_convexity``.
+    (:math:`\Omega^*(v)`), ``conjugate_derivative``, ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights
+    of a dual point), ``radius`` and ``strong_convexity``.
 
     Attributes
     ----------
@@ -132,10 +147,10 @@ class Regularizer(abc.ABC):
         """The Gram matrix if Omega is the norm of its RKHS: half of a^T K a for coefficients a."""
         return None
 
-    def hessian(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne | None:
-        """About the Hessian at the weights of one output, for a Newton step towards ``grad_conjugate(dual)``.
+    def hessian(self, weights: NDArray, v: NDArray) -> DiagonalPlusRankOne | None:
+        """Approximate the Hessian at the weights of one output, for a Newton step towards ``grad_conjugate(v)``.
 
-        None where it is ``strong_convexity`` times the identity, beside absolute values, or not available.
+        None where its smooth part is ``strong_convexity`` times the identity, or where it is not available.
         """
         return None
 
@@ -157,78 +172,79 @@ class Regularizer(abc.ABC):
         """Return a subgradient of Omega at w."""
 
     @abc.abstractmethod
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
         """Return Omega*(scale v)."""
 
-    def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: what they lack is charged apart."""
-        return self.conjugate(dual, scale)
+    def relaxed_conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: violations are charged separately."""
+        return self.conjugate(v, scale)
 
     @property
     def zero_is_dual_feasible(self) -> bool:
-        """Whether Omega*(0) is finite, so that theta = 0 proves something."""
+        """Whether Omega*(0) is finite, so that theta = 0 is dual feasible."""
         return True
 
     @abc.abstractmethod
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""
 
-    def largest_scale(self, dual: NDArray) -> float:
+    def largest_scale(self, v: NDArray) -> float:
         """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""
         return math.inf
 
-    def compress(self, dual: NDArray) -> NDArray[np.float64]:
-        """A shorter vector, if there is one, with the same ``conjugate`` and ``conjugate_slope`` at every scale."""
-        return dual
+    def compress(self, v: NDArray) -> NDArray[np.float64]:
+        """Return v, or a shorter vector with the same ``conjugate`` and ``conjugate_derivative`` at every scale."""
+        return v
 
     @abc.abstractmethod
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        """The gradient of Omega* at v: the weights that belong to a dual point, eq. (9) of Zhang (2002)."""
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        """The gradient of Omega* at v: the weights of a dual point, eq. (9) of Zhang (2002)."""
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne | None:
-        """The second derivative of Omega* at v, for one output; None where it is no diagonal with a product added."""
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne | None:
+        """The Hessian of Omega* at v, for one output; None unless it is a diagonal plus a matrix of rank one."""
         return None
 
-    def level_bound(self, reach: float, features: int) -> float:
-        """A level of Omega that no reasonable model exceeds: that of weights of this length, spread evenly."""
-        return self.value(np.full(features, reach / math.sqrt(features)))
+    def level_bound(self, radius: float, features: int) -> float:
+        """Omega of weights of this Euclidean norm, spread evenly: larger values count as unbounded weights."""
+        return self.value(np.full(features, radius / math.sqrt(features)))
 
     @abc.abstractmethod
     def radius(self, level: float) -> float:
         """The largest Euclidean norm of weights with Omega(w) <= level."""
 
-    def radius_among(self, level: float, features: int) -> float:
-        """The same for that many weights: ``radius``, unless their number matters."""
+    def radius_of_features(self, level: float, features: int) -> float:
+        """The largest Euclidean norm of that many weights with Omega(w) <= level."""
         return self.radius(level)
 
-    def reach(self, level: float, design: Any) -> NDArray[np.float64]:
+    def score_bounds(self, level: float, design: Any) -> NDArray[np.float64]:
         """Bound the absolute score of each example wherever Omega(w) <= level."""
-        return self.radius_among(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
+        return self.radius_of_features(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
     def compiled(self) -> CompiledRegularizer | None:
-        """For compiled loops: a NamedTuple of floats, or None if the regularizer does not act on each weight alone."""
+        """The regularizer as a NamedTuple of floats for compiled loops; None unless it is separable."""
         return None
 
     def compiled_mirror_map(self, features: int) -> CompiledMirrorMap | None:
-        """For compiled loops, where the conjugate has the form that ``CompiledMirrorMap`` says."""
+        """The conjugate for compiled loops, if it has the form of ``CompiledMirrorMap``."""
         return None
 
     def priors(self, features: int) -> NDArray[np.float64]:
-        """What ``CompiledMirrorMap.node`` is told of each feature."""
+        """The prior of each feature, an argument of ``CompiledMirrorMap.grad_and_value``."""
         return np.ones(features)
 
     def typical_hess_conjugate(self, features: int) -> float:
-        """About what the second derivative of the conjugate is in one component: where a search for steps starts."""
+        """A typical second derivative of the conjugate in one component: the start of a step size search."""
         return 1.0
 
-    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
-        """About the largest second derivative of the conjugate along rows of these squared norms and largest entries.
+    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+        """Estimate the largest second derivative of the conjugate along rows.
 
-        One over it is the learning rate that Zhang (2002), Sec. 6.2 advises.
+        The rows are given by their squared norms and their largest absolute entries.
+        Its inverse is the learning rate of Zhang (2002), Sec. 6.2.
         """
         return squared_norms * self.typical_hess_conjugate(features)
 
     @property
     @abc.abstractmethod
     def strong_convexity(self) -> float:
-        """The modulus with respect to the Euclidean norm."""
+        """The modulus of strong convexity of Omega with respect to the Euclidean norm."""

@@ -6,7 +6,7 @@ r"""Elastic net: Zhang (2002), eq. (16), with scikit-learn's mixing.
     \nabla\Omega^*(v)_j = \operatorname{sign}(v_j)\,\frac{[\,|v_j| - \rho\,]_+}{1-\rho}
 
 The paper's :math:`\varepsilon` is :math:`\rho = \varepsilon/(1+\varepsilon)` with
-:math:`\lambda' = \lambda(1+\varepsilon)`.  Weights that come from a dual point are exactly zero wherever
+:math:`\lambda' = \lambda(1+\varepsilon)`.  Weights of a dual point are exactly zero wherever
 :math:`|v_j| \le \rho`.
 """
 
@@ -28,51 +28,51 @@ class CompiledElasticNet(NamedTuple):
     """The elastic net for compiled loops: rho and 1/(1 - rho)."""
 
     threshold: float
-    gain: float
+    scale: float
 
     def linear(self) -> bool:
-        """Weights are a thresholded dual vector, so every use of a component goes through ``weight``."""
+        """False: the gradient of the conjugate is the soft threshold."""
         return False
 
     def weight(self, v: float) -> float:
-        """One component of the transfer function."""
+        """One component of the gradient of the conjugate."""
         size = abs(v) - self.threshold
-        return math.copysign(size * self.gain, v) if size > 0.0 else 0.0
+        return math.copysign(size * self.scale, v) if size > 0.0 else 0.0
 
-    def steepness(self, v: float, reach: float) -> float:
-        """The largest slope of ``weight`` within ``reach`` of v."""
-        return self.gain if abs(v) + reach > self.threshold else 0.0
+    def hess_bound(self, v: float, radius: float) -> float:
+        """The largest second derivative of the conjugate within ``radius`` of v."""
+        return self.scale if abs(v) + radius > self.threshold else 0.0
 
 
 class CompiledThreshold(NamedTuple):
-    """The elastic net as a ``CompiledMirrorMap``, for inner rules other than the default: rho and 1/(1 - rho)."""
+    """The elastic net as a ``CompiledMirrorMap``, for other step rules than the default: rho and 1/(1 - rho)."""
 
     threshold: float
-    slope: float
+    scale: float
 
     def coupled(self) -> bool:
-        """Every feature by itself."""
+        """False: the conjugate is separable."""
         return False
 
     def rescale(self, top: float, bottom: float) -> tuple[float, float]:
-        """Nothing to scale."""
+        """No scaling is needed."""
         return 0.0, 0.0
 
     def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
-        """The thresholded component; nothing ties features together."""
+        """The soft threshold of the component; the sum over features is not used."""
         size = abs(v) - self.threshold
-        return (math.copysign(size * self.slope, v) if size > 0.0 else 0.0), 0.0
+        return (math.copysign(size * self.scale, v) if size > 0.0 else 0.0), 0.0
 
     def can_update(self, v: float, shift: float) -> bool:
-        """Nothing is cheaper than ``grad_and_value``."""
+        """False: ``grad_and_value`` is cheap."""
         return False
 
     def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
-        """Never asked for."""
+        """Not used: ``can_update`` is false."""
         return grad, value
 
     def outer_grad(self, total: float, frame: float) -> float:
-        """One."""
+        """G' = 1."""
         return 1.0
 
 
@@ -121,19 +121,19 @@ class ElasticNet(Regularizer):
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         return (1.0 - self.l1_ratio) * np.asarray(weights, dtype=np.float64) + self.l1_ratio * np.sign(weights)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        beyond = np.maximum(abs(scale) * np.abs(np.ravel(dual)) - self.l1_ratio, 0.0)
-        return 0.5 * float(beyond @ beyond) / (1.0 - self.l1_ratio)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        excess = np.maximum(abs(scale) * np.abs(np.ravel(v)) - self.l1_ratio, 0.0)
+        return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        beyond = np.abs(dual) - self.l1_ratio
-        return np.where(beyond > 0.0, np.copysign(beyond / (1.0 - self.l1_ratio), dual), 0.0)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        excess = np.abs(v) - self.l1_ratio
+        return np.where(excess > 0.0, np.copysign(excess / (1.0 - self.l1_ratio), v), 0.0)
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
-        return DiagonalPlusRankOne((np.abs(dual) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, dual)
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+        return DiagonalPlusRankOne((np.abs(v) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, v)
 
     def radius(self, level: float) -> float:
         # the 1-norm is at least the 2-norm r: (1 - rho)/2 r^2 + rho r <= level

@@ -29,13 +29,11 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
-
-#: how far, relative to the mass, weights may miss it through rounding alone
-_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +91,11 @@ class Entropy(Regularizer):
         if mass is None:
             return
         if np.ndim(prior) == 0:
-            raise FenchelError("a number as prior makes the mass that number times the features: give one of the two")
+            raise FenchelError("a number as prior implies mass = prior * n_features; set only one of prior and mass")
         total = float(np.sum(prior)) * self._signs
         if not math.isclose(total, mass, rel_tol=1e-9):
             raise FenchelError(
-                f"the prior adds up to {total:g} and mass={mass:g}; they must agree: give one of the two"
+                f"prior has the sum {total:g}, but mass={mass:g}; set only one of prior and mass, or make them agree"
             )
 
     def __eq__(self, other: object) -> bool:
@@ -130,16 +128,16 @@ class Entropy(Regularizer):
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
         if self.balanced:
-            if np.any(np.sum(np.abs(rows), axis=-1) > mass * (1.0 + _ROUNDING)):
+            if np.any(np.sum(np.abs(rows), axis=-1) > mass * (1.0 + DOMAIN_TOLERANCE)):
                 return math.inf
             return sum(_balanced_value(row, prior, mass, self._multiplier(row, prior, mass)) for row in rows)
-        if np.any(np.abs(np.sum(rows, axis=-1) - mass) > mass * _ROUNDING):
+        if np.any(np.abs(np.sum(rows, axis=-1) - mass) > mass * DOMAIN_TOLERANCE):
             return math.inf
-        # - w + mu adds nothing but keeps what rounding does to the sum of the weights to second order
+        # - w + mu adds up to zero, and makes the rounding of the sum of the weights a second-order effect
         return float(np.sum(relative_entropy(rows, prior)))
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        """One that the transfer undoes; any constant may be added to it, unless balanced."""
+        """A subgradient whose ``grad_conjugate`` is w; unless balanced, any constant may be added to it."""
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -148,21 +146,21 @@ class Entropy(Regularizer):
             found = [np.arcsinh(row / (2.0 * math.exp(self._multiplier(row, prior, mass)) * prior)) for row in rows]
         return np.stack(found).reshape(np.shape(weights))
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        v = scale * np.atleast_2d(np.asarray(dual, dtype=np.float64))
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.atleast_2d(np.asarray(v, dtype=np.float64))
         prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         both = np.concatenate([v, -v], axis=-1) if self.balanced else v
         shares = np.concatenate([prior, prior]) / mass if self.balanced else prior / mass
         if np.max(np.abs(v), initial=0.0) < 1.0:
-            # near zero the logarithm of one and a little
+            # log1p and expm1 are accurate near zero
             return mass * float(np.sum(np.log1p(np.expm1(both) @ shares)))
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        v = np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        v = np.asarray(v, dtype=np.float64)
         prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         if not self.balanced:
             return mass * softmax(v + np.log(prior), axis=-1)
@@ -172,28 +170,28 @@ class Entropy(Regularizer):
         difference, total = -large * np.expm1(-2.0 * size), large * (1.0 + np.exp(-2.0 * size))
         return mass * np.copysign(difference, v) / np.sum(total, axis=-1, keepdims=True)
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
-        weights = self.grad_conjugate(dual)
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+        weights = self.grad_conjugate(v)
         mass, parts = self.total(len(weights)), weights
         if self.balanced:
-            # what both signs have together
-            size = np.abs(np.asarray(dual, dtype=np.float64))
+            # the sum of both parts of each weight
+            size = np.abs(np.asarray(v, dtype=np.float64))
             large = self.priors(len(size)) * np.exp(size - np.max(size, initial=0.0))
             both = large * (1.0 + np.exp(-2.0 * size))
             parts = mass * both / np.sum(both)
         return DiagonalPlusRankOne(parts, -1.0 / mass, weights)
 
-    def level_bound(self, reach: float, features: int) -> float:
-        """Above all that there are: the largest is that of the whole mass on the least likely feature."""
+    def level_bound(self, radius: float, features: int) -> float:
+        """A bound on Omega: its maximum has all mass on the feature with the smallest prior."""
         mass = self.total(features)
         return mass * (1.0 + math.log(mass / float(np.min(self.priors(features)))))
 
     def radius(self, level: float) -> float:
-        return self.radius_among(level, np.size(self.prior) if self.prior is not None else 1)
+        return self.radius_of_features(level, np.size(self.prior) if self.prior is not None else 1)
 
-    def radius_among(self, level: float, features: int) -> float:
+    def radius_of_features(self, level: float, features: int) -> float:
         """The mass, since the Euclidean norm is at most the sum of the absolute values."""
-        return self.total(features) * (1.0 + _ROUNDING)
+        return self.total(features) * (1.0 + DOMAIN_TOLERANCE)
 
     @property
     def strong_convexity(self) -> float:
@@ -208,11 +206,11 @@ class Entropy(Regularizer):
     def typical_hess_conjugate(self, features: int) -> float:
         return self.total(features) / features
 
-    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return largest**2 * self.total(features)
 
     def _multiplier(self, weights: NDArray, prior: NDArray, mass: float) -> float:
-        """The kappa that gives the two parts of the weights the mass A; -inf where nothing is left for it."""
+        """The kappa that gives the two parts of the weights the mass A; -inf if |w|_1 is A already."""
         absolute = np.abs(weights)
 
         def missing(kappa: float) -> float:
@@ -233,7 +231,7 @@ class Entropy(Regularizer):
 def _balanced_value(weights: NDArray, prior: NDArray, mass: float, kappa: float) -> float:
     absolute = np.abs(weights)
     if kappa == -math.inf:
-        # one part of every weight has all of it
+        # one part of every weight is zero
         return float(np.sum(xlogy(absolute, absolute / prior)))
     # with sqrt(w^2 + p^2) = p + w^2/(p + sqrt(w^2 + p^2)) and sum p = e^kappa A nothing cancels for small weights
     parts = 2.0 * math.exp(kappa) * prior

@@ -1,19 +1,19 @@
-r"""The square of what is left of the weights beside free directions: Zhang (2002), App. C and D, eq. (36).
+r"""Ridge with unregularized directions: Zhang (2002), App. C and D, eq. (36).
 
-The rows of C are directions in which weights cost nothing, or a linear price b:
+The rows of C are directions in which weights are not regularized, or have a linear price b:
 
 .. math::
     \Omega(w) = \inf_\sigma\; \tfrac12\|w - C^T\sigma\|^2 + b\cdot\sigma
     = \tfrac12\|\Pi w\|^2 + v_0\cdot w - \tfrac12\|v_0\|^2, \qquad
     \Omega^*(v) = \begin{cases}\tfrac12\|v\|^2 & Cv = b\\ \infty & \text{else}\end{cases}
 
-with :math:`\Pi = I - C^T(CC^T)^{-1}C` and :math:`v_0 = C^T(CC^T)^{-1}b`.  Features that shall not be regularized are
-unit vectors for rows of C with b = 0 (``FreeDirections.of_features``); a free intercept is the same for a constant
+with :math:`\Pi = I - C^T(CC^T)^{-1}C` and :math:`v_0 = C^T(CC^T)^{-1}b`.  Unregularized features are
+unit vectors as rows of C with b = 0 (``FreeDirections.of_features``); a free intercept is the same for a constant
 feature.  With a price :math:`\Omega` is not bounded below, and a problem has a minimum only if some dual point meets
 :math:`CX^T\theta = \lambda b`.
 
-No weights follow from a dual point alone: ``transfer`` gives those without a part in the free directions beyond
-:math:`v_0`, and the multipliers of :math:`Cv = b` are the rest, eq. (38).
+A dual point does not determine the weights: ``grad_conjugate`` returns those whose part in the free directions is
+:math:`v_0`, and the multipliers of :math:`Cv = b` give the rest, eq. (38).
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.l2 import L2
 from fenchel.validation import check_integer
 
-#: directions whose normalized Gram matrix has a smaller eigenvalue count as dependent
-_DEPENDENT = 1e-10
-#: how far Cv may be from b through rounding, relative to the sizes of both
-_ROUNDING = 1e-9
+#: smallest eigenvalue of the Gram matrix of the normalized directions below which they count as linearly dependent
+_SMALLEST_EIGENVALUE = 1e-10
+#: distance of Cv from b that counts as rounding, relative to the sizes of the terms of both
+_EQUALITY_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,16 +75,14 @@ class FreeDirections(Regularizer):
 
     directions: Any
     prices: Any = 0.0
-    #: what the rest of the weights costs: the square is all there is
+    #: the regularizer of the other directions: only ridge is implemented
     base: Regularizer = field(default_factory=L2)
     name: ClassVar[str] = "free_directions"
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, L2):
             shown = self.base.name if isinstance(self.base, Regularizer) else self.base
-            raise FenchelError(
-                f"base={shown!r} has no free directions: what a direction leaves of the weights is known for L2() only"
-            )
+            raise FenchelError(f"base must be L2(), got {shown!r}: free directions are implemented for ridge only")
         directions = _checked_directions(self.directions)
         object.__setattr__(self, "directions", directions)
         object.__setattr__(self, "prices", _checked_prices(self.prices, directions.shape[0]))
@@ -93,8 +91,8 @@ class FreeDirections(Regularizer):
         gram = gram.toarray() if sp.issparse(gram) else gram
         _check_lengths(directions, gram)
         lengths = np.sqrt(np.diag(gram))
-        if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _DEPENDENT:
-            raise FenchelError("the rows of directions are linearly dependent: drop those that the others span")
+        if np.linalg.eigvalsh(gram / np.outer(lengths, lengths))[0] < _SMALLEST_EIGENVALUE:
+            raise FenchelError("directions has linearly dependent rows; remove rows that the others span")
         object.__setattr__(self, "_factor", cho_factor(gram))
 
     @classmethod
@@ -152,7 +150,7 @@ class FreeDirections(Regularizer):
         return cho_solve(vars(self)["_factor"], self.directions @ np.asarray(weights, dtype=np.float64).T).T
 
     def rest(self, weights: NDArray) -> NDArray[np.float64]:
-        """Pi w, projected twice, so that little is left of a large part in the free directions."""
+        """Pi w, projected twice, so that a large part in the free directions cancels to rounding."""
         rest = np.asarray(weights, dtype=np.float64)
         for _ in range(2):
             rest = rest - (self.directions.T @ self.multipliers(rest).T).T
@@ -168,39 +166,39 @@ class FreeDirections(Regularizer):
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         return self.rest(weights) + self.origin if self.priced else self.rest(weights)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        v = scale * np.asarray(dual, dtype=np.float64)
-        left = np.abs((self.directions @ v.T).T - self.prices)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.asarray(v, dtype=np.float64)
+        residual = np.abs((self.directions @ v.T).T - self.prices)
         sizes = np.abs(self.directions) @ np.abs(v).T
-        met = np.all(left <= _ROUNDING * (sizes.T + np.abs(self.prices)))
+        met = np.all(residual <= _EQUALITY_TOLERANCE * (sizes.T + np.abs(self.prices)))
         return self.base.conjugate(v) if met else math.inf
 
-    def relaxed_conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        """The square beside the free directions, of which Cv = b says what it is."""
+    def relaxed_conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        """Half of |Pi v|^2 + |v_0|^2, which is the conjugate wherever Cv = b."""
         if not self.priced:
-            return self.base.conjugate(self._beside(dual), scale)
-        # a multiple of a feasible v is none
+            return self.base.conjugate(self._projected(v), scale)
+        # a multiple of a feasible v is infeasible
         if scale != 1.0:
             return math.inf
-        outputs = np.size(dual) // self.directions.shape[1]
-        return self.base.conjugate(self._beside(dual)) + 0.5 * outputs * float(self.origin @ self.origin)
+        outputs = np.size(v) // self.directions.shape[1]
+        return self.base.conjugate(self._projected(v)) + 0.5 * outputs * float(self.origin @ self.origin)
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return self.base.conjugate_slope(self._beside(dual), scale)
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return self.base.conjugate_derivative(self._projected(v), scale)
 
-    def compress(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.asarray(dual) if self.priced else self.base.compress(self._beside(dual))
+    def compress(self, v: NDArray) -> NDArray[np.float64]:
+        return np.asarray(v) if self.priced else self.base.compress(self._projected(v))
 
-    def _beside(self, dual: NDArray) -> NDArray[np.float64]:
-        """Pi v; what was condensed has no part in the free directions."""
-        return self.rest(dual) if np.shape(dual)[-1] == self.directions.shape[1] else np.asarray(dual)
+    def _projected(self, v: NDArray) -> NDArray[np.float64]:
+        """Pi v; a compressed v has no part in the free directions."""
+        return self.rest(v) if np.shape(v)[-1] == self.directions.shape[1] else np.asarray(v)
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        """Weights with this gradient of Omega, without more of the free directions than v has."""
-        return np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        """The weights v: their gradient is v, and their part in the free directions is v_0."""
+        return np.asarray(v, dtype=np.float64)
 
     def radius(self, level: float) -> float:
-        """Weights may be as long as they like."""
+        """Infinite: the free directions are not bounded."""
         return math.inf
 
     @property
@@ -226,13 +224,13 @@ def _checked_directions(given: Any) -> Any:
 
 
 def _check_lengths(directions: Any, gram: NDArray) -> None:
-    """Raise unless every direction has a squared length that floats hold."""
+    """Raise unless the squared norm of every direction is a normal float."""
     largest = abs(directions).max(axis=1)
     largest = np.ravel(largest.toarray() if sp.issparse(largest) else largest)
     if not np.all(largest > 0):
-        raise FenchelError(f"directions has a row of zeros: row {int(np.argmin(largest))} is no direction")
+        raise FenchelError(f"directions has a row of zeros, row {int(np.argmin(largest))}; remove it")
     if not np.all(np.isfinite(gram)) or np.any(np.diag(gram) < np.finfo(np.float64).tiny):
-        raise FenchelError("directions has rows so long or so short that their squares overflow or vanish: scale them")
+        raise FenchelError("directions has rows whose squared norms overflow or underflow; scale the rows")
 
 
 def _checked_prices(given: Any, count: int) -> NDArray[np.float64]:

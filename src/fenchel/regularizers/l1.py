@@ -1,11 +1,11 @@
-r"""The absolute values alone: Zhang (2002), eq. (16) in the limit of no square.
+r"""Lasso (L1): Zhang (2002), eq. (16) without its quadratic term.
 
 .. math::
     \Omega(w) = \|w\|_1, \qquad
     \Omega^*(v) = 0 \;\text{ if } \max_j |v_j| \le 1, \text{ else } \infty
 
-It is not strongly convex: a dual point does not tell the weights, only which of them are zero (wherever
-:math:`|v_j| < 1`), and one outside the unit ball proves nothing.  ``largest_scale`` says which multiples of it do; the
+It is not strongly convex: a dual point does not determine the weights, only which of them are zero (wherever
+:math:`|v_j| < 1`), and one outside the unit ball is infeasible.  ``largest_scale`` bounds the feasible multiples; the
 certificate takes the best of them.
 """
 
@@ -18,10 +18,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.numerics.limits import EPS
 from fenchel.regularizers.base import Regularizer
 
-#: a multiple of v that ends on the border of the ball may be beyond it by the rounding of a product and a quotient
-_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
+#: excess of max |t v_j| over 1 that counts as feasible: the rounding of a product and a quotient
+_BALL_TOLERANCE = 4.0 * EPS
 
 
 @dataclass(frozen=True)
@@ -55,23 +56,23 @@ class L1(Regularizer):
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         return np.sign(np.asarray(weights, dtype=np.float64))
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return 0.0 if abs(scale) * _largest(dual) <= 1.0 + _ROUNDING else math.inf
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        """Zero inside the ball; there is none outside."""
-        return 0.0 if abs(scale) * _largest(dual) <= 1.0 + _ROUNDING else math.inf
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        """Zero inside the unit ball, infinite outside."""
+        return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
 
-    def largest_scale(self, dual: NDArray) -> float:
-        largest = _largest(dual)
+    def largest_scale(self, v: NDArray) -> float:
+        largest = _largest(v)
         return 1.0 / largest if largest > 0.0 else math.inf
 
-    def compress(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.array([_largest(dual)])
+    def compress(self, v: NDArray) -> NDArray[np.float64]:
+        return np.array([_largest(v)])
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        """Zero is a subgradient of the conjugate everywhere in the ball: the weights are not told by v."""
-        return np.zeros(np.shape(dual))
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        """Zero, a subgradient everywhere in the unit ball: v does not determine the weights."""
+        return np.zeros(np.shape(v))
 
     def radius(self, level: float) -> float:
         # along an axis, where the 1-norm is the 2-norm
@@ -82,5 +83,5 @@ class L1(Regularizer):
         return 0.0
 
 
-def _largest(dual: NDArray) -> float:
-    return float(np.max(np.abs(dual), initial=0.0))
+def _largest(v: NDArray) -> float:
+    return float(np.max(np.abs(v), initial=0.0))

@@ -1,4 +1,4 @@
-r"""Square regularization, :math:`\Omega(w) = \tfrac12\|w\|^2 = \Omega^*(w)`; Zhang (2002), eq. (12) with K = I."""
+r"""Ridge (L2): :math:`\Omega(w) = \tfrac12\|w\|^2 = \Omega^*(w)`; Zhang (2002), eq. (12) with K = I."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
 class CompiledL2(NamedTuple):
-    """The square for compiled loops.  One field, since a compiled tuple can't be empty."""
+    """Ridge for compiled loops.  One field, since a compiled tuple can't be empty."""
 
-    gain: float
+    scale: float
 
     def linear(self) -> bool:
-        """Weights are the accumulated dual vector itself."""
+        """True: the weights are v itself."""
         return True
 
     def weight(self, v: float) -> float:
-        """One component of the transfer function."""
+        """One component of the gradient of the conjugate."""
         return v
 
-    def steepness(self, v: float, reach: float) -> float:
-        """The largest slope of ``weight`` within ``reach`` of v."""
+    def hess_bound(self, v: float, radius: float) -> float:
+        """The largest second derivative of the conjugate within ``radius`` of v."""
         return 1.0
 
 
@@ -61,20 +61,20 @@ class L2(Regularizer):
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return scale**2 * self.value(dual)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        return scale**2 * self.value(v)
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return 2.0 * scale * self.value(dual)
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.value(v)
 
-    def compress(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.array([math.sqrt(2.0 * self.value(dual))])
+    def compress(self, v: NDArray) -> NDArray[np.float64]:
+        return np.array([math.sqrt(2.0 * self.value(v))])
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        return np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        return np.asarray(v, dtype=np.float64)
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
-        return DiagonalPlusRankOne(np.ones(len(dual)), 0.0, dual)
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+        return DiagonalPlusRankOne(np.ones(len(v)), 0.0, v)
 
     def radius(self, level: float) -> float:
         return math.sqrt(2.0 * level)

@@ -26,7 +26,9 @@ def checked_prior(prior: Any) -> float | NDArray[np.float64]:
         if found.ndim != 1 or found.size == 0:
             raise FenchelError(f"prior must be a positive number or one for each feature, got {prior!r}")
     if not np.all(np.isfinite(found)) or not np.all(np.asarray(found) > 0):
-        raise FenchelError("prior must be positive and finite: a feature without prior has no weight; leave it out")
+        raise FenchelError(
+            "prior must be positive and finite; remove the features whose prior is 0, since their weights are 0"
+        )
     return found
 
 
@@ -51,15 +53,15 @@ def hash_fields(one: Any) -> int:
 
 
 def relative_entropy(weights: NDArray, prior: NDArray) -> NDArray[np.float64]:
-    """w ln(w/mu) - w + mu of each weight, accurate near the prior too: infinite below zero."""
+    """w ln(w/mu) - w + mu of each weight, accurate near the prior; infinite below zero."""
     excess = (weights - prior) / prior
     with np.errstate(divide="ignore", invalid="ignore"):
         near = prior * ((1.0 + excess) * np.log1p(excess) - excess)
     return np.where(np.abs(excess) < 0.5, near, kl_div(weights, prior))
 
 
-def highest(function: Callable[[float], float], level: float, start: float) -> float:
-    """The largest x >= start with function(x) <= level, rounded up, for a function that rises from there."""
+def largest_in_level_set(function: Callable[[float], float], level: float, start: float) -> float:
+    """The largest x >= start with function(x) <= level, rounded up, for a function that increases from start on."""
     low, high = start, max(2.0 * start, 1.0)
     while function(high) <= level and high < 1e300:
         low, high = high, 2.0 * high

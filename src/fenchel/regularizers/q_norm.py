@@ -1,20 +1,20 @@
-r"""Powers of q-norms: Zhang (2002), Sec. 5.1 and Appendix E.2 (with the exponents q' and p' outside the norms).
+r"""Powers of q-norms: Zhang (2002), Sec. 5.1 and Appendix E.2 (exponents q' and p' outside the norms).
 
 .. math::
     \Omega(w) = \tfrac{1}{q'}\|w\|_q^{q'}, \qquad \Omega^*(v) = \tfrac{1}{p'}\|v\|_p^{p'}, \qquad
     \nabla\Omega^*(v)_j = \operatorname{sign}(v_j)|v_j|^{p-1}\|v\|_p^{p'-p}, \qquad
     \tfrac1p + \tfrac1q = \tfrac{1}{p'} + \tfrac{1}{q'} = 1
 
-With q' = 2 this is the regularizer of the p-norm algorithms; q = q' = 2 is the square.  With several outputs the
+With q' = 2 this is the regularizer of the p-norm algorithms; q = q' = 2 is ridge (L2).  With several outputs the
 terms of the outputs are added.
 
-With q > 2 the conjugate is infinitely steep where components of v are zero, so that descent on the dual is slow, the
-more so the larger q is; but then :math:`\Omega` itself bends everywhere, with N the norm of w and
+With q > 2 the Hessian of the conjugate is infinite where components of v are zero, so that dual coordinate descent is
+slow, the more so the larger q is.  But :math:`\Omega` itself is twice differentiable: with N the norm of w and
 :math:`a_j = \operatorname{sign}(w_j)|w_j|^{q-1}`,
 
 .. math:: \nabla^2\Omega(w) = (q-1)N^{q'-q}\operatorname{diag}|w|^{q-2} + (q'-q)N^{q'-2q}\,aa^T
 
-and Newton's method takes it (``bend``).
+and Newton's method uses it (``hessian``).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from numpy.typing import NDArray
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
-#: second derivatives that are infinite at zero are taken here, relative to the norm
-_NEAR_ZERO = 1e-8
-
-#: where the weights are as near as this to those of the dual vector, a secant is a tangent
-_NEAR = 1e-6
-#: entries of a diagonal are at least this share of the largest
-_LEAST = 1e-12
+#: smallest |v_j| / norm where a Hessian that is infinite at zero is evaluated
+_SMALLEST_COMPONENT = 1e-8
+#: relative distance of two weights below which a secant cancels and the tangent is used
+_SECANT_DISTANCE = 1e-6
+#: entries of a diagonal, relative to the largest, are raised to this: the condition number it allows is 1e12
+_SMALLEST_DIAGONAL = 1e-12
+#: guards a quotient against 0/0
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -47,7 +47,7 @@ class CompiledQNorm(NamedTuple):
     scaling: float
 
     def coupled(self) -> bool:
-        """Through the norm."""
+        """True: through the norm."""
         return True
 
     def rescale(self, top: float, bottom: float) -> tuple[float, float]:
@@ -138,71 +138,71 @@ class QNorm(Regularizer):
         return float(np.sum(_norms(weights, self.q) ** self.power)) / self.power
 
     def gradient(self, weights: NDArray) -> NDArray[np.float64]:
-        return _slope(weights, self.q, self.power)
+        return _gradient(weights, self.q, self.power)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
         p, power = self.dual_exponents
-        return float(np.sum((abs(scale) * _norms(dual, p)) ** power)) / power
+        return float(np.sum((abs(scale) * _norms(v, p)) ** power)) / power
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
         p, power = self.dual_exponents
-        norms = _norms(dual, p)
+        norms = _norms(v, p)
         return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
 
-    def compress(self, dual: NDArray) -> NDArray[np.float64]:
-        return _norms(dual, self.dual_exponents[0])
+    def compress(self, v: NDArray) -> NDArray[np.float64]:
+        return _norms(v, self.dual_exponents[0])
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        return _slope(dual, *self.dual_exponents)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        return _gradient(v, *self.dual_exponents)
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
         p, power = self.dual_exponents
-        v = np.asarray(dual, dtype=np.float64)
+        v = np.asarray(v, dtype=np.float64)
         norm = float(_norms(v, p)[0])
         if not norm > 0.0:
             return DiagonalPlusRankOne(np.zeros(len(v)), 0.0, v)
-        # of v over its norm; below p = 2 it is infinite at zero, and kept from that
+        # of v over its norm; below p = 2 the Hessian is infinite at zero, hence the bound
         share = np.abs(v) / norm
-        diagonal = (p - 1.0) * norm ** (power - 2.0) * np.maximum(share, _NEAR_ZERO) ** (p - 2.0)
+        diagonal = (p - 1.0) * norm ** (power - 2.0) * np.maximum(share, _SMALLEST_COMPONENT) ** (p - 2.0)
         return DiagonalPlusRankOne(diagonal, (power - p) * norm ** (power - 2.0), np.copysign(share ** (p - 1.0), v))
 
     def radius(self, level: float) -> float:
-        return self.radius_among(level, 1)
+        return self.radius_of_features(level, 1)
 
-    def radius_among(self, level: float, features: int) -> float:
+    def radius_of_features(self, level: float, features: int) -> float:
         return (self.power * level) ** (1.0 / self.power) * float(features) ** max(0.0, 0.5 - 1.0 / self.q)
 
     @property
     def strong_convexity(self) -> float:
-        """q - 1 for the square of a norm with q <= 2; nothing otherwise."""
+        """q - 1 for the square of a norm with q <= 2; else 0."""
         return self.q - 1.0 if self.power == 2.0 and self.q <= 2.0 else 0.0
 
-    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
     @property
     def steep_conjugate(self) -> bool:
         return self.q > 2.0
 
-    def hessian(self, weights: NDArray, dual: NDArray) -> DiagonalPlusRankOne | None:
+    def hessian(self, weights: NDArray, v: NDArray) -> DiagonalPlusRankOne | None:
         """For q > 2; positive semi-definite.
 
-        Where it changes much on the way to the weights that belong to the dual vector, as it does near zero, the
-        diagonal holds secants instead of tangents.  The last factor keeps what the sum of both is along w.
+        Where it changes much between w and ``grad_conjugate(v)``, as it does near zero, the diagonal holds secants
+        instead of tangents.  The last factor preserves the second derivative along w.
         """
         if not self.steep_conjugate:
             return None
         q, power = self.q, self.power
-        norm = float(_norms(weights, q)[0]) or float(_norms(self.grad_conjugate(dual), q)[0])
+        norm = float(_norms(weights, q)[0]) or float(_norms(self.grad_conjugate(v), q)[0])
         if norm == 0.0:
             return DiagonalPlusRankOne(np.ones(len(weights)), 0.0, np.zeros(len(weights)))
-        share, slope = weights / norm, dual / norm ** (power - 1.0)
+        share, slope = weights / norm, v / norm ** (power - 1.0)
         here = np.copysign(np.abs(share) ** (q - 1.0), share)
         goal = np.copysign(np.abs(slope) ** (1.0 / (q - 1.0)), slope)
-        far = np.abs(goal - share) > _NEAR * (np.abs(goal) + np.abs(share))
+        far = np.abs(goal - share) > _SECANT_DISTANCE * (np.abs(goal) + np.abs(share))
         secant = (slope - here) / np.where(far, goal - share, 1.0)
         diagonal = np.where(far, secant, (q - 1.0) * np.abs(share) ** (q - 2.0))
-        diagonal = np.maximum(diagonal, _LEAST * np.max(diagonal))
+        diagonal = np.maximum(diagonal, _SMALLEST_DIAGONAL * np.max(diagonal))
         factor = power - q
         if factor < 0.0:
             factor = max(factor, factor / (q - 1.0) / max(float(here @ (here / diagonal)), _TINY))
@@ -224,7 +224,7 @@ def _norms(values: NDArray, q: float) -> NDArray[np.float64]:
     return largest * np.sum((absolute / safe) ** q, axis=-1, keepdims=True) ** (1.0 / q)
 
 
-def _slope(values: NDArray, q: float, power: float) -> NDArray[np.float64]:
+def _gradient(values: NDArray, q: float, power: float) -> NDArray[np.float64]:
     """The gradient of the power of the q-norm over ``power``."""
     values, norms = np.asarray(values, dtype=np.float64), _norms(values, q)
     share = np.abs(values) / np.where(norms > 0.0, norms, 1.0)

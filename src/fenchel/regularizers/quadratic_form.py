@@ -1,11 +1,11 @@
-r"""Square regularization with an operator K: Zhang (2002), eq. (12).
+r"""Quadratic form (generalized ridge) with an operator K: Zhang (2002), eq. (12).
 
 .. math:: \Omega(w) = \tfrac12 w^T K w, \qquad \Omega^*(v) = \tfrac12 v^T K^{-1} v, \qquad \nabla\Omega^*(v) = K^{-1}v
 
 K is a diagonal (positive numbers, one for each feature), a dense symmetric positive definite matrix, or an object
 with ``solve(v)`` = :math:`K^{-1}v`.  With a diagonal a step of dual coordinate descent costs the non-zeros of its row.
 With the others :math:`K^{-1}x_i` is dense, so X is whitened once instead: with :math:`K^{-1} = RR^T` and
-:math:`w = R\,\tilde w` the problem has the plain square and the dense design XR (n times d numbers).
+:math:`w = R\,\tilde w` the problem has the ridge regularizer and the dense design XR (n times d numbers).
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 class CompiledDiagonal(NamedTuple):
     """A diagonal operator for compiled loops.  One field, since a compiled tuple can't be empty."""
 
-    slope: float
+    scale: float
 
     def coupled(self) -> bool:
-        """Every feature by itself."""
+        """False: the conjugate is separable."""
         return False
 
     def rescale(self, top: float, bottom: float) -> tuple[float, float]:
-        """Nothing to scale."""
+        """No scaling is needed."""
         return 0.0, 0.0
 
     def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
-        """v/k; nothing ties features together."""
+        """v/K_jj, with 1/K_jj as prior; the sum over features is not used."""
         return v * prior, 0.0
 
     def can_update(self, v: float, shift: float) -> bool:
-        """Nothing is cheaper than ``grad_and_value``."""
+        """False: ``grad_and_value`` is cheap."""
         return False
 
     def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
-        """Never asked for."""
+        """Not used: ``can_update`` is false."""
         return grad, value
 
     def outer_grad(self, total: float, frame: float) -> float:
-        """One."""
-        return self.slope
+        """G' = 1."""
+        return self.scale
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,10 +76,10 @@ class QuadraticForm(Regularizer):
     """
 
     operator: Any
-    name: ClassVar[str] = "square"
+    name: ClassVar[str] = "quadratic_form"
 
     def __post_init__(self) -> None:
-        if hasattr(self.operator, "solve"):
+        if callable(getattr(self.operator, "solve", None)):
             return
         try:
             found = np.array(self.operator, dtype=np.float64)
@@ -91,16 +91,18 @@ class QuadraticForm(Regularizer):
         if not square or found.size == 0 or not np.all(np.isfinite(found)):
             raise FenchelError(f"operator must be (d,) or (d, d) and finite, got shape {found.shape}")
         if found.ndim == 1 and not np.all(found > 0):
-            raise FenchelError("operator has entries that are not positive: K must be positive definite")
+            raise FenchelError("operator has entries that are not positive; K must be positive definite")
         if found.ndim == 2 and not np.allclose(found, found.T, rtol=1e-10, atol=1e-12 * np.max(np.abs(found))):
             raise FenchelError("operator is not symmetric: K must be symmetric positive definite")
         if found.ndim == 2:
             _factor(found)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, QuadraticForm) or hasattr(self.operator, "solve"):
-            return isinstance(other, QuadraticForm) and self.operator is other.operator
-        return not hasattr(other.operator, "solve") and np.array_equal(self.operator, other.operator)
+        if not isinstance(other, QuadraticForm):
+            return False
+        if isinstance(self.operator, np.ndarray) and isinstance(other.operator, np.ndarray):
+            return np.array_equal(self.operator, other.operator)
+        return self.operator is other.operator
 
     def __hash__(self) -> int:
         return hash(self.operator.tobytes() if isinstance(self.operator, np.ndarray) else id(self.operator))
@@ -128,27 +130,27 @@ class QuadraticForm(Regularizer):
         inner = solve_triangular(root, weights.T, lower=True)
         return np.asarray(solve_triangular(root, inner, lower=True, trans="T").T)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        return 0.5 * scale**2 * float(np.vdot(dual, self.grad_conjugate(dual)))
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        return 0.5 * scale**2 * float(np.vdot(v, self.grad_conjugate(v)))
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return 2.0 * scale * self.conjugate(dual)
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return 2.0 * scale * self.conjugate(v)
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        dual = np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        v = np.asarray(v, dtype=np.float64)
         if self.diagonal:
-            return dual / self.operator
-        root = self.root(dual.shape[-1])
-        return (dual @ root) @ root.T
+            return v / self.operator
+        root = self.root(v.shape[-1])
+        return (v @ root) @ root.T
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne | None:
-        return DiagonalPlusRankOne(self.priors(len(dual)), 0.0, dual) if self.diagonal else None
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne | None:
+        return DiagonalPlusRankOne(self.priors(len(v)), 0.0, v) if self.diagonal else None
 
     def radius(self, level: float) -> float:
         modulus = self.strong_convexity
         return math.sqrt(2.0 * level / modulus) if modulus > 0.0 else math.inf
 
-    def radius_among(self, level: float, features: int) -> float:
+    def radius_of_features(self, level: float, features: int) -> float:
         if not self.diagonal:
             self.root(features)
         return self.radius(level)

@@ -1,4 +1,4 @@
-r"""Entropy without a fixed mass: Zhang (2002), eq. (17), shifted so that its smallest value is zero.
+r"""Unnormalized entropy, without a fixed mass: Zhang (2002), eq. (17), shifted so that its smallest value is zero.
 
 .. math::
     \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j} - w_j + \mu_j \quad (w \ge 0), \qquad
@@ -26,24 +26,24 @@ from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import (
     checked_prior,
     hash_fields,
-    highest,
+    largest_in_level_set,
     relative_entropy,
     same_fields,
     spread_prior,
 )
 
-#: no reasonable weight is so many times its prior
-_FARTHEST = 1e7
+#: ratio of a weight to its prior from which the weight counts as unbounded, as scores do in ``problem``
+_UNBOUNDED_RATIO = 1e7
 
 
 class CompiledEntropy(NamedTuple):
-    """Both entropies for compiled loops: the mass A (0 without one), and whether weights have both signs."""
+    """Both entropies for compiled loops: the mass A (0 if it is not fixed), and whether weights have both signs."""
 
     mass: float
     balanced: float
 
     def coupled(self) -> bool:
-        """With a mass."""
+        """True with a mass."""
         return self.mass > 0.0
 
     def rescale(self, top: float, bottom: float) -> tuple[float, float]:
@@ -54,14 +54,14 @@ class CompiledEntropy(NamedTuple):
         return frame, math.exp(-2.0 * frame) if frame > 0.0 else 1.0
 
     def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
-        """mu e^(v - frame), or the difference and the sum of both signs'."""
+        """mu e^(v - frame), twice; if balanced the difference and the sum of the terms of both signs."""
         if self.balanced == 0.0:
             value = prior * math.exp(v - frame)
             return value, value
         size = abs(v)
         large = math.exp(size - frame)
         small = floor / large if large > floor else large
-        # near zero the difference of the two would be all rounding
+        # the difference of the two would cancel near zero
         difference = large - small if size > 0.1 else -large * math.expm1(-2.0 * size)
         return math.copysign(prior * difference, v), prior * (large + small)
 
@@ -70,7 +70,7 @@ class CompiledEntropy(NamedTuple):
         return abs(shift) <= 0.1
 
     def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
-        """By cosh and sinh of the shift."""
+        """By the Taylor series of cosh and sinh of the shift."""
         s = shift * shift
         even = 1.0 + s * (1 / 2 + s * (1 / 24 + s * (1 / 720 + s * (1 / 40320))))
         odd = shift * (1.0 + s * (1 / 6 + s * (1 / 120 + s * (1 / 5040 + s * (1 / 362880)))))
@@ -142,40 +142,40 @@ class UnnormalizedEntropy(Regularizer):
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.arcsinh(weights / (2.0 * prior)) if self.balanced else np.log(weights / prior)
 
-    def conjugate(self, dual: NDArray, scale: float = 1.0) -> float:
-        v = scale * np.asarray(dual, dtype=np.float64)
+    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+        v = scale * np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             terms = 4.0 * np.sinh(0.5 * v) ** 2 if self.balanced else np.expm1(v)
         return float(np.sum(self.priors(v.shape[-1]) * terms))
 
-    def conjugate_slope(self, dual: NDArray, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(dual)), dual))
+    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, dual: NDArray) -> NDArray[np.float64]:
-        v = np.asarray(dual, dtype=np.float64)
+    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+        v = np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             return self.priors(v.shape[-1]) * (2.0 * np.sinh(v) if self.balanced else np.exp(v))
 
-    def hess_conjugate(self, dual: NDArray) -> DiagonalPlusRankOne:
-        v = np.asarray(dual, dtype=np.float64)
+    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+        v = np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             return DiagonalPlusRankOne(self.priors(len(v)) * (2.0 * np.cosh(v) if self.balanced else np.exp(v)), 0.0, v)
 
-    def level_bound(self, reach: float, features: int) -> float:
-        """Of weights that are all as long as that, or so many times their prior."""
+    def level_bound(self, radius: float, features: int) -> float:
+        """Omega of weights that are all ``radius``, or 1e7 times their prior if that is more."""
         prior = self.priors(features)
-        return self.value(np.maximum(_FARTHEST * prior, reach))
+        return self.value(np.maximum(_UNBOUNDED_RATIO * prior, radius))
 
     def radius(self, level: float) -> float:
-        return self.radius_among(level, np.size(self.prior))
+        return self.radius_of_features(level, np.size(self.prior))
 
-    def radius_among(self, level: float, features: int) -> float:
+    def radius_of_features(self, level: float, features: int) -> float:
         """Tight along one axis if balanced; else a bound on the sum of the weights, by the log-sum inequality."""
         if self.balanced:
             widest = UnnormalizedEntropy(float(np.max(self.prior)), balanced=True)
-            return highest(lambda weight: widest.value(np.array([weight])), level, 0.0)
+            return largest_in_level_set(lambda weight: widest.value(np.array([weight])), level, 0.0)
         mass = float(np.sum(self.priors(features)))
-        return highest(lambda total: float(kl_div(total, mass)), level, mass)
+        return largest_in_level_set(lambda total: float(kl_div(total, mass)), level, mass)
 
     @property
     def strong_convexity(self) -> float:
@@ -191,5 +191,5 @@ class UnnormalizedEntropy(Regularizer):
     def typical_hess_conjugate(self, features: int) -> float:
         return float(np.mean(self.prior)) * (2.0 if self.balanced else 1.0)
 
-    def steepest(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
         return largest**2 * float(np.sum(self.priors(features))) * (2.0 if self.balanced else 1.0)

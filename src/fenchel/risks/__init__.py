@@ -1,4 +1,4 @@
-"""Risks: convex functions of all scores."""
+"""Risks R(s), convex functions of all scores; ``MULTICLASS`` and ``MEASURES`` are the registries of names."""
 
 from __future__ import annotations
 

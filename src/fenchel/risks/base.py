@@ -1,16 +1,16 @@
-r"""What a risk is: a convex function :math:`R(s)` of all scores, and what some risks offer beyond it.
+r"""Base class of risks: convex functions :math:`R(s)` of all scores.
 
-Every risk has its value and a subgradient.  What only some have is asked for by an accessor that returns the risk
-under a narrower type, or None:
+Every risk has a value and a subgradient.  Other capabilities have an accessor, which returns the risk under a narrower
+type, or None:
 
 ==================  ====================================================================================
-accessor            what it gives
+accessor            capability
 ==================  ====================================================================================
 ``closed_form()``   the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
 ``separable()``     a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
 ``multiclass()``    a weighted mean of joint losses of the k scores of an example
 ``smoothable()``    Nesterov's smoothing :math:`R_\mu`
-``intercepts()``    the best intercept, a bound on it, and how :math:`\theta` is made to satisfy
+``intercepts()``    the best intercept, a bound on it, and a map of :math:`\theta` to
                     :math:`\sum\theta = 0`
 ``contingency()``   a measure of the contingency table
 ``roc_auc()``       one minus the area under the ROC curve
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from fenchel.risks.ordinal import OrdinalHinge
     from fenchel.risks.smoothing import Smoothed
 
-#: slope a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores where it was made
-Plane = tuple[NDArray[np.float64], float, float]
+#: subgradient a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores of the plane
+CuttingPlane = tuple[NDArray[np.float64], float, float]
 
 
 class ClosedForm(Protocol):
@@ -82,12 +82,12 @@ class Intercepts(Protocol):
         """The b that minimizes R(s + b)."""
         ...
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= score_bounds_i."""
         ...
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """A point of the domain near theta with columns that sum to zero, and bounds on what rounding leaves."""
+        """A point of the domain near theta with columns that sum to zero, and bounds on the sums after rounding."""
         ...
 
 
@@ -128,9 +128,9 @@ class Risk(abc.ABC):
     ...         return float(np.max(np.abs(scores - self.labels)))
     ...     def subgradient(self, scores):
     ...         worst = np.argmax(np.abs(scores - self.labels))
-    ...         slope = np.zeros(self.examples)
-    ...         slope[worst] = np.sign(scores[worst] - self.labels[worst])
-    ...         return slope
+    ...         found = np.zeros(self.examples)
+    ...         found[worst] = np.sign(scores[worst] - self.labels[worst])
+    ...         return found
     >>> solve(Problem(np.eye(2), LargestError([1.0, 2.0]), lam=0.1), "bundle").converged
     True
     """
@@ -142,7 +142,7 @@ class Risk(abc.ABC):
     outputs: int | None = None
     #: n, the number of examples
     examples: int
-    #: why there is no intercept with this risk, the end of a sentence that begins with the risk's name
+    #: the reason why this risk has no intercept, as the end of a sentence that begins with its name
     intercept_refusal: str = (
         "does not depend on an intercept: use intercept=False (in an estimator fit_intercept=False) and choose the "
         "threshold afterwards"
@@ -156,49 +156,49 @@ class Risk(abc.ABC):
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """Return one element of the subdifferential of R at s."""
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The supporting hyperplane at s: slope, offset and R(s)."""
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The supporting hyperplane at s: subgradient, offset and R(s)."""
         slope, value, form = self.subgradient(scores), self.value(scores), self.closed_form()
         if form is not None:
-            # R(s) - a . s loses all digits at large scores, and the plane would not be below R
+            # R(s) - a . s cancels at large scores, and the plane would not be below R
             return slope, -form.conjugate(-slope, feasible=True), value
         return slope, value - float(np.vdot(slope, scores)), value
 
     @cached_property
     def largest_label(self) -> float:
-        """The largest constant that is added to a score, a label or a margin: it enters rounding bounds."""
+        """The largest constant that is added to a score, a label or a margin; rounding bounds use it."""
         return 1.0
 
     @cached_property
     def conjugate_at_zero(self) -> float:
-        """R*(0): minus the infimum of R; infinite where it is not known."""
+        """R*(0), minus the infimum of R; infinite if unknown."""
         return math.inf
 
     def label_sizes(self) -> NDArray[np.float64]:
-        """The sizes of the constants that are added to scores, broadcast over them: they enter rounding bounds."""
+        """The sizes of the constants that are added to scores, broadcast over them; rounding bounds use them."""
         return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: the share of each example in the risk; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return np.full(self.examples, 1.0 / self.examples)
 
     @cached_property
     def value_at_zero(self) -> float:
-        """R(0): the natural scale of the objective."""
+        """R(0), the scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute entries of a subgradient at s."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at s."""
         return float(np.sum(np.abs(self.subgradient(scores))))
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute entries of subgradients at any scores within ``near`` of these."""
-        below, above = self.subgradient(scores - near), self.subgradient(scores + near)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        below, above = self.subgradient(scores - radius), self.subgradient(scores + radius)
         return np.maximum(np.abs(below), np.abs(above))
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """The risk in blocks of rows: which rows, and the risk of them, with the shares that they have here."""
+        """The risk as a sum over blocks of rows: the rows, and their term of the risk."""
         yield slice(0, self.examples), self
 
     def closed_form(self) -> ClosedForm | None:

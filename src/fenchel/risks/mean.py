@@ -18,12 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable
 from fenchel.risks.smoothing import Smoothed
-
-#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
-_ROUNDING = 1e-12
 
 
 class MeanRisk(Risk):
@@ -88,7 +86,7 @@ class MeanRisk(Risk):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: what each example counts; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     def value(self, scores: NDArray) -> float:
@@ -97,28 +95,28 @@ class MeanRisk(Risk):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s."""
-        slopes = self.loss.derivative(scores, self.labels)
+        subgradients = self.loss.derivative(scores, self.labels)
         if self.loss.overflows:
-            slopes = np.where(self._shares > 0, slopes, 0.0)
-        return self._shares * slopes
+            subgradients = np.where(self._shares > 0, subgradients, 0.0)
+        return self._shares * subgradients
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
-        slopes = -self._per_share(theta)
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
+        subgradients = -self._per_share(theta)
         low, high = self.loss.domain(self.labels)
-        inside = np.clip(slopes, low, high)
-        if not feasible and np.any(np.abs(slopes - inside) > _ROUNDING * (1.0 + np.abs(inside))):
+        inside = np.clip(subgradients, low, high)
+        if not feasible and np.any(np.abs(subgradients - inside) > DOMAIN_TOLERANCE * (1.0 + np.abs(inside))):
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at s: cheap where the loss has bounded slopes."""
-        if math.isfinite(self._largest_slope):
-            return self._largest_slope * (self.outputs or 1)
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at s, from the domain of the conjugate where that is bounded."""
+        if math.isfinite(self._largest_subgradient):
+            return self._largest_subgradient * (self.outputs or 1)
         return float(np.sum(np.abs(self.subgradient(scores))))
 
     @cached_property
-    def _largest_slope(self) -> float:
+    def _largest_subgradient(self) -> float:
         low, high = self.loss.domain(self.labels)
         return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
 
@@ -143,31 +141,33 @@ class MeanRisk(Risk):
         """The nearest dual point in the domain of the conjugate."""
         low, high = self.loss.domain(self.labels)
         counted = self._shares > 0
-        # entries inside keep every bit; without weight there is only zero
+        # clip keeps entries inside bit by bit; a zero weight forces theta_i = 0
         lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
     def largest_scale(self, theta: NDArray) -> float:
         """The largest t with t theta in the domain of the conjugate, for a theta that is in it."""
-        slopes = -self._per_share(theta)
-        low, high = (np.broadcast_to(bound, slopes.shape) for bound in self.loss.domain(self.labels))
+        subgradients = -self._per_share(theta)
+        low, high = (np.broadcast_to(bound, subgradients.shape) for bound in self.loss.domain(self.labels))
         with np.errstate(over="ignore"):
-            above = np.min(high[slopes > 0] / slopes[slopes > 0], initial=np.inf)
-            below = np.min(low[slopes < 0] / slopes[slopes < 0], initial=np.inf)
+            above = np.min(high[subgradients > 0] / subgradients[subgradients > 0], initial=np.inf)
+            below = np.min(low[subgradients < 0] / subgradients[subgradients < 0], initial=np.inf)
         return float(min(above, below))
 
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
-        """R smoothed with mu; a smooth loss needs none, and mu = 0 leaves it as it is."""
+        """R_mu; R itself for mu = 0, which smooth losses allow."""
         risk = self.value(scores)
         if mu == 0.0:
             return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
-        values, slopes = self.loss.smoothed(scores, self.labels, mu)
+        values, subgradients = self.loss.smoothed(scores, self.labels, mu)
         value = self._total(values)
-        return Smoothed(value, -self._shares * slopes, risk, max(0.0, risk - value - 0.5 * mu * self._total(slopes**2)))
+        return Smoothed(
+            value, -self._shares * subgradients, risk, max(0.0, risk - value - 0.5 * mu * self._total(subgradients**2))
+        )
 
     @property
     def smoothing_range(self) -> float:
-        """D: infinite if slopes are not bounded."""
+        """D; infinite if subgradients are not bounded."""
         return self.loss.smoothing_width * (self.outputs or 1)
 
     def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
@@ -177,14 +177,14 @@ class MeanRisk(Risk):
         columns = zip(scores.T, self.labels.T, strict=True)
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= reach_i; infinite if unbounded."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         counted = self.shares > 0
-        shares, reach, labels = self.shares[counted], reach[counted], self.labels[counted]
+        shares, score_bounds, labels = self.shares[counted], score_bounds[counted], self.labels[counted]
         if self.outputs is not None:
-            shares, reach = shares[:, None], reach[:, None]
+            shares, score_bounds = shares[:, None], score_bounds[:, None]
         low, high = self.loss.sublevel(np.broadcast_to(level / shares, labels.shape), labels)
-        lowest, highest = np.max(low - reach, axis=0), np.min(high + reach, axis=0)
+        lowest, highest = np.max(low - score_bounds, axis=0), np.min(high + score_bounds, axis=0)
         return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -197,7 +197,7 @@ class MeanRisk(Risk):
 
     def _total(self, losses: NDArray) -> float:
         if self.loss.overflows:
-            # an infinite loss of an example without weight does not count
+            # an infinite loss times a zero weight is zero
             losses = np.where(self._shares > 0, losses, 0.0)
         return float(np.sum(self.shares @ losses))
 
@@ -210,7 +210,7 @@ class MeanRisk(Risk):
 
 
 def shares_of(weights: NDArray | None, examples: int) -> NDArray[np.float64]:
-    """The weights divided by their sum; equal ones if there are none."""
+    """The weights divided by their sum; 1/n without weights."""
     if weights is None:
         return np.full(examples, 1.0 / examples)
     # divided by the largest first, so that the sum neither overflows nor underflows
@@ -219,14 +219,14 @@ def shares_of(weights: NDArray | None, examples: int) -> NDArray[np.float64]:
 
 
 def checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
-    """Weights as an array, or an error that says what is wrong with them."""
+    """Weights as an array; raise unless they are finite, not negative and not all zero."""
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (examples,):
         raise FenchelError(
             f"weights must have one entry for each of the {examples} examples, got shape {checked.shape}"
         )
     if not np.all(np.isfinite(checked)) or np.any(checked < 0):
-        raise FenchelError("weights must be finite and not negative; drop the examples you want to ignore or use 0")
+        raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
     if not np.any(checked > 0):
-        raise FenchelError("weights are all zero: there is nothing to learn from; give one example a positive weight")
+        raise FenchelError("weights are all zero; at least one must be positive")
     return checked

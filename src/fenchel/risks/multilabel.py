@@ -1,4 +1,4 @@
-r"""Several labels for an example: the hinge of the worst pair of a label that it has and one that it has not.
+r"""Multilabel hinge: the hinge of the worst pair of a present and an absent label of an example.
 
 .. math::
     R(s) = \sum_i c_i\,\Big[\max_{p\in Y_i,\;q\notin Y_i} 1 - s_{ip} + s_{iq}\Big]_+
@@ -13,7 +13,7 @@ The domain of the conjugate is, for each example, :math:`\theta_{ip}\ge 0` for t
 row and column sums of some masses of pairs :math:`\beta\ge 0` that add up to at most :math:`c_i`.  There
 :math:`R^*(-\theta) = -\sum_i\sum_{p\in Y_i}\theta_{ip}`.
 
-Free intercepts would need planes whose slopes add up to zero for every label; there are none here.
+Free intercepts would require cutting planes whose subgradients sum to zero for every label; there are none here.
 """
 
 from __future__ import annotations
@@ -25,11 +25,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.base import ClosedForm, Risk
 from fenchel.risks.mean import checked_weights, shares_of
-
-#: how far outside its domain, relative to the share of its example, a dual point may lie through rounding alone
-_ROUNDING = 1e-12
 
 
 class MultilabelHinge(Risk):
@@ -63,7 +61,7 @@ class MultilabelHinge(Risk):
     """
 
     name = "multilabel_hinge"
-    #: what a problem with free intercepts is told
+    #: the end of the error for a problem with free intercepts
     intercept_refusal = (
         "has no free intercepts; use intercept=False (of an estimator: fit_intercept=False), and a column of ones in X "
         "for regularized ones"
@@ -77,12 +75,12 @@ class MultilabelHinge(Risk):
         if found.ndim != 2 or not found.size or found.dtype.kind not in "biuf":
             raise FenchelError(f"labels must be (n, k) numbers, not empty, got shape {found.shape}")
         if not (np.all((found == 0) | (found == 1)) or np.all((found == -1) | (found == 1))):
-            raise FenchelError(f"the risk {self.name!r} takes the labels -1 and +1, or 0 and 1")
+            raise FenchelError(f"the risk {self.name!r} requires the labels -1 and +1, or 0 and 1")
         self._has = found > 0
         self.examples, self.outputs = found.shape
         self._weights = None if weights is None else checked_weights(weights, self.examples)
         paired = np.any(self._has, axis=1) & ~np.all(self._has, axis=1)
-        #: what the pairs of each example count: nothing where there are none
+        #: c_i where example i has a pair of labels, else 0
         self._masses = np.where(paired, self.shares, 0.0)
         if not np.any(self._masses):
             raise FenchelError(f"the risk {self.name!r} needs an example of positive weight with some labels, not all")
@@ -94,12 +92,12 @@ class MultilabelHinge(Risk):
         return self
 
     def largest_scale(self, theta: NDArray) -> float:
-        """One: how far theta may be lengthened is not looked at."""
+        """1: larger multiples are not tried."""
         return 1.0
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: what each example counts; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @property
@@ -119,48 +117,48 @@ class MultilabelHinge(Risk):
         return float(self._masses[rows] @ np.maximum(1.0 - scores[rows, low[rows]] + scores[rows, high[rows]], 0.0))
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """One element of the subdifferential of R at s: of equally bad labels the first ones."""
+        """One element of the subdifferential of R at s: ties go to the first labels."""
         low, high = self._worst(scores)
         rows = np.flatnonzero(self._masses)
         rows = rows[1.0 - scores[rows, low[rows]] + scores[rows, high[rows]] > 0.0]
-        slope = np.zeros((self.examples, self.outputs))
-        slope[rows, low[rows]], slope[rows, high[rows]] = -self._masses[rows], self._masses[rows]
-        return slope
+        subgradient = np.zeros((self.examples, self.outputs))
+        subgradient[rows, low[rows]], subgradient[rows, high[rows]] = -self._masses[rows], self._masses[rows]
+        return subgradient
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
-        if not feasible and np.any(np.abs(theta - self.project(theta)) > _ROUNDING * self._masses[:, None]):
+        if not feasible and np.any(np.abs(theta - self.project(theta)) > DOMAIN_TOLERANCE * self._masses[:, None]):
             return np.inf
         return -math.fsum(theta[self._has])
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta: the heavier side of each example is made smaller."""
+        """A point of the domain near theta: of each example the side with the larger sum is scaled down."""
         theta = np.asarray(theta, dtype=np.float64)
         have, lack = np.where(self._has, np.maximum(theta, 0.0), 0.0), np.where(self._has, 0.0, np.minimum(theta, 0.0))
-        # sums of float64 in extended precision, where there is one, tell equal sides from unequal ones
+        # extended precision, where available, decides whether the two sums are equal
         up, down = (np.sum(side, axis=1, dtype=np.longdouble).astype(np.float64) for side in (have, -lack))
         goal = np.minimum(np.minimum(up, down), self._masses)
         for side, total in ((have, up), (lack, down)):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        near = np.broadcast_to(near, scores.shape)
-        # a label can be the worst of its side if its best case is no better than the worst case of the others
-        lowest = np.min(np.where(self._has, scores + near, np.inf), axis=1, keepdims=True)
-        highest = np.max(np.where(self._has, -np.inf, scores - near), axis=1, keepdims=True)
-        worst = np.where(self._has, scores - near <= lowest, scores + near >= highest)
-        least = np.min(np.where(self._has, scores - near, np.inf), axis=1)
-        most = np.max(np.where(self._has, -np.inf, scores + near), axis=1)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        radius = np.broadcast_to(radius, scores.shape)
+        # a label may be the worst of its side if its interval of scores overlaps the extreme one
+        lowest = np.min(np.where(self._has, scores + radius, np.inf), axis=1, keepdims=True)
+        highest = np.max(np.where(self._has, -np.inf, scores - radius), axis=1, keepdims=True)
+        worst = np.where(self._has, scores - radius <= lowest, scores + radius >= highest)
+        least = np.min(np.where(self._has, scores - radius, np.inf), axis=1)
+        most = np.max(np.where(self._has, -np.inf, scores + radius), axis=1)
         return np.where(worst, np.where(1.0 - least + most >= 0.0, self._masses, 0.0)[:, None], 0.0)
 
     def _worst(self, scores: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The lowest label that each example has, and the highest that it has not."""
+        """The present label with the lowest score and the absent one with the highest, of each example."""
         low = np.argmin(np.where(self._has, scores, np.inf), axis=1)
         return low, np.argmax(np.where(self._has, -np.inf, scores), axis=1)

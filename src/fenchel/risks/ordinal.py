@@ -1,4 +1,4 @@
-r"""Ordered labels: the mean hinge loss over all pairs of examples with different labels.
+r"""Ordinal hinge: the mean hinge over all pairs of examples with different labels.
 
 .. math::
     R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
@@ -14,7 +14,7 @@ sums count all wrong pairs of that bit.  With k labels that is :math:`O(n\log n 
 
 The dual points are the net flows :math:`\theta_i = \sum_{y_j<y_i}\beta_{ji} - \sum_{y_j>y_i}\beta_{ij}` with
 :math:`0\le\beta_{ij}\le c_i c_j/M`, and :math:`-R^*(-\theta)` is the largest total flow with these net flows: no closed
-form, so the planes of a solver bound it, and a certificate says that this was taken on trust.
+form, so the cutting planes of a solver bound it, and the certificate says that the bound was taken on trust.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.risks.base import Plane, Risk, Smoothable
+from fenchel.numerics.limits import EPS
+from fenchel.risks.base import CuttingPlane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.smoothing import Smoothed
 
-#: pairs that are listed one by one, at most, or eight for each example if these are more
-_LISTED = 1 << 16
-#: what sums are made in
-_FINEST = float(np.finfo(np.longdouble).eps)
-_EPS = float(np.finfo(np.float64).eps)
+#: pairs listed explicitly at most, or 8 n if that is more
+_LISTED_PAIRS = 1 << 16
+#: spacing of extended precision at 1
+_EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 
 class _Wrong(NamedTuple):
@@ -112,48 +112,48 @@ class OrdinalHinge(Risk):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: what each example counts; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     def value(self, scores: NDArray) -> float:
         """R(s)."""
-        return self.plane(scores)[2]
+        return self.cutting_plane(scores)[2]
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
         scores = np.asarray(scores, dtype=np.float64)
         above, below = self._wrong(scores, scores)
-        slope = self._amounts * (above - below) / self._pairs
+        subgradient = self._amounts * (above - below) / self._pairs
         offset = float(self._amounts @ above) / self._pairs
-        # slopes add up to zero: scores near zero lose fewer digits
+        # subgradients sum to zero: centred scores reduce cancellation
         middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
-        return slope, offset, max(0.0, offset + float(slope @ (scores - middle)))
+        return subgradient, offset, max(0.0, offset + float(subgradient @ (scores - middle)))
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        above, below = self._wrong(scores + near, scores - near)
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        above, below = self._wrong(scores + radius, scores - radius)
         return self._amounts * np.maximum(above, below) / self._pairs
 
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
 
-        The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of the
-        most it may be, so that running sums of 1, s and s^2 make :math:`\sum\beta` and :math:`R_\mu =
+        The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of its
+        upper bound, so that running sums of 1, s and s^2 make :math:`\sum\beta` and :math:`R_\mu =
         \sum ([x]_+^2 - [x - \mu]_+^2)/(2\mu)`.  The conjugate is bounded by these flows.
 
-        Their net flows and their sum must belong together, and a difference of running sums divided by a small mu has
-        roundings of its own in each: there the pairs with 0 < x < mu are listed.
+        The net flows and their sum must be consistent, and differences of running sums divided by a small mu round
+        differently in each: for small mu the pairs with 0 < x < mu are listed explicitly.
         """
         amounts = self._amounts
-        # differences of squares lose fewer digits near zero
+        # centred scores reduce the cancellation of squares
         scores = scores - 0.5 * float(np.max(scores)) - 0.5 * float(np.min(scores))
         s = scores.astype(np.longdouble)
         parts = []
@@ -167,10 +167,10 @@ class OrdinalHinge(Risk):
         down, up, falls = (one - other for one, other in zip(*parts, strict=True))
         theta = amounts * (np.maximum(up, 0.0) - np.maximum(down, 0.0)) / mu
         risk, flow = amounts @ parts[0][0], amounts @ down / mu
-        small = _FINEST * (1.0 + float(np.max(np.abs(scores)))) > _EPS * mu
+        small = _EXTENDED_EPS * (1.0 + float(np.max(np.abs(scores)))) > EPS * mu
         band = self._between(scores, 1.0, float(margin)) if small else None
         if band is not None:
-            # the last sums are of the pairs whose flow is the most it may be
+            # the last sums are over the pairs whose flow is at its upper bound
             flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
             flows *= amounts[band.lower] * amounts[band.upper]
             theta = amounts * (below[0] - above[0])
@@ -182,13 +182,13 @@ class OrdinalHinge(Risk):
         return Smoothed(value, (theta / self._pairs).astype(np.float64), risk, excess)
 
     def _between(self, scores: NDArray, wide: float, narrow: float) -> _Pairs | None:
-        """The pairs that are wrong with the wider margin alone; None if they are many."""
+        """The pairs that are wrong with the wider margin alone; None if there are too many."""
         order = np.argsort(scores)
         # 1. with the keys of ``_sums``, so that a pair is in those sums or here
         end, begin = (np.searchsorted(scores[order] - margin, scores, side="right") for margin in (wide, narrow))
         counts = end - begin
         total = int(np.sum(counts))
-        if total > max(_LISTED, 8 * self.examples):
+        if total > max(_LISTED_PAIRS, 8 * self.examples):
             return None
         # 2. for each lower one the places of the upper ones in that order
         lower = np.repeat(np.arange(self.examples), counts)
@@ -206,13 +206,13 @@ class OrdinalHinge(Risk):
 
     @cached_property
     def _amounts(self) -> NDArray[np.float64]:
-        """What examples count, in any unit: one without weights, so that sums of them are exact."""
+        """The weights up to a factor: one without weights, so that sums are exact."""
         return np.ones(self.examples) if self._weights is None else self.shares
 
     @cached_property
     def _pairs(self) -> float:
-        """M, in that unit."""
-        # class by class: a light one keeps its digits beside a heavy one
+        """M, for these amounts."""
+        # class by class, so that small classes keep their digits
         sizes = np.bincount(self._codes)
         by_class = self._amounts[np.argsort(self._codes, kind="stable")].astype(np.longdouble)
         sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
@@ -220,7 +220,7 @@ class OrdinalHinge(Risk):
 
     def _wrong(self, lower: NDArray, upper: NDArray) -> _Wrong:
         """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
-        # counts are exact anyway
+        # integer counts are exact in float64
         found = self._sums(lower, upper, 1.0, self._amounts[None], extended=self._weights is not None)
         return _Wrong(*(np.maximum(side[0], 0.0).astype(np.float64, copy=False) for side in found))
 

@@ -8,8 +8,8 @@ Its maximizer :math:`\hat\theta` is unique and feasible, :math:`\nabla R_\mu = -
 *unsmoothed* problem with the gap :math:`[R(s) + R^*(-\hat\theta) + \hat\theta\cdot s] + \|\lambda w -
 X^T\hat\theta\|^2/(2\lambda)` (Zhang, Saha and Vishwanathan 2012, Sec. 3 and 4).
 
-The prox functions d weigh each dual variable with what it counts, so that :math:`\mu` is a length on the scale of
-scores, over which kinks are rounded:
+The prox functions d weight each dual variable by the weight of its example, so that :math:`\mu` is in units of scores:
+the width over which kinks are smoothed.
 
 =================  ==========================================================  ================================
 risk               d                                                           D
@@ -44,21 +44,21 @@ class Smoothed(NamedTuple):
     theta: NDArray[np.float64]
     #: R(s) itself
     risk: float
-    #: R(s) + R*(-theta) + theta . s >= 0: what smoothing leaves of the duality gap
+    #: R(s) + R*(-theta) + theta . s >= 0, the Fenchel-Young gap of smoothing
     excess: float
 
     @property
     def gradient(self) -> NDArray[np.float64]:
-        """Of R_mu in the scores."""
+        """The gradient of R_mu in the scores."""
         return -self.theta
 
     def conjugate(self, scores: NDArray) -> float:
-        """R*(-theta), or the bound on it that the excess was made with, at the scores of this."""
+        """R*(-theta), or the upper bound on it that belongs to the excess; ``scores`` are those of this result."""
         return self.excess - self.risk - float(np.vdot(self.theta, scores))
 
 
 def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
-    r"""The smoothing of measures that are linear in fn, where ``surplus`` bounds fp - fn, or is it if ``exact``.
+    r"""Smooth a measure that is linear in fn, with fp - fn <= surplus, or fp - fn = surplus if ``exact``.
 
     With x = n theta and the gains :math:`g_i = n/n_+ - s_i` of positives and :math:`g_j = -s_j` of negatives
 
@@ -76,7 +76,7 @@ def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, 
     with np.errstate(over="ignore"):
         x = np.clip(gains / mu, low, high)
     if exact or float(np.sum(x)) < -surplus:
-        # the threshold is near that of the labelling without mu
+        # start the search at the threshold for mu = 0
         x = onto_box_and_sum(gains, low, high, -float(surplus), mu, float(by_gain[min(count, n - 1)]))
     attained, square = float(gains @ x), float(x @ x)
     return Smoothed((attained - 0.5 * mu * square) / n, x / n, risk / n, max(0.0, risk - attained) / n)

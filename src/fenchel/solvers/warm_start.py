@@ -31,9 +31,9 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     if (
         path_certificate is not None
         and path_certificate.fits(problem)
-        and path_certificate.dual.shape == problem.weights_shape
+        and path_certificate.v.shape == problem.weights_shape
     ):
-        u = path_certificate.dual * (path_certificate.problem.lam / problem.lam)
+        u = path_certificate.v * (path_certificate.problem.lam / problem.lam)
     else:
         theta = problem.closed_form.project(theta)
         u = problem.design.adjoint(theta) / problem.lam

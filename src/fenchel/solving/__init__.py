@@ -1,1 +1,1 @@
-"""The one loop around every solver, the schedule of its certificates, and what it returns."""
+"""The loop around every solver, the schedule of certificates, and the solution."""

@@ -1,7 +1,7 @@
-"""When certificates are made.
+"""The schedule of certificates.
 
-A certificate costs about as much as a pass over the data.  It is made when the solver expects to be done, and besides
-after numbers of passes that grow, so that certifying stays a fixed share of the work.
+A certificate costs about as much as a pass over the data.  It is computed when the solver expects the target gap, and
+otherwise at geometrically growing numbers of passes, so that certificates take a bounded share of the time.
 """
 
 from __future__ import annotations
@@ -9,53 +9,53 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: data passes between certificates grow by this factor
+#: ratio of the data passes at consecutive certificates
 _GROWTH = 4.0
-#: the first certificate is made after so many passes, unless the solver expects to be done before
+#: data passes before the first certificate, unless the solver expects the target gap earlier
 _FIRST = 3.0
-#: the same factor for a solver that can't tell what gap it expects
+#: the same ratio for a solver without an expected gap
 _BLIND_GROWTH = 1.5
-#: a solver that does not expect to be done is left alone for so many times as long, if certificates are dear
+#: factor of the due pass while the solver expects a larger gap than the target and certificates are expensive
 _POSTPONE = 4.0
-#: up to so many entries of X a certificate takes about a millisecond
-_CHEAP = 1 << 17
-#: a solver that expects to be done is judged, but not again before it made so many times the passes
+#: stored entries of X up to which a certificate is cheap, about a millisecond
+_CHEAP_ENTRIES = 1 << 17
+#: ratio of data passes between two certificates of a solver that expects the target gap
 _RETRY = 1.1
-#: steps are shares of a pass, whose sum misses a whole number of passes by rounding
-ROUNDING = 1e-9
+#: data passes; steps are fractions of a pass, whose sum differs from an integer by rounding
+PASS_ROUNDING = 1e-9
 
 
 @dataclass
 class Schedule:
-    """Between which passes the next certificate is made."""
+    """The range of data passes in which the next certificate is computed."""
 
     most: float
-    #: entries of X, and whether somebody wants to see certificates on the way
+    #: stored entries of X, and whether a callback observes the certificates
     entries: int
     watched: bool
-    #: passes between certificates, if they were asked for
+    #: the argument ``certify_every``
     every: float | None = None
-    #: not before, and at the latest then
+    #: the earliest and the latest data pass of the next certificate
     first: float = 0.0
     due: float = 0.0
 
     def begin(self, passes: float, *, after_one: bool) -> None:
-        """A solver begins; ``after_one`` asks for a certificate after its first pass."""
+        """Start a solver; ``after_one`` requires a certificate after its first pass."""
         wait = 1.0 if self.every or after_one else _FIRST
         self.first, self.due = passes, min(passes + wait, self.most)
 
-    def go_on(self, passes: float, expected_gap: float) -> None:
-        """A certificate was made, and it was not enough."""
+    def postpone(self, passes: float, expected_gap: float) -> None:
+        """Schedule the next certificate, after one that did not stop the solve."""
         growth = _BLIND_GROWTH if math.isnan(expected_gap) else _GROWTH
         self.first = max(passes * _RETRY, passes + 1.0)
         self.due = min(passes + (self.every or max(passes * (growth - 1.0), 1.0)), self.most)
 
     def is_early(self, passes: float, expected_gap: float, target_gap: float, *, on_time: bool) -> bool:
-        """Whether the next certificate can wait; ``on_time`` takes no notice of what the solver expects."""
-        passes += ROUNDING
+        """Whether the next certificate is not due yet; ``on_time`` ignores the gap that the solver expects."""
+        passes += PASS_ROUNDING
         if math.isnan(expected_gap) or self.every is not None or on_time:
             return passes < self.due
         if expected_gap <= target_gap:
             return passes < self.first
-        patient = math.isinf(expected_gap) or not (self.watched or self.entries <= _CHEAP)
+        patient = math.isinf(expected_gap) or not (self.watched or self.entries <= _CHEAP_ENTRIES)
         return passes < (_POSTPONE * self.due if patient else self.due)

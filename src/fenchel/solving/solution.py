@@ -1,4 +1,4 @@
-"""What a solve returns: the model, its proof, and how it got there."""
+"""The result of a solve: model, witness, certificate, status and trace."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ class Status(enum.Enum):
     """
 
     CONVERGED = "the relative duality gap reached tol"
-    FLOOR = "the duality gap reached the rounding floor: no better proof exists in floating point"
+    FLOOR = "the duality gap is within rounding errors"
     UNRESOLVED = (
-        "rounding is no small share of the objective, so that the arithmetic can't resolve the problem (scale X and "
-        "the targets to moderate numbers, or lower C)"
+        "rounding errors are too large a share of the objective to prove tol (scale X and the targets to moderate "
+        "numbers, or decrease C)"
     )
-    DECAYED = "the duality gap fell below the asked share of the gap after the first pass"
+    DECAYED = "the duality gap fell below decay times the gap after the first pass"
     INFEASIBLE = (
-        "no model meets the constraints of the loss: a dual point proves that its weights would be beyond all reason"
+        "the constraints are infeasible: the dual bound exceeds the objective of every model with scores up to 1e7"
     )
-    STALLED = "the solver can't improve its point any more"
+    STALLED = "the solver stalled: its steps no longer improve the gap"
     MAX_ITER = "max_iter data passes were used up"
     TIME_LIMIT = "the time limit was reached"
-    INTERRUPTED = "it was interrupted"
-    CALLBACK = "a callback asked to stop"
+    INTERRUPTED = "the solve was interrupted"
+    CALLBACK = "the callback stopped the solve"
 
 
 class TracePoint(NamedTuple):
-    """One certificate on the way; times and passes are cumulative.
+    """One certificate during a solve; times and passes are cumulative.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class Progress:
     seconds : float
         Seconds since the beginning, without the time spent in callbacks.
     present : TracePoint
-        The certificate just computed, with the seconds of the solver and of the evaluation apart.
+        The certificate just computed, with separate seconds of the solver and of the certificates.
     model : Model
         The model just certified.
 
@@ -110,14 +110,10 @@ class Progress:
     True
     """
 
-    #: the best so far, of the best model with the best witness
     certificate: Certificate
     passes: float
-    #: since the beginning, without the time spent in callbacks
     seconds: float
-    #: what was certified just now, with the seconds of the solver and of its judge apart
     present: TracePoint
-    #: the model that was certified just now
     model: Model
 
 
@@ -136,17 +132,17 @@ class Solution:
     status : Status
         Why the solve ended.
     converged : bool
-        Whether the certificate proves what was asked for, whatever ended the solve.
+        Whether the certificate proves ``tol`` (or ``decay`` was reached), whatever ended the solve.
     passes : float
         Passes over the data.
     solver : str
         The name of the solver, or the names of all solvers that took part in turn.
     trace : list of TracePoint
-        The certificates on the way.
+        All certificates of the solve.
     handovers : list of str
         A sentence for each solver that was replaced by the next one.
     path_certificate : PathCertificate, default=None
-        What this model and dual point prove for other values of ``lam``.
+        Certificates of this model and dual point for other values of ``lam``.
 
     See Also
     --------
@@ -169,15 +165,11 @@ class Solution:
     witness: Witness
     certificate: Certificate
     status: Status
-    #: whether the certificate proves what was asked for, whatever ended the solve
     converged: bool
     passes: float
-    #: the solver, or all that took part in turn
     solver: str
     trace: list[TracePoint] = field(default_factory=list)
-    #: a sentence for each solver that handed over to the next one
     handovers: list[str] = field(default_factory=list)
-    #: what this model and witness prove for other strengths of the regularization
     path_certificate: PathCertificate | None = None
 
     def __str__(self) -> str:

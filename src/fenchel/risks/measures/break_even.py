@@ -4,13 +4,13 @@ r"""Precision/recall break-even point: as many predicted positives as positives.
     R(s) = \max_k\; \frac{k}{n_+} - \frac1n\sum_{i\le k} s^+_{(i)} + \frac1n\sum_{j\le k} s^-_{(j)}
 
 over labellings with fn = fp = k, which flip the k lowest positives and the k highest negatives (Zhang, Saha and
-Vishwanathan 2012, eqs. 3 and 4, with half the score term).  Integer flows make the labellings the corners of a box
-with one equality, so the conjugate has a closed form:
+Vishwanathan 2012, eqs. 3 and 4, with half the score term).  The labellings are the vertices of a box with one
+equality, which are integer, so the conjugate has a closed form:
 
 .. math::
     R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad \sum\theta = 0
 
-An intercept changes nothing: the flipped scores cancel.
+The risk does not depend on an intercept: the flipped scores cancel.
 """
 
 from __future__ import annotations
@@ -20,14 +20,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
-
-#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
-_ROUNDING = 1e-12
 
 
 class BreakEven(DiagonalRisk):
@@ -74,22 +72,22 @@ class BreakEven(DiagonalRisk):
         return CountBound(0, True)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
             inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
             outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
-            if outside > _ROUNDING or abs(math.fsum(theta)) > _ROUNDING:
+            if outside > DOMAIN_TOLERANCE or abs(math.fsum(theta)) > DOMAIN_TOLERANCE:
                 return np.inf
         return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta: inside the box, the heavier class made lighter."""
+        """Theta clipped to the box, with the class of the larger sum scaled down."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         return zero_sum(self.labels * sizes)[0]
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples
 
     def smoothed(self, scores: NDArray, mu: float) -> Smoothed:

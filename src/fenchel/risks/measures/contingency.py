@@ -1,12 +1,12 @@
-r"""Risks of measures that depend on a labelling through its errors alone.
+r"""Performance measures of the contingency table: functions of false negatives and false positives.
 
 .. math::
     R(s) = \max_{z\in\{-1,1\}^n}\; \Delta(fn, fp) + \frac{1}{2n}\sum_i s_i (z_i - y_i)
 
 over labellings z with fn false negatives and fp false positives: half the score term of eq. (3) of Zhang, Saha and
 Vishwanathan (2012), so that the error rate is exactly the mean hinge loss and C means the same for every measure.
-:math:`\Delta(0, 0) = 0`, hence :math:`R \ge 0`.  The conjugate has no closed form in general: a solver's planes bound
-it, and a certificate then says that it was taken on trust.
+:math:`\Delta(0, 0) = 0`, hence :math:`R \ge 0`.  The conjugate has no closed form in general: a solver's cutting
+planes bound it, and the certificate says that the bound was taken on trust.
 
 ====================  ==========================================================
 symbol                here
@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import Intercepts, Plane, Risk
+from fenchel.risks.base import CuttingPlane, Intercepts, Risk
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
@@ -82,8 +82,8 @@ class ContingencyRisk(Risk):
         self.labels = two_classes(labels, self.name)
         if weights is not None:
             raise FenchelError(
-                f"the measure {self.name!r} counts examples, so weights have no meaning for it; "
-                "leave them out, or use 'accuracy' or 'roc_auc'"
+                f"the measure {self.name!r} counts examples and takes no weights; omit weights, or use 'accuracy' or "
+                "'roc_auc'"
             )
         self.examples = len(self.labels)
         self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
@@ -100,7 +100,7 @@ class ContingencyRisk(Risk):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """What each example counts: all the same."""
+        """c_i: 1/n."""
         return np.full(self.examples, 1.0 / self.examples)
 
     def label_sizes(self) -> NDArray[np.float64]:
@@ -110,7 +110,7 @@ class ContingencyRisk(Risk):
         return self
 
     def intercepts(self) -> Intercepts | None:
-        """None if every labelling that is allowed has as many positives as there are."""
+        """None if every allowed labelling has n_pos predicted positives, so that an intercept cancels."""
         return self if self._ends else None
 
     def value(self, scores: NDArray) -> float:
@@ -119,30 +119,33 @@ class ContingencyRisk(Risk):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s: that of the most violated labelling."""
-        return self.plane(scores)[0]
+        return self.cutting_plane(scores)[0]
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The cutting plane of the most violated labelling: subgradient, offset Delta and R(s)."""
         order = self._ranked(scores)
         cells = self._cells(order)
         best = cells.best()
         fn, fp = int(cells.fn[best]), int(cells.fn[best] + cells.surplus[best])
-        slope = np.zeros(self.examples)
+        subgradient = np.zeros(self.examples)
         flipped = _lowest(scores[self._positives], order.positives, fn)
-        slope[self._positives[flipped]] = -1.0 / self.examples
+        subgradient[self._positives[flipped]] = -1.0 / self.examples
         flipped = _lowest(-scores[self._negatives], -order.negatives, fp)
-        slope[self._negatives[flipped]] = 1.0 / self.examples
-        return slope, float(cells.delta[best]), float(cells.height[best])
+        subgradient[self._negatives[flipped]] = 1.0 / self.examples
+        return subgradient, float(cells.delta[best]), float(cells.height[best])
 
     def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
-        """Planes (slope, offset) that bound R(s + b) for b on both sides as far as it is bounded: the labels, and
-        labellings with the fewest and with the most predicted positives.
+        """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of labellings with the
+        fewest and the most predicted positives.
         """
         planes = [(np.zeros(self.examples), 0.0)]
         for fn, fp, delta in self._ends:
-            slope = np.zeros(self.examples)
-            slope[self._positives[:fn]], slope[self._negatives[:fp]] = -1.0 / self.examples, 1.0 / self.examples
-            planes.append((slope, delta))
+            subgradient = np.zeros(self.examples)
+            subgradient[self._positives[:fn]], subgradient[self._negatives[:fp]] = (
+                -1.0 / self.examples,
+                1.0 / self.examples,
+            )
+            planes.append((subgradient, delta))
         return planes
 
     @cached_property
@@ -150,16 +153,16 @@ class ContingencyRisk(Risk):
         """R(0): the natural scale of the objective."""
         return self.value(np.zeros(self.examples))
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return self.shares
 
     def largest_scale(self, theta: NDArray) -> float:
-        """One: how far theta may be lengthened is not looked at."""
+        """1: larger multiples are not tried."""
         return 1.0
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -170,22 +173,22 @@ class ContingencyRisk(Risk):
         """The b that minimizes R(s + b); the midpoint where that is an interval."""
         return best_shift(self._cells(self._ranked(scores)), self.examples)
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         bounds = [0.0]
         for fn, fp, delta in self._ends:
-            # delta + (b p + sum of s z) / n <= level, for the examples that reach least
-            least = _smallest_sum(reach[self._positives], fn) + _smallest_sum(reach[self._negatives], fp)
+            # delta + (b p + sum of s z) / n <= level, for the examples with the smallest bounds
+            least = _smallest_sum(score_bounds[self._positives], fn) + _smallest_sum(score_bounds[self._negatives], fp)
             bounds.append((self.examples * (level - delta) + least) / abs(fp - fn))
         if len(self._ends) == 1:
             # R is flat far away on one side: the best b nearest to zero is where some h(p) meets h(0)
-            bounds.append(self.examples * self.value_at_zero + float(np.sum(reach)))
+            bounds.append(self.examples * self.value_at_zero + float(np.sum(score_bounds)))
         return np.array([max(bounds)])
 
     @cached_property
     def _ends(self) -> list[tuple[int, int, float]]:
-        """(fn, fp, Delta) of a labelling with the fewest predicted positives and of one with the most, unless that is
-        as many as there are positives.
+        """(fn, fp, Delta) of a labelling with the fewest predicted positives and of one with the most, except
+        labellings with n_pos predicted positives.
         """
         cells = self._cells(self._ranked(np.zeros(self.examples)))
         allowed = np.flatnonzero(np.isfinite(cells.height))
@@ -194,7 +197,7 @@ class ContingencyRisk(Risk):
 
     @abc.abstractmethod
     def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
-        """What labellings with so many errors lose; minus infinity for those that are not allowed."""
+        """Delta of labellings with these errors; minus infinity for labellings that are not allowed."""
 
     @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
@@ -226,7 +229,7 @@ def on_diagonals(diagonals: Diagonals, fn: NDArray, fp: NDArray) -> NDArray[np.f
 
 
 def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Labels -1 and +1 of which there are both, or an error that says what is wrong with them."""
+    """Labels as an array; raise unless they are -1 and +1 and both occur."""
     try:
         found = np.ascontiguousarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -234,7 +237,7 @@ def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:
     if found.ndim != 1 or not found.size:
         raise FenchelError(f"labels must be (n,) and not empty, got shape {found.shape}")
     if not np.all(np.abs(found) == 1.0):
-        raise FenchelError(f"the measure {name!r} takes the labels -1 and +1; encode the classes first")
+        raise FenchelError(f"the measure {name!r} requires the labels -1 and +1; encode the classes first")
     if np.all(found == found[0]):
         raise FenchelError(f"the measure {name!r} needs both classes, but all labels are {found[0]:+.0f}")
     return found
@@ -245,7 +248,7 @@ def _smallest_sum(values: NDArray, count: int) -> float:
 
 
 def _lowest(values: NDArray, in_order: NDArray, count: int) -> NDArray[np.int64]:
-    """The indices of the ``count`` smallest values; of equals the first ones."""
+    """The indices of the ``count`` smallest values; ties go to the first ones."""
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     threshold = in_order[count - 1]

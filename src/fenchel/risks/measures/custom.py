@@ -1,11 +1,11 @@
-r"""A measure of one's own: any Delta(fn, fp), as a function or as a table.
+r"""Custom measure: any Delta(fn, fp), as a function or as a table.
 
 Delta(0, 0) must be 0, so that the risk is never negative; minus infinity forbids a labelling.  Where Delta is linear
-in fn for each surplus fp - fn, as F-beta is, the most violated labelling takes O(n log n); otherwise the whole table
-of (n+ + 1)(n- + 1) numbers is kept and looked at each time.
+in fn for each surplus fp - fn, as F-beta is, the most violated labelling takes O(n log n); otherwise each search
+reads the whole table of (n+ + 1)(n- + 1) numbers.
 
-A table tells by itself which of the two it is.  A function is evaluated on the whole table for that, unless
-``linear=True`` vouches for it: then only the ends of each diagonal are, and one cell between them as a check.
+A table is tested for linearity.  A function is evaluated on the whole table for this test, unless ``linear=True``: then
+only the ends of each diagonal are evaluated, and one cell between them as a check.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from fenchel.errors import FenchelError
 from fenchel.risks.measures.contingency import ContingencyRisk, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
 
-#: cells of the largest table that is made from a function
+#: cells of the largest table that is made from a function (400 MB)
 LARGEST_TABLE = 50_000_000
-#: how far from linear a Delta may be through rounding alone, relative to its largest value
-_ROUNDING = 1e-13
+#: deviation from linearity that counts as rounding, relative to the largest Delta: about 500 EPS
+_LINEARITY_TOLERANCE = 1e-13
 
 
 class CustomMeasure(ContingencyRisk):
@@ -60,7 +60,7 @@ class CustomMeasure(ContingencyRisk):
     1.0
     """
 
-    name = "own"
+    name = "custom"
 
     def __init__(
         self, labels: ArrayLike, delta: Callable[[Any, Any], Any] | ArrayLike, linear: bool | None = None
@@ -75,7 +75,7 @@ class CustomMeasure(ContingencyRisk):
         self.diagonals = None if linear is False else _diagonals_of(table)
         if self.diagonals is None:
             if linear:
-                raise FenchelError("delta is not linear in fn for every fp - fn; leave linear=True out")
+                raise FenchelError("delta is not linear in fn for every fp - fn; omit linear=True")
             self._table = table
 
     @property
@@ -99,8 +99,8 @@ class CustomMeasure(ContingencyRisk):
         cells = (self.n_pos + 1) * (self.n_neg + 1)
         if cells > LARGEST_TABLE:
             raise FenchelError(
-                f"delta has {cells} cells, more than the {LARGEST_TABLE} that are tabulated; if it is linear in fn "
-                "for every fp - fn (as F-beta is), say linear=True"
+                f"delta has {cells} cells; at most {LARGEST_TABLE} are tabulated. If it is linear in fn "
+                "for every fp - fn (as F-beta is), set linear=True"
             )
         fn, fp = np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :]
         return self._checked(_evaluated(delta, *np.broadcast_arrays(fn, fp)))
@@ -124,8 +124,8 @@ class CustomMeasure(ContingencyRisk):
             off = np.abs(base + slope * middle - at_middle)
         scale = np.max(np.abs(np.concatenate([at_low, at_high])), where=np.isfinite([*at_low, *at_high]), initial=0.0)
         # minus infinity at both ends and between has no distance
-        if np.any(off > _ROUNDING * scale * 10) or np.any(np.isfinite(at_middle) != np.isfinite(base)):
-            raise FenchelError("delta is not linear in fn for every fp - fn; leave linear=True out")
+        if np.any(off > _LINEARITY_TOLERANCE * scale * 10) or np.any(np.isfinite(at_middle) != np.isfinite(base)):
+            raise FenchelError("delta is not linear in fn for every fp - fn; omit linear=True")
         return Diagonals(-self.n_pos, base, slope)
 
 
@@ -133,13 +133,13 @@ def _check_values(values: NDArray, at_truth: float) -> None:
     if np.any(np.isnan(values)):
         raise FenchelError("delta is NaN for some fn and fp; define its 0/0 cases, or use -inf to forbid a labelling")
     if np.any(values == np.inf):
-        raise FenchelError("delta is infinite for some fn and fp; it must be below infinity")
+        raise FenchelError("delta is +inf for some fn and fp; only finite values and -inf are allowed")
     if at_truth != 0.0:
-        raise FenchelError(f"delta(0, 0) must be 0, as no error costs nothing; got {at_truth}")
+        raise FenchelError(f"delta(0, 0) must be 0, got {at_truth}")
 
 
 def _evaluated(delta: Callable[[Any, Any], Any], fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
-    """Delta of many cells: in one call where the function takes arrays and then says the same as for numbers."""
+    """Delta of many cells: in one call if the function accepts arrays and agrees with calls on numbers."""
     sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
     with np.errstate(all="ignore"):
         try:
@@ -155,7 +155,7 @@ def _evaluated(delta: Callable[[Any, Any], Any], fn: NDArray, fp: NDArray) -> ND
 
 
 def _lines(at_low: NDArray, at_high: NDArray, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
-    """Base and slope of the lines through two points each; a single point has any slope."""
+    """Base and slope of the lines through two points each; the slope through a single point is 0."""
     with np.errstate(invalid="ignore"):
         slope = np.where(high > low, (at_high - at_low) / np.maximum(high - low, 1), 0.0)
     allowed = np.isfinite(at_low) & np.isfinite(at_high)
@@ -164,7 +164,7 @@ def _lines(at_low: NDArray, at_high: NDArray, low: NDArray, high: NDArray) -> tu
 
 
 def _diagonals_of(table: NDArray) -> Diagonals | None:
-    """The table as lines, or None if some diagonal is none."""
+    """The table as one line per diagonal; None if some diagonal is not linear."""
     n_pos, n_neg = table.shape[0] - 1, table.shape[1] - 1
     surplus = np.arange(-n_pos, n_neg + 1)
     low, high = np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
@@ -175,6 +175,6 @@ def _diagonals_of(table: NDArray) -> Diagonals | None:
         line = base[at] + slope[at] * fn
         with np.errstate(invalid="ignore"):
             off = np.abs(line - table[fn])
-        if np.any(off > _ROUNDING * scale) or np.any(np.isfinite(line) != np.isfinite(table[fn])):
+        if np.any(off > _LINEARITY_TOLERANCE * scale) or np.any(np.isfinite(line) != np.isfinite(table[fn])):
             return None
     return Diagonals(-n_pos, base, slope)

@@ -4,8 +4,8 @@ With :math:`\Delta = (fn + fp)/n` the worst labelling is chosen example by examp
 
 .. math:: \max_z\; \frac1n\sum_i [z_i\ne y_i] + \frac{1}{2n}\sum_i s_i(z_i - y_i) = \frac1n\sum_i [1 - y_i s_i]_+,
 
-which is why measures here have half the score term of Zhang, Saha and Vishwanathan (2012), eq. (3).  Weights have
-their usual meaning, and every solver for means of a loss takes this risk too.
+which is why measures here have half the score term of Zhang, Saha and Vishwanathan (2012), eq. (3).  Weights are
+allowed, and every solver for means of a loss supports this risk.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fenchel.risks.base import Plane
+from fenchel.risks.base import CuttingPlane
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.measures.contingency import two_classes
 
@@ -48,18 +48,18 @@ class ErrorRate(MeanRisk):
         super().__init__("hinge", two_classes(labels, self.name), weights)
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """That of the most violated labelling; an example at the kink counts as an error."""
+        """The subgradient of the most violated labelling; an example at the kink counts as an error."""
         return np.where(self.labels * scores <= 1.0, -self.shares * self.labels, 0.0)
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The plane of the most violated labelling: its slope, its offset Delta, and R(s)."""
-        slope = self.subgradient(scores)
-        return slope, float(np.sum(np.abs(slope))), self.value(scores)
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The cutting plane of the most violated labelling: subgradient, offset Delta and R(s)."""
+        subgradient = self.subgradient(scores)
+        return subgradient, float(np.sum(np.abs(subgradient))), self.value(scores)
 
     def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
-        """Planes (slope, offset) that bound R(s + b) for b on both sides: the labels, and all in one class."""
+        """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of all in one class."""
         planes = [(np.zeros(self.examples), 0.0)]
         for label in (1.0, -1.0):
-            slope = np.where(self.labels == label, -label * self.shares, 0.0)
-            planes.append((slope, float(np.sum(np.abs(slope)))))
+            subgradient = np.where(self.labels == label, -label * self.shares, 0.0)
+            planes.append((subgradient, float(np.sum(np.abs(subgradient)))))
         return planes

@@ -3,19 +3,19 @@ r"""Distributions over labellings and their moments: Zhang, Saha and Vishwanatha
 .. math:: p(z) \propto \exp\bigl(c\,\Delta(fn, fp) - \theta(z)\cdot s\bigr), \qquad
           \theta(z)_i = \tfrac{y_i}n\,[z_i \ne y_i]
 
-for a measure of a contingency table: :math:`\Delta - \theta(z)\cdot s` is what a labelling adds to the risk
-(``contingency``).  There are :math:`2^n` labellings, but :math:`\Delta` sees counts alone: with the elementary
+for a measure of a contingency table: :math:`\Delta - \theta(z)\cdot s` is the term of a labelling in the risk
+(``contingency``).  There are :math:`2^n` labellings, but :math:`\Delta` depends on counts only: with the elementary
 symmetric polynomials of the weights :math:`e^{u_i}` of flipping each positive (or each negative), the sum over all
 labellings is one over the cells (fn, fp) of the table, and the marginals come from a forward and a backward pass over
 counts, in :math:`O(n^2)` altogether and in logarithms throughout.  With f the polynomials of the first examples and g
-what the last ones make of the cells,
+the sums over the last ones,
 
 .. math::
     f_i(a) = f_{i-1}(a) \oplus (u_i + f_{i-1}(a-1)), \qquad g_{i-1}(a) = g_i(a) \oplus (u_i + g_i(a+1)), \qquad
     P(z_i \ne y_i) = \frac1Z\exp\Bigl(u_i + \bigoplus_a f_{i-1}(a) + g_i(a+1)\Bigr)
 
-(:math:`\oplus` adds in logarithms.)  Division of polynomials would be shorter and loses all digits.  Only every
-:math:`\sqrt n`-th row of f is kept; the rows between are made again when the way back comes to them.
+(:math:`\oplus` adds in logarithms.)  Division of polynomials would be shorter but cancels.  Only every
+:math:`\sqrt n`-th row of f is kept; the rows between are recomputed in the backward pass.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from numpy.typing import NDArray
 
 from fenchel.risks.measures.contingency import ContingencyRisk
 
-#: cells of the table that are worked on at once
-_AT_ONCE = 1 << 20
+#: cells (fn, fp) in a temporary block (8 MB)
+_BLOCK_CELLS = 1 << 20
 
 
 class Moments(NamedTuple):
@@ -41,18 +41,18 @@ class Moments(NamedTuple):
 
 
 def moments(risk: ContingencyRisk, scale: float, scores: NDArray) -> Moments:
-    """Of p(z) ~ exp(scale Delta(z) - theta(z) . scores)."""
+    """The moments of p(z) ~ exp(scale Delta(z) - theta(z) . scores)."""
     n, labels = risk.examples, risk.labels
     positives, negatives = np.flatnonzero(labels > 0.0), np.flatnonzero(labels < 0.0)
     up, down = -scores[positives] / n, scores[negatives] / n
     of_up, of_down = _log_polynomials(up), _log_polynomials(down)
     by_fn, by_fp, sums = np.full(len(of_up), -np.inf), np.full(len(of_down), -np.inf), []
     false_positives = np.arange(len(of_down))[None]
-    step = max(1, _AT_ONCE // len(of_down))
+    step = max(1, _BLOCK_CELLS // len(of_down))
     for begin in range(0, len(of_up), step):
         rows = slice(begin, min(begin + step, len(of_up)))
         delta = risk.delta(np.arange(rows.start, rows.stop)[:, None], false_positives)
-        # what is not allowed has minus infinity, even where the scale is zero
+        # forbidden cells have minus infinity, even where the scale is zero
         cells = np.where(np.isneginf(delta), -np.inf, scale * np.where(np.isneginf(delta), 0.0, delta))
         by_fn[rows] = _log_sums(cells + of_down, axis=1)
         by_fp = np.logaddexp(by_fp, _log_sums(cells + of_up[rows, None], axis=0))
@@ -92,7 +92,7 @@ def _log_polynomials(u: NDArray) -> NDArray[np.float64]:
 
 
 def _flipped(u: NDArray, tail: NDArray, log_total: float) -> NDArray[np.float64]:
-    """The probability of each flip, where ``tail`` is log of what a number of flips is worth."""
+    """The probability of each flip, where ``tail`` is the log-weight of each number of flips."""
     count = len(u)
     step = max(1, math.isqrt(count))
     kept, row = [], np.zeros(1)

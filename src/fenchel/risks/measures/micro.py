@@ -1,8 +1,8 @@
-"""One measure over the scores of all classes: n k scores and n k labels make one table (micro averaging).
+"""Micro averaging: one contingency table for the n k scores of all classes.
 
-The classes share nothing but the table, so there is a weight vector for each of them.  An intercept of a class would
-need planes whose slopes add up to zero for every class, which the measures here do not give: there is none, and a
-threshold for all scores together is chosen afterwards.
+Each class has a weight vector; only the table is shared.  Intercepts would require cutting planes whose subgradients
+sum to zero for every class, which these measures do not provide: there are none, and one threshold for all scores is
+chosen afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.risks.base import ClosedForm, Plane, Risk
+from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
 
 
 class MicroRisk(Risk):
@@ -55,7 +55,7 @@ class MicroRisk(Risk):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """What each example counts, its scores taken together."""
+        """c_i: the sum of the shares of the scores of each example."""
         return self._wide(self.table.shares).sum(axis=1)
 
     @cached_property
@@ -71,19 +71,19 @@ class MicroRisk(Risk):
         """One element of the subdifferential of R at s."""
         return self._wide(self.table.subgradient(scores.ravel()))
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The plane of the most violated labelling: its slope, its offset, and R(s)."""
-        slope, offset, value = self.table.plane(scores.ravel())
-        return self._wide(slope), offset, value
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The cutting plane of the most violated labelling: subgradient, offset and R(s)."""
+        subgradient, offset, value = self.table.cutting_plane(scores.ravel())
+        return self._wide(subgradient), offset, value
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at s."""
-        return float(self.table.slope_bound(scores.ravel()))
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at s."""
+        return float(self.table.subgradient_norm_bound(scores.ravel()))
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        scores, near = scores.ravel(), np.broadcast_to(near, scores.shape).ravel()
-        return self._wide(self.table.slopes_near(scores, near))
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        scores, radius = scores.ravel(), np.broadcast_to(radius, scores.shape).ravel()
+        return self._wide(self.table.subgradient_bounds(scores, radius))
 
     def _wide(self, values: NDArray) -> NDArray[np.float64]:
         return values.reshape(-1, self.outputs)

@@ -3,8 +3,8 @@ r"""Area under the ROC curve: the mean hinge loss over all pairs of a positive a
 .. math::
     R(s) = \sum_{y_i=1}\sum_{y_j=-1} a_i b_j\,[1 - s_i + s_j]_+, \qquad a_i = b_j = 1/n_\pm \text{ without weights}
 
-(Zhang, Saha and Vishwanathan 2012, eq. 5; the paper has taken the factor 2 of the original out already, so this is
-the scale of the other measures here: a wrong pair at equal scores costs 1, and each unit of margin 1.)  With weights
+(Zhang, Saha and Vishwanathan 2012, eq. 5; the paper has dropped the factor 2 of the original, as the other measures
+here do: a pair with equal scores costs 1, and each unit of margin 1.)  With weights
 :math:`a_i = c_i/\sum_{y=1} c,\ b_j = c_j/\sum_{y=-1} c`; class weights cancel.  Ties count as swapped.
 
 A dual point is :math:`\theta_i = a_i\sum_j b_j\beta_{ij},\ \theta_j = -b_j\sum_i a_i\beta_{ij}` with
@@ -29,17 +29,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks.base import ClosedForm, Plane, Risk, Smoothable
+from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
 from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.measures.contingency import two_classes
 from fenchel.risks.smoothing import Smoothed
 
-#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
-_ROUNDING = 1e-12
-_EPS = float(np.finfo(np.float64).eps)
-#: a range of scores of so many mu is summed up in float64, a wider one in extended precision
-_NARROW = 1e3
+#: range of scores, in units of mu, up to which float64 sums suffice; wider ranges use extended precision
+_FLOAT64_RANGE = 1e3
 
 
 class _Pairs(NamedTuple):
@@ -109,17 +107,17 @@ class RocAUC(Risk):
         return np.abs(self.labels)
 
     def largest_scale(self, theta: NDArray) -> float:
-        """One: how far theta may be lengthened is not looked at."""
+        """1: larger multiples are not tried."""
         return 1.0
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: what each example counts; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @cached_property
     def in_class(self) -> NDArray[np.float64]:
-        """a and b: what each example counts in its class."""
+        """a and b: the weight of each example divided by that of its class."""
         found = np.empty(self.examples)
         for own in (self.positives, self.negatives):
             found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
@@ -131,36 +129,36 @@ class RocAUC(Risk):
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
-        return self._slope(self._pairs(scores))
+        return self._subgradient(self._pairs(scores))
 
-    def plane(self, scores: NDArray) -> Plane:
-        """The plane of the pairs that are wrong at s: its slope, its offset, and R(s)."""
+    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+        """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
         pairs = self._pairs(scores)
-        slope = self._slope(pairs)
-        return slope, -float(np.sum(slope[self.positives])), self._risk(scores, pairs)
+        subgradient = self._subgradient(pairs)
+        return subgradient, -float(np.sum(subgradient[self.positives])), self._risk(scores, pairs)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
             within = np.clip(self.labels * theta, 0.0, self.in_class)
-            outside = np.max(np.abs(self.labels * theta - within) - _ROUNDING * self.in_class)
-            if outside > 0.0 or abs(math.fsum(theta)) > _ROUNDING:
+            outside = np.max(np.abs(self.labels * theta - within) - DOMAIN_TOLERANCE * self.in_class)
+            if outside > 0.0 or abs(math.fsum(theta)) > DOMAIN_TOLERANCE:
                 return np.inf
             _, sums, caps = self._cuts(theta)
-            if np.any(sums > caps + _ROUNDING):
+            if np.any(sums > caps + DOMAIN_TOLERANCE):
                 return np.inf
         return -float(np.sum(theta[self.positives], dtype=np.longdouble))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta; one inside keeps every bit but for one entry."""
+        """A dual point in the domain of the conjugate, near theta; a point inside changes in at most one entry."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self.in_class)
         theta = zero_sum(self.labels * sizes)[0]
         order, sums, caps = self._cuts(theta)
-        over = sums > caps + 4.0 * _EPS * sums
+        over = sums > caps + 4.0 * EPS * sums
         if not np.any(over):
             return theta
-        # the differences of min(P, U), wherever one of the two ends was moved
+        # the differences of min(P, U), wherever one of the two ends changed
         moved = over | np.concatenate([[False], over[:-1]])
         entries = np.diff(np.where(over, caps, sums), prepend=0.0)
         theta = theta.copy()
@@ -175,9 +173,9 @@ class RocAUC(Risk):
         (Line 7 of the algorithm counts one wrong pair too few.)
         """
         top, bottom = float(np.max(scores)), float(np.min(scores))
-        # differences of squares lose fewer digits near zero, and few where mu is no small share of all scores
+        # centred scores reduce the cancellation of squares, which is small if mu is comparable to their range
         scores = scores - 0.5 * (top + bottom)
-        precision = np.float64 if top - bottom + 1.0 < _NARROW * mu else np.longdouble
+        precision = np.float64 if top - bottom + 1.0 < _FLOAT64_RANGE * mu else np.longdouble
         low, high = scores[self.positives] - 1.0, scores[self.negatives]
         order_low, order_high = np.argsort(low), np.argsort(high)
         low, high = low[order_low], high[order_high]
@@ -201,13 +199,13 @@ class RocAUC(Risk):
         theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
-        return np.abs(self._slope(self._pairs(scores - self.labels * near)))
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
+        return np.abs(self._subgradient(self._pairs(scores - self.labels * radius)))
 
     def _pairs(self, scores: NDArray) -> _Pairs:
         """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
@@ -233,11 +231,11 @@ class RocAUC(Risk):
         losses = (1.0 - scores[self.positives]) * pairs.above + pairs.scores_above
         return max(0.0, float(self.in_class[self.positives] @ losses))
 
-    def _slope(self, pairs: _Pairs) -> NDArray[np.float64]:
-        slope = np.empty(self.examples)
-        slope[self.positives] = -self.in_class[self.positives] * pairs.above
-        slope[self.negatives] = self.in_class[self.negatives] * pairs.below
-        return slope
+    def _subgradient(self, pairs: _Pairs) -> NDArray[np.float64]:
+        subgradient = np.empty(self.examples)
+        subgradient[self.positives] = -self.in_class[self.positives] * pairs.above
+        subgradient[self.negatives] = self.in_class[self.negatives] * pairs.below
+        return subgradient
 
     def _cuts(self, theta: NDArray) -> tuple[NDArray, NDArray, NDArray]:
         """The positives in order of falling theta_i / a_i, with P_k and U at each of them."""
@@ -250,14 +248,14 @@ class RocAUC(Risk):
         by_filled = np.argsort(filled, kind="stable")
         weights = self.in_class[negatives[by_filled]]
         full = np.searchsorted(filled[by_filled], reached, side="right")
-        # negatives that are filled below t give all, the others b_j t
+        # min(-theta_j, b_j t): all of theta_j where -theta_j / b_j < t
         given = _prefix_sums(-theta[negatives[by_filled]])[full]
         rest = _prefix_sums(weights[::-1])[len(weights) - full]
         return order, sums, given + reached * rest
 
 
 def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
-    """0, v_1, v_1 + v_2, ...; in extended precision where there is one, so that only the last bit is rounded."""
+    """0, v_1, v_1 + v_2, ...; in extended precision where available, so that only the last bit is rounded."""
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
     sums[1:] = np.cumsum(values, dtype=np.longdouble)

@@ -11,10 +11,10 @@ and an intercept b only adds b p / n to h(p) (Zhang, Saha and Vishwanathan 2012,
 
 Where :math:`\Delta = base_p + slope_p\, fn` on every diagonal p, as for F-beta, the maximand is concave in fn and its
 best fn is where the gain of one more false negative changes sign: a bisection for each p.  Where the slopes do not
-rise with p, as in all named measures, the best fn does not rise with p either: every second diagonal is bounded by
+increase with p, as in all named measures, neither does the best fn: every second diagonal is bounded by
 its neighbours, so solving them from coarse to fine costs O(n) in all after sorting.
 
-Everything is NumPy: certificates evaluate risks, and they trust no compiled loop.
+This is plain NumPy because certificates, which use no compiled loop, evaluate risks.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Diagonals(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Sorted scores: positives from the lowest, negatives from the highest, and what flipping so many of them adds."""
+    """Sorted scores: positives ascending, negatives descending, and the prefix sums A and B."""
 
     positives: Floats
     negatives: Floats
@@ -54,13 +54,13 @@ class Cells(NamedTuple):
     delta: Floats
 
     def best(self) -> int:
-        """Where h is largest; of equals the one that loses most."""
+        """The index of the largest h; ties go to the largest Delta."""
         ties = np.flatnonzero(self.height == np.max(self.height))
         return int(ties[np.argmax(self.delta[ties])])
 
 
 def ranked(positives: NDArray, negatives: NDArray, examples: int) -> Ranked:
-    """Sort the scores of both classes and add them up."""
+    """Sort the scores of both classes and compute their prefix sums."""
     low = np.sort(np.asarray(positives, dtype=np.float64))
     high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1].copy()
     return Ranked(low, high, -_prefix_sums(low, examples), _prefix_sums(high, examples))
@@ -90,10 +90,10 @@ def best_cells(scores: Ranked, measure: Diagonals) -> Cells:
 
 
 def _coarse_to_fine(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:
-    """The best fn where it does not rise with p: between those of the neighbours that are known already."""
+    """The best fn where it does not increase with p: between those of the known neighbours."""
     count = len(surplus)
     step = 1 << count.bit_length()
-    # fn[1:count + 1] belongs to the diagonals; before the first it is anything, after the last nothing
+    # fn[1:count + 1] belongs to the diagonals; fn[0] = n_pos and the zeros behind are the trivial bounds
     fn = np.zeros(step + 1, dtype=np.int64)
     fn[0] = len(scores.positives)
     while step > 1:
@@ -125,7 +125,7 @@ def _bisect(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Cou
 
 
 def best_cells_of_table(scores: Ranked, table: Floats) -> Cells:
-    """The best cell on every diagonal of any table Delta[fn, fp], by looking at all of them."""
+    """The best cell on every diagonal of any table Delta[fn, fp], by enumeration."""
     n_pos, n_neg = len(scores.positives), len(scores.negatives)
     count = n_pos + n_neg + 1
     height, delta = np.full(count, -np.inf), np.full(count, -np.inf)

@@ -11,8 +11,8 @@ The true labelling has n+ predicted positives, so with these k it is always amon
 A labelling has n+ + fp - fn predicted positives: the constraint is one on the surplus alone, and for each surplus
 Delta is linear in fn.
 
-Recall@k has the slope 1/n+ for every surplus.  One constraint on a sum leaves the corners of a box whole, so, as for
-the break-even point,
+Recall@k has the slope 1/n+ for every surplus.  A box with one integer constraint on a sum has integer vertices, so, as
+for the break-even point,
 
 .. math::
     R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad
@@ -30,13 +30,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
-
-#: how far outside its domain, relative to its bounds, a dual point may lie through rounding alone
-_ROUNDING = 1e-12
 
 
 class PrecisionAtK(DiagonalRisk):
@@ -77,7 +75,7 @@ class PrecisionAtK(DiagonalRisk):
         if not 1 <= self.k <= self.n_pos:
             raise FenchelError(
                 f"k must be between 1 and the number of positives, {self.n_pos}, for 'precision_at_k', got {k}; "
-                "otherwise the true labels would not be allowed"
+                "otherwise the true labelling is not allowed"
             )
         surplus = np.arange(self.k - self.n_pos, self.n_neg + 1, dtype=np.float64)
         predicted = self.n_pos + surplus
@@ -122,7 +120,7 @@ class RecallAtK(DiagonalRisk):
         if not self.n_pos <= self.k <= self.examples:
             raise FenchelError(
                 f"k must be between the number of positives, {self.n_pos}, and that of examples, {self.examples}, "
-                f"for 'recall_at_k', got {k}; otherwise the true labels would not be allowed"
+                f"for 'recall_at_k', got {k}; otherwise the true labelling is not allowed"
             )
         count = self.k + 1
         self.diagonals = Diagonals(-self.n_pos, np.zeros(count), np.full(count, 1.0 / self.n_pos))
@@ -137,20 +135,20 @@ class RecallAtK(DiagonalRisk):
         return CountBound(self.k - self.n_pos, False)
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
             inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
             outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
-            if outside > _ROUNDING or math.fsum(theta) < -self._room - _ROUNDING:
+            if outside > DOMAIN_TOLERANCE or math.fsum(theta) < -self._room - DOMAIN_TOLERANCE:
                 return np.inf
         return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta: inside the box, negatives lighter if need be."""
+        """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
-        if down - up > self._room + _ROUNDING:
+        if down - up > self._room + DOMAIN_TOLERANCE:
             theta[self._negatives] *= (up + self._room) / down
         return theta
 
@@ -166,12 +164,12 @@ class RecallAtK(DiagonalRisk):
 
     @property
     def _room(self) -> float:
-        """How far the sum of theta may be below zero."""
+        """Minus the smallest allowed sum of theta."""
         return (self.k - self.n_pos) / self.examples
 
 
 def whole_k(k: int) -> int:
-    """K as an integer, or an error."""
+    """K as an integer; raise unless it is one."""
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
-        raise FenchelError(f"k must be a whole number of examples, got {k!r}")
+        raise FenchelError(f"k must be an integer, the number of examples, got {k!r}")
     return int(k)

@@ -1,1 +1,1 @@
-"""Joint risks of several classes."""
+"""Joint risks of several classes: Weston-Watkins, Crammer-Singer, multinomial."""

@@ -1,10 +1,11 @@
-r"""What the risks of several classes at once share.
+r"""Base class of joint risks of several classes.
 
 With a score for each class, label y and margins :math:`z_j = m - s_y + s_j`, every loss here is
 
 .. math:: f(s) = \max_\beta\; \sum_{j\ne y}\beta_j z_j - h(\beta)
 
-over some :math:`\beta \ge 0`: its slope is :math:`\beta_j` in :math:`s_j` and :math:`-\sum\beta` in :math:`s_y`.
+over some set of :math:`\beta \ge 0`: its subgradient is :math:`\beta_j` in :math:`s_j`, :math:`-\sum\beta` in
+:math:`s_y`.
 :math:`R(s) = \sum c_i f(s_i)` and :math:`\theta_i = c_i\alpha_i` with :math:`\alpha_j = -\beta_j` and
 :math:`\alpha_y = \sum\beta`; the rows of theta add up to zero, and with free intercepts its columns do as well.
 """
@@ -22,12 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.errors import FenchelError
-from fenchel.projections.zero_sum import along_paths, column_sums
+from fenchel.numerics.limits import BLOCK_ENTRIES
+from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
 from fenchel.risks.mean import checked_weights, shares_of
-
-#: scores that are worked on at once (16 MB): with many classes a few temporary arrays would be larger than the data
-_AT_ONCE = 1 << 21
 
 
 class MulticlassRisk(Risk):
@@ -57,10 +56,10 @@ class MulticlassRisk(Risk):
 
     outputs: int
     conjugate_at_zero = 0.0
-    #: the margin that is asked for: z_j = margin - s_y + s_j
+    #: the margin m in z_j = margin - s_y + s_j
     margin: float = 1.0
     #: where beta of an example lies: "box" (beta_j <= costs), "simplex" (sum beta <= 1), both with h = 0, or "entropy"
-    #: (the simplex with its negative entropy as h); None is anything else
+    #: (the simplex with its negative entropy as h); None for other risks
     dual_block: Literal["box", "simplex", "entropy"] | None = None
     #: whether all pairs of classes cost the same
     uniform: bool = True
@@ -68,7 +67,7 @@ class MulticlassRisk(Risk):
     def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
         found = np.asarray(classes)
         if found.ndim != 1 or not found.size or found.dtype.kind not in "iu" or np.any(found < 0):
-            raise FenchelError("classes must be one number from 0 to k - 1 for each example; encode the labels first")
+            raise FenchelError("classes must be an integer from 0 to k - 1 for each example; encode the labels first")
         self.classes = np.ascontiguousarray(found, dtype=np.int64)
         largest = int(self.classes.max()) + 1
         whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
@@ -91,12 +90,12 @@ class MulticlassRisk(Risk):
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
-        """c_i: what each example counts; they add up to one."""
+        """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @cached_property
     def costs(self) -> NDArray[np.float64]:
-        """(k, k): what a violated margin of class j costs an example of class y; zero on the diagonal."""
+        """(k, k): the cost of a violated margin of class j for an example of class y; zero on the diagonal."""
         return 1.0 - np.eye(self.outputs)
 
     def value(self, scores: NDArray) -> float:
@@ -104,11 +103,11 @@ class MulticlassRisk(Risk):
         return math.fsum(float(part.shares @ part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
-        """This risk in blocks of rows: which, and the risk of them, with the shares that they have here.
+        """The risk as a sum over blocks of rows: the rows, and their term of the risk.
 
-        One block unless there are many scores.
+        One block unless n k is large, which bounds the size of temporary arrays.
         """
-        step = max(1, _AT_ONCE // self.outputs)
+        step = max(1, BLOCK_ENTRIES // self.outputs)
         if self.examples <= step:
             yield slice(0, self.examples), self
             return
@@ -123,11 +122,11 @@ class MulticlassRisk(Risk):
         """One element of the subdifferential of R at s."""
         found = np.empty(scores.shape)
         for rows, part in self.parts():
-            found[rows] = -part._theta(part._steepest(part._margins(scores[rows])))
+            found[rows] = -part._theta(part._best_beta(part._margins(scores[rows])))
         return found
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible`` says that theta was projected."""
+        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         if not feasible:
             for rows, part in self.parts():
                 inside = part.project(theta[rows])
@@ -141,7 +140,7 @@ class MulticlassRisk(Risk):
         return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A dual point in the domain of the conjugate, near theta; inside it keeps every bit but the label's."""
+        """A point of the domain near theta; entries inside it keep every bit, except at the label."""
         found = np.empty(np.shape(theta))
         for rows, part in self.parts():
             beta = -np.asarray(theta[rows], dtype=np.float64)
@@ -153,12 +152,12 @@ class MulticlassRisk(Risk):
         """One: the block of an example is bounded in every direction."""
         return 1.0
 
-    def slope_bound(self, scores: NDArray) -> float:
-        """A bound on the sum of the absolute slopes at any scores."""
+    def subgradient_norm_bound(self, scores: NDArray) -> float:
+        """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * self._largest_mass
 
-    def intercept_bound(self, level: float, reach: NDArray) -> NDArray[np.float64]:
-        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= reach_i."""
+    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+        """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= score_bounds_i."""
         # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
         present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
         steps = np.full((len(present), len(present)), np.inf)
@@ -166,7 +165,7 @@ class MulticlassRisk(Risk):
             own = (self.classes == k) & (self.shares > 0)
             for cost in np.unique(self._pair_costs(k)[present]):
                 if cost > 0.0:
-                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * reach[own]))
+                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
                     steps[row, self._pair_costs(k)[present] == cost] = bound
         np.fill_diagonal(steps, 0.0)
         if not np.all(np.isfinite(steps)):
@@ -179,10 +178,10 @@ class MulticlassRisk(Risk):
         """Intercepts that do not make R larger and add up to zero."""
 
     def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Theta with columns that add up to zero as far as that goes, and bounds on what is left of each sum.
+        """Theta with columns that add up to zero as far as possible, and bounds on the sums that remain.
 
-        Less of the pairs (y, j) moves sum from column y to column j: classes with too much give to those with too
-        little, as far as their pairs go.  ``overwrite`` says that theta may be used for the result.
+        Scaling down the entries of a pair (y, j) moves mass from column y to column j; columns with positive sums give
+        to columns with negative ones.  ``overwrite`` allows theta to be used for the result.
         """
         surplus, error = column_sums(theta)
         if not np.any(surplus):
@@ -190,7 +189,7 @@ class MulticlassRisk(Risk):
         theta = theta if overwrite else theta.copy()
         absent = np.bincount(self.classes, self.shares, self.outputs) == 0
         if np.any(absent):
-            # nothing can balance the column of a class without examples but to be empty
+            # the column of a class without examples has one sign: it must be zero
             theta[:, absent] = 0.0
             theta = _completed(theta, self.classes)
             surplus, _ = column_sums(theta)
@@ -208,7 +207,7 @@ class MulticlassRisk(Risk):
                 left[giver, takers] -= moved
                 surplus[giver] -= np.sum(moved)
                 surplus[takers] += moved
-        along_paths(left, surplus)
+        cancel_along_paths(left, surplus)
         with np.errstate(divide="ignore", invalid="ignore"):
             keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
         for rows, part in self.parts():
@@ -232,20 +231,20 @@ class MulticlassRisk(Risk):
         """f of each example, from z."""
 
     @abc.abstractmethod
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         """A maximizing beta for each example."""
 
     @abc.abstractmethod
     def _into(self, mass: NDArray) -> NDArray[np.float64]:
-        """Non-negative c beta made feasible."""
+        """Map non-negative c beta into the domain."""
 
     @abc.abstractmethod
     def _pair_costs(self, k: int) -> NDArray[np.float64]:
-        """The slope of an example's loss of label k in each margin, if that is the only one."""
+        """The derivative of the loss of an example of class k in each margin, if only that one is violated."""
 
     @abc.abstractmethod
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        """Bounds on the absolute slopes at any scores within ``near`` of these."""
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
 
     @property
     @abc.abstractmethod

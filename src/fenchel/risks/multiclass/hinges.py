@@ -1,4 +1,4 @@
-r"""Risks of several classes at once: Weston-Watkins and Crammer-Singer.
+r"""Multiclass hinges: Weston-Watkins and Crammer-Singer.
 
 With a score for each class, label y and :math:`z_j = 1 - s_y + s_j` the losses of an example are
 
@@ -33,7 +33,7 @@ from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 
 
 class _HingeRisk(MulticlassRisk):
-    """What the risks of hinges share."""
+    """Base class of both."""
 
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
@@ -58,8 +58,8 @@ class _HingeRisk(MulticlassRisk):
 
     @abc.abstractmethod
     def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
-        """Where R has kinks along the intercept of class k, how much its slope rises there, and minus its slope at
-        -infinity.
+        """The kinks of R along the intercept of class k, the jumps of its derivative there, and minus its derivative
+        at -infinity.
         """
 
 
@@ -118,7 +118,7 @@ class WestonWatkins(_HingeRisk):
     def _losses(self, margins: NDArray) -> NDArray[np.float64]:
         return np.einsum("ij,ij->i", self.costs[self.classes], np.maximum(margins, 0.0))
 
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         return np.where(margins > 0.0, self.costs[self.classes], 0.0)
 
     def _into(self, mass: NDArray) -> NDArray[np.float64]:
@@ -127,11 +127,11 @@ class WestonWatkins(_HingeRisk):
     def _pair_costs(self, k: int) -> NDArray[np.float64]:
         return self.costs[k]
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
         rows = np.arange(self.examples)
-        margins = self._margins(scores) + near + near[rows, self.classes][:, None]
+        margins = self._margins(scores) + radius + radius[rows, self.classes][:, None]
         margins[rows, self.classes] = 0.0
-        return np.abs(self._theta(self._steepest(margins)))
+        return np.abs(self._theta(self._best_beta(margins)))
 
     @property
     def _largest_mass(self) -> float:
@@ -190,7 +190,7 @@ class CrammerSinger(_HingeRisk):
     def _losses(self, margins: NDArray) -> NDArray[np.float64]:
         return np.maximum(np.max(margins, axis=1), 0.0)
 
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         rows, worst = np.arange(self.examples), np.argmax(margins, axis=1)
         beta = np.zeros_like(margins)
         beta[rows, worst] = margins[rows, worst] > 0.0
@@ -202,9 +202,9 @@ class CrammerSinger(_HingeRisk):
     def _pair_costs(self, k: int) -> NDArray[np.float64]:
         return np.ones(self.outputs)
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
         rows = np.arange(self.examples)
-        width = near + near[rows, self.classes][:, None]
+        width = radius + radius[rows, self.classes][:, None]
         margins = self._margins(scores)
         margins[rows, self.classes] = -np.inf
         worst = np.maximum(np.max(margins - width, axis=1), 0.0)

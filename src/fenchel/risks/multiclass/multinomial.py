@@ -1,4 +1,4 @@
-r"""Multinomial logistic regression: the risk of the softmax.
+r"""Multinomial logistic loss (softmax, cross-entropy).
 
 With a score for each class, label y and :math:`p = \operatorname{softmax}(s)` the loss of an example is
 
@@ -10,7 +10,7 @@ Its gradient is :math:`p - e_y`.  The conjugate is the negative entropy on the s
 
 and infinite elsewhere.  :math:`R(s) = \sum c_i f(s_i)` and :math:`\theta_i = c_i\alpha_i`, whose rows add up to zero.
 As for the other joint risks, :math:`\beta_j = p_j` are the entries beside the label; :math:`p_y = 1 - \sum\beta` is
-never formed, so that nothing cancels where it is nearly one.
+never formed, which would cancel where it is nearly one.
 
 With free intercepts the columns of theta add up to zero: every class has, on average, the probability that it has in
 the data.  The best intercepts are the minimizer of a smooth convex function of k numbers.
@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlog1py, xlogy
 
+from fenchel.numerics.limits import EPS
 from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 
-_EPS = float(np.finfo(np.float64).eps)
-#: steps for the best intercepts at most; Newton's method needs a handful
+#: Newton steps for the best intercepts at most; about five suffice
 _STEPS = 200
-#: a class without examples gets an intercept that makes its probability no more than exp(-this)
-_NEVER = 40.0
-#: scores that differ by more than this are cooled down to it first, and by this factor each time
-_HOT, _COOLER = 8.0, 3.0
-#: classes of less probability than this are raised from it
+#: probability of a class without examples is at most exp(-this): its finite stand-in for an intercept of -infinity
+_ABSENT_CLASS_MARGIN = 40.0
+#: range of scores above which they are divided by a temperature, and the factor by which it falls
+_LARGEST_RANGE, _COOLING = 8.0, 3.0
+#: smallest probability whose logarithm is taken
 _TINY = 1e-300
 
 
@@ -77,40 +77,40 @@ class Multinomial(MulticlassRisk):
     def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
         """The intercepts that minimize R(s + b); they add up to zero.
 
-        A Newton step, whole or as long as one, is taken where it makes R smaller; where probabilities are too extreme,
-        :math:`b_j \\mathrel{+}= \\log(\\bar y_j / \\bar p_j)`, which never makes it larger: by Jensen's inequality
+        A Newton step, full or of length one, is taken if it decreases R; where probabilities are too extreme,
+        :math:`b_j \\mathrel{+}= \\log(\\bar y_j / \\bar p_j)`, which never increases it: by Jensen's inequality
         :math:`\\log\\sum_j \\bar p_j e^{\\delta_j} - \\bar y\\cdot\\delta` bounds the change of R from above.
         """
-        wanted = np.bincount(self.classes, self.shares, self.outputs)
-        present, counted = np.flatnonzero(wanted > 0), self.shares > 0
+        targets = np.bincount(self.classes, self.shares, self.outputs)
+        present, counted = np.flatnonzero(targets > 0), self.shares > 0
         found = np.zeros(self.outputs)
         own = np.searchsorted(present, self.classes[counted])
         reduced = np.ascontiguousarray(scores[np.ix_(counted, present)])
-        found[present] = _best_intercept(reduced, own, self.shares[counted], wanted[present])
+        found[present] = _best_intercept(reduced, own, self.shares[counted], targets[present])
         if len(present) < self.outputs:
-            absent = np.flatnonzero(wanted == 0)
+            absent = np.flatnonzero(targets == 0)
             room = np.max(scores[:, present] + found[present], axis=1)[:, None] - scores[:, absent]
-            found[absent] = np.min(room, axis=0) - _NEVER
+            found[absent] = np.min(room, axis=0) - _ABSENT_CLASS_MARGIN
         return found - np.mean(found)
 
-    def slopes_near(self, scores: NDArray, near: NDArray) -> NDArray[np.float64]:
-        rows, width = np.arange(self.examples), 2.0 * np.max(near, axis=1)
-        # no logarithm of a probability moves by more than twice what a score does
+    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+        rows, width = np.arange(self.examples), 2.0 * np.max(radius, axis=1)
+        # log-probabilities are Lipschitz in the scores, with the constant 2
         with np.errstate(over="ignore", invalid="ignore"):
-            beta = np.minimum(self._steepest(self._margins(scores)) * np.exp(width)[:, None], 1.0)
+            beta = np.minimum(self._best_beta(self._margins(scores)) * np.exp(width)[:, None], 1.0)
         beta[rows, self.classes] = 0.0
         beta[rows, self.classes] = np.minimum(np.sum(beta, axis=1), 1.0)
         return self.shares[:, None] * np.nan_to_num(beta, nan=1.0)
 
     def _losses(self, margins: NDArray) -> NDArray[np.float64]:
-        # the largest of the margins, with zero at the label, is taken out: the rest adds up to what log1p takes
+        # log-sum-exp with the largest margin factored out, accurate where the others are small
         rows, worst = np.arange(len(margins)), np.argmax(margins, axis=1)
         largest = margins[rows, worst]
         rest = np.exp(margins - largest[:, None])
         rest[rows, worst] = 0.0
         return largest + np.log1p(np.sum(rest, axis=1))
 
-    def _steepest(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
         beta = softmax(margins)
         beta[np.arange(self.examples), self.classes] = 0.0
         return beta
@@ -145,29 +145,29 @@ def softmax(scores: NDArray) -> NDArray[np.float64]:
     return found
 
 
-def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray) -> NDArray[np.float64]:
-    """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - wanted . b; every class is wanted.
+def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, targets: NDArray) -> NDArray[np.float64]:
+    """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - targets . b, with positive targets.
 
-    Where scores are far apart this is nearly piecewise linear, and Newton's method on it would wander: the same for
-    scores over a temperature, which falls to one, leads there.
+    Where scores are far apart this is nearly piecewise linear, and Newton's method would diverge: it is solved
+    for scores divided by a temperature that decreases to one.
     """
-    temperature = max(1.0, float(np.max(np.ptp(scores, axis=1), initial=0.0)) / _HOT)
-    intercept = np.zeros(len(wanted))
+    temperature = max(1.0, float(np.max(np.ptp(scores, axis=1), initial=0.0)) / _LARGEST_RANGE)
+    intercept = np.zeros(len(targets))
     while True:
-        found = _cooled(scores / temperature, intercept / temperature, classes, shares, wanted)
+        found = _newton(scores / temperature, intercept / temperature, classes, shares, targets)
         intercept = temperature * found
         if temperature == 1.0:
             return intercept
-        temperature = max(1.0, temperature / _COOLER)
+        temperature = max(1.0, temperature / _COOLING)
 
 
-def _cooled(
-    scores: NDArray, intercept: NDArray, classes: NDArray, shares: NDArray, wanted: NDArray
+def _newton(
+    scores: NDArray, intercept: NDArray, classes: NDArray, shares: NDArray, targets: NDArray
 ) -> NDArray[np.float64]:
-    """The minimizer from a start near it."""
-    count = len(wanted)
+    """The minimizer, by Newton's method from a start near it."""
+    count = len(targets)
 
-    def look(intercept: NDArray) -> tuple[float, NDArray, NDArray]:
+    def evaluate(intercept: NDArray) -> tuple[float, NDArray, NDArray]:
         shifted = scores + intercept
         p = softmax(shifted)
         largest = np.max(shifted, axis=1)
@@ -175,30 +175,30 @@ def _cooled(
         own = shifted[np.arange(len(classes)), classes]
         return float(shares @ (normalizers - own)), p, shares @ p
 
-    value, p, mean = look(intercept)
+    value, p, mean = evaluate(intercept)
     for _ in range(_STEPS):
-        slope = mean - wanted
-        error = float(np.max(np.abs(slope)))
-        if error <= _EPS:
+        gradient = mean - targets
+        error = float(np.max(np.abs(gradient)))
+        if error <= EPS:
             break
         matrix = np.diag(mean) - p.T @ (shares[:, None] * p)
         # the sum of the intercepts does not matter; a ridge far below the curvature
-        matrix += np.max(mean) / count + np.diag(np.full(count, _EPS * float(np.max(mean))))
+        matrix += np.max(mean) / count + np.diag(np.full(count, EPS * float(np.max(mean))))
         try:
-            step = cho_solve(cho_factor(matrix, check_finite=False), -slope, check_finite=False)
+            step = cho_solve(cho_factor(matrix, check_finite=False), -gradient, check_finite=False)
         except LinAlgError:
             step = np.full(count, np.inf)
-        lifts = np.log(wanted) - np.log(np.maximum(mean, _TINY))
-        # curvature changes by no more than a factor within a distance of one
-        near = step / max(float(np.ptp(step)), 1.0)
-        for direction in (step, near, lifts):
+        lifts = np.log(targets) - np.log(np.maximum(mean, _TINY))
+        # the Hessian changes by a bounded factor within a distance of one
+        capped = step / max(float(np.ptp(step)), 1.0)
+        for direction in (step, capped, lifts):
             if not np.all(np.isfinite(direction)):
                 continue
             tried = intercept + direction
-            found = look(tried - np.mean(tried))
-            better = found[0] < value - 0.1 * abs(float(slope @ direction))
-            # near the minimum the value can't tell any more, but the slope can
-            flat = abs(found[0] - value) <= 8.0 * _EPS * abs(value) and np.max(np.abs(found[2] - wanted)) < 0.5 * error
+            found = evaluate(tried - np.mean(tried))
+            better = found[0] < value - 0.1 * abs(float(gradient @ direction))
+            # near the minimum the value is at its rounding, but the gradient still decreases
+            flat = abs(found[0] - value) <= 8.0 * EPS * abs(value) and np.max(np.abs(found[2] - targets)) < 0.5 * error
             if better or flat:
                 intercept = tried - np.mean(tried)
                 value, p, mean = found

@@ -114,7 +114,7 @@ class PlaneOracle:
 
 def touch(risk: Risk, scores: NDArray, intercept: Any) -> Touch:
     """The plane at s + b."""
-    slope, offset, value = risk.plane(scores + intercept if np.any(intercept) else scores)
+    slope, offset, value = risk.cutting_plane(scores + intercept if np.any(intercept) else scores)
     return Touch(slope, float(offset), float(value), intercept)
 
 

@@ -39,6 +39,7 @@ import numpy as np
 from fenchel.compile.dispatch import (
     dual_step,
     fenchel_young_gap,
+    hess_bound,
     index_prefetch,
     kkt_margin,
     linear,
@@ -49,7 +50,6 @@ from fenchel.compile.dispatch import (
     row_end,
     row_entry,
     row_prefetch,
-    steepness,
     weight,
 )
 from fenchel.compile.loop import helper, loop
@@ -107,7 +107,7 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float)
     total = 0.0
     for k in range(row_begin(rows, i), row_end(rows, i)):
         value = row_entry(rows, i, k)
-        total += value * value * steepness(regularizer, v[row_column(rows, i, k)], reach * abs(value))
+        total += value * value * hess_bound(regularizer, v[row_column(rows, i, k)], reach * abs(value))
     return total
 
 

@@ -69,7 +69,7 @@ class MirrorState:
         elif solver.learning_rate is not None:
             curvatures = np.full(len(table), 1.0 / solver.learning_rate)
         else:
-            curvatures = problem.regularizer.steepest(norms, largest, features)
+            curvatures = problem.regularizer.row_hess_bound(norms, largest, features)
         table[:, CURVATURE] = table[:, SCALE] * curvatures
         longest = features if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
         priors = np.ascontiguousarray(problem.regularizer.priors(features))

@@ -1,0 +1,272 @@
+"""The loop around every solver: step, propose, certify, until a certificate or a limit stops it.
+
+A solver has ``start``, ``step`` (returns data passes, or STALLED) and ``propose`` (a model and a witness); see
+``solvers.base.Solver``.  Only ``certificate.judge`` decides whether the gap is small enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.certificate import Verdict, best_of, judge, judge_moved
+from fenchel.problem import Problem, Witness
+from fenchel.solvers import STALLED, Hint, Solver
+from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.choose import Candidate
+from fenchel.solving.schedule import PASS_ROUNDING, Schedule
+from fenchel.solving.solution import Progress, Solution, Status, TracePoint
+
+#: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
+_UNRESOLVED_ROUNDS = 3
+
+#: data passes of the first of several solvers, however small max_iter is
+_FEWEST_PASSES = 20.0
+
+_log = logging.getLogger("fenchel")
+
+
+class Stopping(NamedTuple):
+    """When to stop besides ``max_iter``; the arguments of ``solve``."""
+
+    tol: float
+    time_limit: float | None
+    decay: float | None
+    callback: Callable[[Progress], Any] | None
+    stop_requested: Callable[[], bool] | None
+
+
+class Run:
+    """The state of one solve: the best verdict so far, the passes used, and the clock."""
+
+    def __init__(self, problem: Problem, candidates: list[Candidate], schedule: Schedule, stopping: Stopping) -> None:
+        self.problem, self.candidates, self.schedule, self.tol = problem, candidates, schedule, stopping.tol
+        self.solver: Solver = candidates[0].solver
+        self.callback = stopping.callback
+        self.stop_requested = stopping.stop_requested or (lambda: False)
+        self.begin = time.perf_counter()
+        self.deadline = math.inf if stopping.time_limit is None else self.begin + stopping.time_limit
+        self.best: Verdict | None = None
+        self.passes = 0.0
+        self.certifying = 0.0
+        self.rounds_at_floor = self.rounds_unresolved = 0
+        self.decay = stopping.decay
+        #: the gap after the first pass, for ``decay``
+        self.first_gap = math.nan
+        self.trace: list[TracePoint] = []
+        self.handovers: list[str] = []
+
+    def solution(self, warm: Warm | None) -> Solution:
+        """Run the candidates in turn, each from the best point so far."""
+        status = None
+        if warm is not None:
+            status = self._judge_warm(warm)
+        if self.best is not None:
+            # the witness is scaled to the best multiple for this problem
+            warm = Start(self.best.model, self.best.witness, self.best.path_certificate)
+        tried = []
+        for candidate, following in zip(self.candidates, [*self.candidates[1:], None], strict=True):
+            if status is not None:
+                break
+            self.solver = candidate.solver
+            tried.append(self.solver.name)
+            patience = candidate.patience
+            if following is not None and math.isfinite(patience):
+                # reserve passes for the next solver
+                patience = min(patience, max(_FEWEST_PASSES, 0.5 * self.schedule.most))
+            status = self._run(warm, self.passes + patience)
+            if following is None or self.passes >= self.schedule.most:
+                status = status or Status.MAX_ITER
+            elif status in (None, Status.STALLED):
+                warm, status = self._hand_over(following, status), None
+        if self.best is None or self.best.certificate.primal > self.problem.risk.value_at_zero:
+            # the result is never worse than the zero model
+            self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
+        assert status is not None
+        return self._finished(status, ", ".join(tried) or self.solver.name)
+
+    def _finished(self, status: Status, solver: str) -> Solution:
+        assert self.best is not None
+        certificate, model, witness, path_certificate = self.best
+        converged = certificate.meets(self.tol)
+        if converged and status is not Status.INTERRUPTED:
+            status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
+        elif (certificate.at_floor or certificate.contradictory) and status in (Status.MAX_ITER, Status.STALLED):
+            status = Status.UNRESOLVED
+        return Solution(
+            model,
+            witness,
+            certificate,
+            status,
+            converged or self._decayed(),
+            self.passes,
+            solver,
+            self.trace,
+            self.handovers,
+            path_certificate,
+        )
+
+    def _run(self, warm: Warm | None, limit: float) -> Status | None:
+        """Run one solver; None if it used up its passes."""
+        state = None
+        try:
+            state = self.solver.start(self.problem, warm)
+            return self._loop(state, limit)
+        except KeyboardInterrupt:
+            if state is not None:
+                self._certify(state)
+            return Status.INTERRUPTED
+
+    def _hand_over(self, following: Candidate, status: Status | None) -> Warm:
+        """Record the reason for the next solver, which starts from the best point so far."""
+        assert self.best is not None
+        why = "stalled" if status is Status.STALLED else "used up its share of data passes"
+        self.handovers.append(
+            f"{self.solver.name} {why} after {self.passes:.4g} data passes at a relative gap of "
+            f"{self.best.certificate.relative_gap:.2g}; {following.solver.name} continued"
+        )
+        _log.info(self.handovers[-1])
+        return Start(self.best.model, self.best.witness, self.best.path_certificate)
+
+    def _loop(self, state: Any, limit: float) -> Status | None:
+        """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
+        self.schedule.begin(self.passes, after_one=self._wants_first_gap())
+        while True:
+            used = self.solver.step(state, self._hint(state)) if self.passes < self.schedule.most else 0.0
+            if used != STALLED:
+                self.passes += used
+            status = self._limit_reached(used)
+            over = self.passes >= limit
+            if status is None and not over and self._is_early(state):
+                continue
+            self._certify(state)
+            assert self.best is not None
+            if self._enough():
+                return Status.CONVERGED
+            if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
+                return Status.UNRESOLVED
+            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.level_bound:
+                return Status.INFEASIBLE
+            if self._decayed():
+                return Status.DECAYED
+            if self._callback_stops():
+                return Status.CALLBACK
+            if status is not None or over:
+                return status
+            self.schedule.postpone(self.passes, self.solver.expected_gap(state))
+
+    def _is_early(self, state: Any) -> bool:
+        """Whether the next certificate is not due yet."""
+        target = self._hint(state).target_gap
+        expected = self.solver.expected_gap(state)
+        return self.schedule.is_early(self.passes, expected, target, on_time=self._wants_first_gap())
+
+    def _wants_first_gap(self) -> bool:
+        """Whether the gap after the first pass is needed and not known yet."""
+        return self.decay is not None and math.isnan(self.first_gap)
+
+    def _decayed(self) -> bool:
+        """Whether the gap is less than ``decay`` times the one after the first pass."""
+        assert self.best is not None
+        certificate = self.best.certificate
+        small = self.decay is not None and certificate.gap < self.decay * self.first_gap
+        return small and not certificate.contradictory
+
+    def _enough(self) -> bool:
+        """Whether the certificate proves tol.  With tol = 0 one more round follows once the gap is at the floor.
+
+        The model still improves there: the gap is quadratic in its error, and below its own rounding.
+        """
+        assert self.best is not None
+        certificate = self.best.certificate
+        # the floor may decrease as the model changes: several rounds are required
+        at_floor = certificate.at_floor or certificate.contradictory
+        self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
+        if self.tol > 0 or not certificate.optimal:
+            return certificate.meets(self.tol)
+        self.rounds_at_floor += 1
+        return self.rounds_at_floor > 1
+
+    def _hint(self, state: Any) -> Hint:
+        """The last certificate and the gap to reach, for the solver."""
+        decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
+        if self.best is not None:
+            certificate = self.best.certificate
+            target = max(self.tol * certificate.scale, certificate.rounding_floor, decayed)
+            return Hint(certificate, target, self._must_stop, len(self.trace))
+        # before the first certificate only P* <= R(0) is known
+        scale = self.problem.risk.value_at_zero
+        if self.solver.expected_gap(state) <= self.tol * scale:
+            with np.errstate(over="ignore", invalid="ignore"):
+                # min returns the first argument if the second is NaN
+                scale = min(scale, abs(self.solver.expected_objective(state)))
+        return Hint(None, max(self.tol * scale, decayed), self._must_stop)
+
+    def _must_stop(self) -> bool:
+        """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""
+        return self.stop_requested() or time.perf_counter() >= self.deadline
+
+    def _limit_reached(self, used: float) -> Status | None:
+        """The limit that ends the solver after this step, or None."""
+        if used == STALLED:
+            return Status.STALLED
+        if self.stop_requested():
+            return Status.INTERRUPTED
+        if time.perf_counter() >= self.deadline:
+            return Status.TIME_LIMIT
+        return Status.MAX_ITER if self.passes >= self.schedule.most else None
+
+    def _certify(self, state: Any) -> None:
+        """Certify the point that the solver proposes."""
+        begin = time.perf_counter()
+        verdict = judge(self.problem, *self.solver.propose(state))
+        self.certifying += time.perf_counter() - begin
+        self._record(verdict)
+        if math.isnan(self.first_gap) and self.passes >= 1.0 - PASS_ROUNDING:
+            assert self.best is not None
+            self.first_gap = self.best.certificate.gap
+
+    def _judge_warm(self, warm: Warm) -> Status | None:
+        """Certify a warm start: CONVERGED if it meets tol, else None."""
+        fits = self.problem.fits(warm.model) and np.shape(warm.witness.theta) == self.problem.theta_shape
+        regularizer = self.problem.regularizer
+        if fits and not regularizer.finite and not np.isfinite(regularizer.value(warm.model.weights)):
+            # weights of another regularizer: only the dual variables are used
+            fits = False
+        if not fits or (
+            not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
+        ):
+            return None
+        if warm.path_certificate is not None and warm.path_certificate.fits(self.problem):
+            # the same data: no product with X is needed
+            self._record(judge_moved(self.problem, warm.model, warm.witness, warm.path_certificate))
+        else:
+            self._record(judge(self.problem, warm.model, warm.witness))
+        assert self.best is not None
+        return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
+
+    def _record(self, verdict: Verdict) -> None:
+        """Append a trace point and update the best verdict."""
+        elapsed = time.perf_counter() - self.begin
+        certificate = verdict.certificate
+        point = TracePoint(
+            elapsed - self.certifying, self.certifying, self.passes, certificate.primal, certificate.dual
+        )
+        self.trace.append(point)
+        self.best = best_of(self.best, verdict)
+        self.present = verdict.model
+
+    def _callback_stops(self) -> bool:
+        """Call the callback; its time does not count as the solver's."""
+        if self.callback is None or self.best is None:
+            return False
+        now = time.perf_counter()
+        progress = Progress(self.best.certificate, self.passes, now - self.begin, self.trace[-1], self.present)
+        stop = bool(self.callback(progress))
+        self.begin += time.perf_counter() - now
+        return stop
