@@ -83,9 +83,9 @@ class WithSmoothedPlanes(Bundle):
 def measured(data: DataSet, lam: float, variant: str, cap: float) -> Cell:
     """One solve."""
     solver = WithSmoothedPlanes() if variant == "smoothed plane" else Bundle()
-    looks = 2 if variant == "short search" else segment._LOOKS
+    looks = 2 if variant == "short search" else segment._MAX_EVALUATIONS
     problem, begin = Problem(data.matrix, F1(data.labels), lam), time.process_time()
-    with mock.patch.object(segment, "_LOOKS", looks):
+    with mock.patch.object(segment, "_MAX_EVALUATIONS", looks):
         solution = solve(problem, solver, tol=TARGET, max_iter=np.inf, time_limit=cap)
     return {
         "data": data.name,

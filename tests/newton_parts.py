@@ -28,15 +28,15 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
-WAYS = ("whole", "sketch", "many")
+WAYS = ("exact", "subsample", "many")
 
 
 def choose_way(way, monkeypatch, residual=1e-13):
     """Make ``Quadratic`` solve in one of its three ways, to the end if it is iterative."""
-    monkeypatch.setattr(direction_module, "_RESIDUAL", residual)
-    if way == "sketch":
-        monkeypatch.setattr(direction_module, "_SHORT", 0)
-        monkeypatch.setattr(direction_module, "_SKETCH", 1)
+    monkeypatch.setattr(direction_module, "_CG_TOLERANCE", residual)
+    if way == "subsample":
+        monkeypatch.setattr(direction_module, "_SHORT_ROW", 0)
+        monkeypatch.setattr(direction_module, "_ROWS_PER_UNKNOWN", 1)
     if way == "many":
         monkeypatch.setattr(direction_module, "MOST_FEATURES", 0)
 

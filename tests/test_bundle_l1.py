@@ -8,7 +8,7 @@ from fenchel import FenchelError, Problem, solve
 from fenchel.regularizers import L1
 from fenchel.risks import F1, BreakEven, MeanRisk, RocAUC
 from fenchel.solvers import Bundle
-from fenchel.solvers.bundle.linear_program import lowest_model
+from fenchel.solvers.bundle.linear_program import minimize_model_l1
 from fenchel.solvers.bundle.planes import Planes
 from slow_measures import optimum
 
@@ -29,7 +29,7 @@ def test_the_linear_program_against_one_that_is_written_down_at_once(features):
     for count in (1, 2, 9):
         planes, lam, most = planes_of(rng, count, features), float(rng.uniform(0.05, 1.0)), 3.0
         start = rng.random(count) + 0.1
-        found = lowest_model(planes, lam, most, start, np.zeros(features))
+        found = minimize_model_l1(planes, lam, most, start, np.zeros(features))
         # w = p - q, then xi
         rows = np.hstack([planes.vectors, -planes.vectors, -np.ones((count, 1))])
         ball = np.append(np.ones(2 * features), 0.0)
@@ -38,10 +38,10 @@ def test_the_linear_program_against_one_that_is_written_down_at_once(features):
         slow = linprog(cost, np.vstack([rows, ball]), np.append(-planes.offsets, most), bounds=bounds)
         assert found.value == pytest.approx(slow.fun, rel=1e-8, abs=1e-8)
         assert found.gap == pytest.approx(0.0, abs=1e-8)
-        assert np.sum(found.mixture) == pytest.approx(1.0)
+        assert np.sum(found.combination) == pytest.approx(1.0)
         assert np.sum(np.abs(found.weights)) <= most * (1 + 1e-9)
         # never lower than what the start proves
-        again = lowest_model(planes, lam, most, found.mixture, found.weights)
+        again = minimize_model_l1(planes, lam, most, found.combination, found.weights)
         assert again.value >= found.value - 1e-12
 
 

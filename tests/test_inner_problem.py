@@ -1,10 +1,10 @@
-"""The inner problem of a bundle method: the best mixture of planes, against a conic solver; planes come and go."""
+"""The inner problem of a bundle method: the best combination of planes, against a conic solver; planes come and go."""
 
 import numpy as np
 import pytest
 
-from fenchel.solvers.bundle.inner_problem import Penalty, best_mixture
-from fenchel.solvers.bundle.loop import climb
+from fenchel.solvers.bundle.inner_problem import Penalty, best_combination
+from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
 from slow_planes import conic_inner
 
@@ -47,11 +47,11 @@ def test_the_conic_solver_finds_the_same(kind, threshold, proximal):
         penalty = Penalty(curvature, threshold, curvature * rng.normal(size=d) if proximal else 0.0)
         start = rng.random(m) * (rng.random(m) < 0.3)
         start[0] += 0.1
-        found = best_mixture(planes_of(G, c), penalty, start, 0.0)
-        value, w = conic_inner(G, c, curvature, threshold, penalty.pull)
+        found = best_combination(planes_of(G, c), penalty, start, 0.0)
+        value, w = conic_inner(G, c, curvature, threshold, penalty.linear)
         size = abs(value) + np.max(np.abs(c))
-        assert np.all(found.mixture >= 0.0)
-        assert np.sum(found.mixture) == pytest.approx(1.0, abs=1e-14)
+        assert np.all(found.combination >= 0.0)
+        assert np.sum(found.combination) == pytest.approx(1.0, abs=1e-14)
         # the value is a lower bound by itself, the gap says how good it is
         assert found.value == pytest.approx(value, abs=1e-8 * size)
         assert -1e-14 * size <= found.gap <= 1e-8 * size
@@ -60,7 +60,7 @@ def test_the_conic_solver_finds_the_same(kind, threshold, proximal):
         # ... and is what the weights say
         values = G @ found.weights + c
         norm = 0.5 * curvature * found.weights @ found.weights + threshold * np.sum(np.abs(found.weights))
-        primal = norm - np.sum(penalty.pull * found.weights) + np.max(values)
+        primal = norm - np.sum(penalty.linear * found.weights) + np.max(values)
         assert primal - found.value == pytest.approx(found.gap, abs=1e-11 * (size + norm))
 
 
@@ -70,12 +70,12 @@ def test_units_do_not_matter(scale, threshold):
     """With slopes times q and a curvature times q^2 the weights are divided by q and the value is the same."""
     rng = np.random.default_rng(5)
     G, c, start = rng.normal(size=(40, 12)), rng.normal(size=40), np.eye(40)[3]
-    one = best_mixture(planes_of(G, c), Penalty(0.01, threshold), start, 0.0)
-    other = best_mixture(planes_of(scale * G, c), Penalty(0.01 * scale**2, scale * threshold), start, 0.0)
+    one = best_combination(planes_of(G, c), Penalty(0.01, threshold), start, 0.0)
+    other = best_combination(planes_of(scale * G, c), Penalty(0.01 * scale**2, scale * threshold), start, 0.0)
     assert other.value == pytest.approx(one.value, rel=1e-12)
     np.testing.assert_allclose(scale * other.weights, one.weights, atol=1e-7)
     # and in units of the value
-    third = best_mixture(planes_of(scale * G, scale * c), Penalty(0.01 * scale, scale * threshold), start, 0.0)
+    third = best_combination(planes_of(scale * G, scale * c), Penalty(0.01 * scale, scale * threshold), start, 0.0)
     assert third.value == pytest.approx(scale * one.value, rel=1e-12)
 
 
@@ -86,24 +86,24 @@ def test_hundreds_of_planes_that_come_one_by_one_never_lower_the_value(threshold
     for j in range(400):
         g = rng.normal(size=30)
         planes.add(np.zeros(2), float(rng.normal()), g, weight=1.0 if j == 0 else 0.0)
-        found = best_mixture(planes, penalty, planes.weights, 0.0 if j % 10 == 0 else 1e-3)
+        found = best_combination(planes, penalty, planes.weights, 0.0 if j % 10 == 0 else 1e-3)
         assert found.value >= last - 1e-13 * abs(last)
         assert found.gap <= max(1e-3, 1e-9 * abs(found.value))
-        planes.reweigh(found.mixture)
+        planes.set_weights(found.combination)
         last = found.value
     value, _ = conic_inner(planes.vectors, planes.offsets, 1e-3, threshold, 0.0)
-    assert best_mixture(planes, penalty, planes.weights, 0.0).value == pytest.approx(value, rel=1e-8)
+    assert best_combination(planes, penalty, planes.weights, 0.0).value == pytest.approx(value, rel=1e-8)
 
 
 def test_a_start_at_the_optimum_stays_there_and_a_tolerance_ends_early():
     rng = np.random.default_rng(7)
     planes, penalty = planes_of(rng.normal(size=(30, 8)), rng.normal(size=30)), Penalty(0.1, 0.0)
     start = np.full(30, 1 / 30)
-    optimum = best_mixture(planes, penalty, start, 0.0)
-    again = best_mixture(planes, penalty, optimum.mixture, 1e-9)
+    optimum = best_combination(planes, penalty, start, 0.0)
+    again = best_combination(planes, penalty, optimum.combination, 1e-9)
     np.testing.assert_array_equal(again.weights, optimum.weights)
-    lazy = best_mixture(planes, penalty, start, np.inf)
-    np.testing.assert_allclose(lazy.mixture, start)
+    lazy = best_combination(planes, penalty, start, np.inf)
+    np.testing.assert_allclose(lazy.combination, start)
     assert lazy.value <= optimum.value <= lazy.value + lazy.gap
 
 
@@ -116,26 +116,26 @@ def test_pivots_are_bounded_and_leave_a_feasible_point():
         before = slopes @ weights
         first = weights.copy()
         gain = slopes.copy()
-        assert climb(hessian, slopes, ridge, weights, 1e-12, most) <= most
+        assert maximize_on_simplex(hessian, slopes, ridge, weights, 1e-12, most) <= most
         change = weights - first
         assert np.all(weights >= 0.0)
         assert np.sum(weights) == pytest.approx(1.0, abs=1e-10)
         assert gain @ change - 0.5 * change @ hessian @ change >= -1e-12 * abs(before)
 
 
-def test_planes_leave_without_a_change_of_their_mixture():
+def test_planes_leave_without_a_change_of_their_combination():
     rng = np.random.default_rng(9)
     planes = Planes(4)
     for _ in range(40):
         planes.add(rng.normal(size=7), float(rng.normal()), rng.normal(size=4))
     weights = np.where(np.arange(40) % 3 == 0, 0.0, rng.random(40))
-    planes.reweigh(weights / weights.sum())
-    np.testing.assert_array_equal(planes.idle, np.arange(40) % 3 == 0)
-    whole = planes.mixture()
+    planes.set_weights(weights / weights.sum())
+    np.testing.assert_array_equal(planes.steps_without_weight, np.arange(40) % 3 == 0)
+    whole = planes.combination()
     for leaving in (planes.weights == 0.0, np.arange(40) < 20, rng.random(40) < 0.5, np.ones(40, dtype=bool)):
         fewer = planes.without(leaving)
         assert fewer.count == np.sum(~leaving) + bool(np.any(planes.weights[leaving] > 0))
-        for one, other in zip(fewer.mixture(), whole, strict=True):
+        for one, other in zip(fewer.combination(), whole, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-14)
         np.testing.assert_allclose(fewer.gram[: fewer.count, : fewer.count], fewer.vectors @ fewer.vectors.T)
         fewer.add(np.ones(7), 1.0, np.ones(4))

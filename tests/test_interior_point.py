@@ -142,7 +142,7 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(risk, in
 
 @pytest.mark.parametrize("free", [False, True])
 def test_the_matrix_is_the_sum_over_the_rows(free, monkeypatch):
-    monkeypatch.setattr("fenchel.solvers.interior_point.pair_matrix._AT_ONCE", 100)
+    monkeypatch.setattr("fenchel.solvers.interior_point.pair_matrix._BLOCK_ENTRIES", 100)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((30, 3)), rng.integers(0, 4, 30)
     rows = Rows(Problem(X, CrammerSinger(y, 4), 0.1, intercept=free))

@@ -133,8 +133,8 @@ def test_large_working_sets_are_solved_over_columns(loss, monkeypatch):
     """The same optimum as with the quadratic model formed, with growing sets, and for several outputs."""
     case = Case(loss, "sparse", intercept=True, n=60, d=150, lam=0.02, l1_ratio=1.0)
     whole = solve(case.problem(), tol=1e-10)
-    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._FORMED", 0)
-    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._FEWEST", 5)
+    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._MOST_FORMED", 0)
+    monkeypatch.setattr("fenchel.solvers.l1.prox_newton._SMALLEST_WORKING_SET", 5)
     for problem in (case.problem(), replace(case, storage="dense").problem()):
         columns = solve(problem, ProxNewton(), tol=1e-10, max_iter=20000)
         assert columns.converged, str(columns)
@@ -156,8 +156,8 @@ def test_screening_never_removes_a_feature_with_a_weight(loss, intercept):
     for _ in range(60):
         if solver.step(state, hint) < 0:
             break
-        counts.append(len(state.parts[0].alive))
-        assert np.isin(active, state.parts[0].alive).all()
+        counts.append(len(state.outputs[0].unscreened))
+        assert np.isin(active, state.outputs[0].unscreened).all()
     assert counts[-1] < case.d, "nothing was screened"
     without = solve(problem, ProxNewton(screening=False), tol=1e-10)
     assert without.certificate.primal == pytest.approx(best.certificate.primal, rel=1e-9)

@@ -74,7 +74,7 @@ def distance(H, inverse):
 
 @pytest.mark.parametrize("seed", range(2))
 def test_the_curvature_of_counts_is_that_of_finite_differences(seed, monkeypatch):
-    monkeypatch.setattr(curvature_module, "_AROUND", 1e-5)
+    monkeypatch.setattr(curvature_module, "_AVERAGING_RADIUS", 1e-5)
     for name in ("prbep", "recall_at_k"):
         for mu in (0.5, 5.0):
             problem, scores, inverse = curved(name, seed, mu)

@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import fenchel.solvers.newton.sample_size as sample_size
 import fenchel.solvers.newton.solver as newton_module
 import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
@@ -20,6 +21,7 @@ from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MeanRisk
 from fenchel.solvers import Newton
+from fenchel.solvers.newton.step import newton_step, update_dual_point
 from newton_parts import EPS, WAYS, Interrupting, both_plain_cases, choose_way, every_loss, intercepts, smoothed_value
 
 
@@ -44,27 +46,27 @@ def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
         low, high = problem.risk.loss.domain(output.sample.labels)
         output.sample.centre[:] = -(low + rng.random(80) * (high - low))
         output.mu = mu
-    newton._look(problem, output)
+    update_dual_point(problem, output)
     values = [objective(problem, output)]
     for _ in range(25):
-        newton._newton(state, output)
+        newton_step(state, output)
         values.append(objective(problem, output))
         assert values[-1] <= values[-2] + 8 * EPS * max(1.0, abs(values[-2]))
     assert values[-1] < values[0]
     # lam grad Omega(w) = X^T theta, up to the absolute values
-    pull, ratio = problem.lam * output.dual, case.l1_ratio
-    rest = problem.lam * (1 - ratio) * output.weights - pull
+    x_theta, ratio = problem.lam * output.v, case.l1_ratio
+    rest = problem.lam * (1 - ratio) * output.weights - x_theta
     at_zero = np.maximum(np.abs(rest) - problem.lam * ratio, 0.0)
     rest = np.where(output.weights == 0.0, at_zero, rest + problem.lam * ratio * np.sign(output.weights))
     assert np.max(np.abs(rest)) <= 1e-6
     if case.intercept:
-        assert abs(output.total) <= 1e-6
+        assert abs(output.theta_sum) <= 1e-6
 
 
 @both_plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
-    monkeypatch.setattr(newton_module, "_FIRST_ROWS", 10)
+    monkeypatch.setattr(sample_size, "_FEWEST_ROWS", 10)
     monkeypatch.setattr(newton_module, "_ROWS_PER_FEATURE", 2)
     problem = replace(case, storage=storage, n=400).problem()
     state = Newton().start(problem, None)

@@ -46,7 +46,7 @@ def conic_answer(case):
 
 
 def use(monkeypatch, kind):
-    monkeypatch.setattr(softmax_direction, "kind_of", lambda sample: kind)
+    monkeypatch.setattr(softmax_direction, "preconditioner_kind", lambda sample: kind)
 
 
 def hint(stop=lambda: False):
@@ -82,7 +82,7 @@ def test_the_conic_solvers_optimum(case, kind, monkeypatch):
 def test_preconditioners_are_what_they_say(intercept, storage, kind, monkeypatch):
     """On few rows they are made of all: the joint one is then the inverse of the Hessian, the others of its parts."""
     use(monkeypatch, kind)
-    monkeypatch.setattr(softmax_sample, "_OFFSET", 0.0)
+    monkeypatch.setattr(softmax_sample, "_MEAN_SHARE", 0.0)
     case = Case(storage=storage, intercept=intercept, weighted=True, n=12, d=3, k=3)
     problem, rng = case.problem(), np.random.default_rng(0)
     X, _, _, _ = case.data()
@@ -91,7 +91,7 @@ def test_preconditioners_are_what_they_say(intercept, storage, kind, monkeypatch
     mean = c @ X if intercept else np.zeros(3)
     sample = SoftmaxSample(problem, selected, mean)
     sample.scores[:] = rng.standard_normal(sample.scores.shape)
-    sample.look()
+    sample.update_dual_point()
     Z = np.hstack([X - mean, np.full((12, 1), float(intercept))])[selected]
     p = softmax(sample.scores)
     H = np.diag(np.tile(np.r_[np.full(3, 0.2), 0.0], 3))
@@ -101,14 +101,13 @@ def test_preconditioners_are_what_they_say(intercept, storage, kind, monkeypatch
     direction -= direction.mean(axis=1, keepdims=True)
     direction[3] *= intercept
     change = np.zeros_like(sample.scores)
-    curved, total = sample.bend_along(np.ascontiguousarray(direction[:3]), direction[3], change)
+    curved, total = sample.hess_product(np.ascontiguousarray(direction[:3]), direction[3], change)
     expected = (H @ direction.T.ravel()).reshape(3, 4).T
     np.testing.assert_allclose(curved + 0.2 * direction[:3], expected[:3], atol=1e-14)
     np.testing.assert_allclose(total * intercept, expected[3], atol=1e-14)
     np.testing.assert_allclose(change, Z @ direction, atol=1e-14)
     apply = softmax_direction.preconditioner(sample, 0.2, intercept, rng).apply
-    weights, shift = apply(expected[:3], expected[3])
-    found = np.vstack([weights, shift])
+    found = apply(expected)
     np.testing.assert_allclose(found.sum(axis=1), 0.0, atol=1e-13)
     if kind == "joint":
         np.testing.assert_allclose(found, direction, atol=1e-10)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import fenchel.solvers.threads as parts_module
 from catalog import labels_from
 from fenchel import Problem
-from fenchel.numerics.line_search import line_minimum
+from fenchel.numerics.line_search import line_search
 from fenchel.risks import MeanRisk
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.sample import Sample
@@ -27,15 +27,15 @@ def some_sample(storage, n=60, d=5, seed=6, weighted=False):
     problem = Problem(design, MeanRisk("hinge", y, rng.random(n) if weighted else None), 0.1)
     selected = np.sort(rng.permutation(n)[: n - 7]).astype(np.uint32)
     sample = Sample(problem, y, selected, None)
-    sample.bend[:] = np.where(rng.random(len(selected)) < 0.33, 0.0, rng.random(len(selected))) * sample.shares
+    sample.hess[:] = np.where(rng.random(len(selected)) < 0.33, 0.0, rng.random(len(selected))) * sample.shares
     return sample, X[selected]
 
 
-def hessian(sample, rows, square, intercept):
+def hessian(sample, rows, ridge, intercept):
     """H as an array."""
     wide = np.column_stack([rows, np.ones(len(rows))]) if intercept else rows
-    H = wide.T @ (sample.bend[:, None] * wide)
-    H[np.arange(rows.shape[1]), np.arange(rows.shape[1])] += square
+    H = wide.T @ (sample.hess[:, None] * wide)
+    H[np.arange(rows.shape[1]), np.arange(rows.shape[1])] += ridge
     return H
 
 
@@ -52,38 +52,38 @@ def test_sums_over_a_sample(storage, parts, monkeypatch):
     sample.multiply(w, 0.3, result)
     close(result, rows @ w + 0.3)
     sample.theta[:] = rng.normal(size=len(rows)) * (rng.random(len(rows)) < 0.7)
-    close(sample.pull(), rows.T @ sample.theta)
-    band = np.flatnonzero(sample.bend)[::2]
-    bend = np.zeros(len(rows))
-    bend[band] = sample.bend[band]
-    product, total = sample.bend_along(band, w, 0.3)
-    close(product, rows.T @ (bend * (rows @ w + 0.3)))
-    assert total == pytest.approx(bend @ (rows @ w + 0.3), rel=1e-12)
-    gram, border = sample.gram(band)
-    close(gram, rows.T @ np.diag(bend) @ rows)
-    close(border, rows.T @ bend)
+    close(sample.adjoint(), rows.T @ sample.theta)
+    active = np.flatnonzero(sample.hess)[::2]
+    hess = np.zeros(len(rows))
+    hess[active] = sample.hess[active]
+    product, total = sample.hess_product(active, w, 0.3)
+    close(product, rows.T @ (hess * (rows @ w + 0.3)))
+    assert total == pytest.approx(hess @ (rows @ w + 0.3), rel=1e-12)
+    gram, border = sample.gram(active)
+    close(gram, rows.T @ np.diag(hess) @ rows)
+    close(border, rows.T @ hess)
     assert np.sum(sample.shares) == pytest.approx(1.0, rel=1e-14)
 
 
 @both_storages
 @intercepts
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("square", [1e-3, 2.0])
-def test_quadratic_solve_in_each_of_its_ways(way, storage, intercept, square, monkeypatch):
+@pytest.mark.parametrize("ridge", [1e-3, 2.0])
+def test_quadratic_solve_in_each_of_its_ways(way, storage, intercept, ridge, monkeypatch):
     choose_way(way, monkeypatch)
     sample, rows = some_sample(storage)
-    H, rng = hessian(sample, rows, square, intercept), np.random.default_rng(8)
+    H, rng = hessian(sample, rows, ridge, intercept), np.random.default_rng(8)
     right = rng.normal(size=len(H))
-    quadratic = Quadratic(sample, square, intercept, np.random.default_rng(0), whole=False)
+    quadratic = Quadratic(sample, ridge, intercept, np.random.default_rng(0), exact=False)
     assert (quadratic.matrix is None) == (way == "many")
     if way != "many":
-        assert quadratic.whole == (way == "whole")
+        assert quadratic.exact == (way == "exact")
     direction = rng.normal(size=len(H))
     close(quadratic.times(direction), H @ direction)
-    if way == "whole":
+    if way == "exact":
         close(quadratic.matrix, H)
     np.testing.assert_allclose(quadratic.solve(right), np.linalg.solve(H, right), rtol=1e-7, atol=1e-8)
-    assert quadratic.visited > 0
+    assert quadratic.rows_read > 0
 
 
 @both_storages
@@ -95,7 +95,7 @@ def test_a_rough_solution_is_a_direction_of_descent(way, storage, intercept, mon
     H, rng = hessian(sample, rows, 1e-3, intercept), np.random.default_rng(9)
     for _ in range(20):
         right = rng.normal(size=len(H))
-        quadratic = Quadratic(sample, 1e-3, intercept, rng, whole=False)
+        quadratic = Quadratic(sample, 1e-3, intercept, rng, exact=False)
         p = quadratic.solve(right)
         # conjugate gradients from zero: the model falls with every product
         assert 0.5 * p @ H @ p - right @ p < 0.0
@@ -106,12 +106,12 @@ def test_a_rough_solution_is_a_direction_of_descent(way, storage, intercept, mon
 @intercepts
 @pytest.mark.parametrize("way", WAYS)
 def test_quadratic_without_any_curvature(way, storage, intercept, monkeypatch):
-    """An empty band leaves the square alone, which stands in for the intercept, too."""
+    """Without active rows H is the ridge, which also takes the place of the curvature of the intercept."""
     choose_way(way, monkeypatch)
     sample, _ = some_sample(storage)
-    sample.bend[:] = 0.0
+    sample.hess[:] = 0.0
     right = np.random.default_rng(10).normal(size=5 + intercept)
-    quadratic = Quadratic(sample, 0.5, intercept, np.random.default_rng(0), whole=False)
+    quadratic = Quadratic(sample, 0.5, intercept, np.random.default_rng(0), exact=False)
     found = quadratic.solve(right)
     close(found[:5], right[:5] / 0.5)
     assert np.all(np.isfinite(found))
@@ -140,14 +140,14 @@ def best_of_signs(H, g, limits, start):
 @both_storages
 @intercepts
 @pytest.mark.parametrize("threshold", [1e-3, 0.05, 0.4, 50.0])
-def test_solve_with_threshold_equals_the_best_of_all_signs(storage, intercept, threshold):
+def test_solve_with_l1_equals_the_best_of_all_signs(storage, intercept, threshold):
     sample, rows = some_sample(storage)
     H, rng = hessian(sample, rows, 1e-2, intercept), np.random.default_rng([11, int(1e3 * threshold)])
     for _ in range(10):
         w = rng.normal(size=5) * (rng.random(5) < 0.6)
         g = rng.normal(size=len(H))
-        quadratic = Quadratic(sample, 1e-2, intercept, rng, whole=True)
-        p = quadratic.solve_with_threshold(g, w, threshold)
+        quadratic = Quadratic(sample, 1e-2, intercept, rng, exact=True)
+        p = quadratic.solve_with_l1(g, w, threshold)
         limits, start = np.full(len(H), threshold), np.zeros(len(H))
         start[:5] = w
         if intercept:
@@ -159,22 +159,22 @@ def test_solve_with_threshold_equals_the_best_of_all_signs(storage, intercept, t
             np.testing.assert_array_equal(w + p[:5], 0.0)
 
 
-def test_solve_with_threshold_and_a_singular_matrix():
-    """Two equal columns and hardly any square: the minimum is attained all the same."""
+def test_solve_with_l1_and_a_singular_matrix():
+    """Two equal columns and hardly any ridge: the minimum is attained all the same."""
     rng = np.random.default_rng(12)
     column = rng.normal(size=30)
     X = np.column_stack([column, column, rng.normal(size=30)])
     y = labels_from("classification", column, rng)
     sample = Sample(Problem(X, MeanRisk("hinge", y), 0.1), y, np.arange(30, dtype=np.uint32), None)
-    sample.bend[:] = sample.shares
+    sample.hess[:] = sample.shares
     H, g = X.T @ (sample.shares[:, None] * X) + 1e-12 * np.eye(3), np.array([-1.0, -1.0, 0.2])
-    p = Quadratic(sample, 1e-12, False, rng, whole=True).solve_with_threshold(g, np.zeros(3), 0.1)
+    p = Quadratic(sample, 1e-12, False, rng, exact=True).solve_with_l1(g, np.zeros(3), 0.1)
     slope = g + H @ p
     assert np.all(np.abs(slope) <= 0.1 + 1e-9)
     np.testing.assert_allclose(slope[p != 0.0], -0.1 * np.sign(p[p != 0.0]), atol=1e-9)
 
 
-#: derivatives of convex functions: slope and bend at a step, by name
+#: derivatives of convex functions: first and second derivative at a step, by name
 CURVES = {
     "quadratic": lambda t: (t - 1.0, 1.0),
     "short": lambda t: (1e3 * (t - 1e-3), 1e3),
@@ -197,7 +197,7 @@ def test_line_minimum_ends_where_the_slope_is_small_or_changes_sign(name, enough
         return CURVES[name](step)
 
     first = CURVES[name](0.0)[0]
-    step = line_minimum(derivative, first, enough)
+    step = line_search(derivative, first, enough)
     assert seen[0] == 1.0
     assert step > 0.0
     assert len(seen) <= 60
@@ -211,4 +211,4 @@ def test_line_minimum_ends_where_the_slope_is_small_or_changes_sign(name, enough
 
 
 def test_line_minimum_takes_the_full_step_where_it_is_right():
-    assert line_minimum(lambda t: (t - 1.0, 1.0), -1.0, 0.1) == 1.0
+    assert line_search(lambda t: (t - 1.0, 1.0), -1.0, 0.1) == 1.0

@@ -41,7 +41,9 @@ def test_ctrl_c_between_steps(case, after):
     assert solve(problem, "newton", tol=1e-8, warm_start=solution).converged
 
 
-@pytest.mark.parametrize("method", ["pull", "slopes", "multiply", "slope_along", "gram", "mean_bend"])
+@pytest.mark.parametrize(
+    "method", ["adjoint", "update_dual_point", "multiply", "directional_derivatives", "gram", "average_hess"]
+)
 @pytest.mark.parametrize("after", [0, 2, 5])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_ctrl_c_within_a_step(method, after, n_jobs, monkeypatch):
@@ -204,7 +206,7 @@ def test_supports_gives_reasons(monkeypatch):
     assert Newton().supports(problem) is None
     assert "up to 5 features" in Newton().supports(replace(case, l1_ratio=0.5).problem())
     assert Newton().supports(replace(case, l1_ratio=0.5, d=5).problem()) is None
-    # the elastic net without absolute values is the square
+    # the elastic net without absolute values is the ridge
     assert Newton().supports(Problem(problem.design, problem.risk, 0.1, ElasticNet(0.0))) is None
     assert DualCoordinate().supports(replace(case, l1_ratio=0.5).problem()) is None
 

@@ -75,17 +75,17 @@ def test_pull_adds_the_transposed_product(storage, begin, end):
     selected, theta, inside, rng = drawn(begin, end)
     before = rng.normal(size=D)
     result = before.copy()
-    loops.pull(stored(storage).rows(), selected, theta, result, begin, end)
+    loops.add_adjoint(stored(storage).rows(), selected, theta, result, begin, end)
     close(result, before + matrix()[selected].T @ inside)
 
 
 @every_storage
 @every_part
 def test_half_gram_and_its_transpose_are_the_gram_matrix(storage, begin, end):
-    selected, bend, inside, rng = drawn(begin, end)
+    selected, hess, inside, rng = drawn(begin, end)
     before, border = rng.normal(size=D), np.zeros(D)
     half, border = np.zeros((D, D)), before.copy()
-    loops.half_gram(stored(storage).rows(), selected, bend, half, border, begin, end)
+    loops.half_gram(stored(storage).rows(), selected, hess, half, border, begin, end)
     rows = matrix()[selected]
     close(half + half.T, rows.T @ np.diag(inside) @ rows)
     close(border, before + rows.T @ inside)
@@ -94,9 +94,9 @@ def test_half_gram_and_its_transpose_are_the_gram_matrix(storage, begin, end):
 @every_storage
 @every_part
 def test_bend_along_is_a_product_with_the_curvature(storage, begin, end):
-    selected, bend, inside, rng = drawn(begin, end)
+    selected, hess, inside, rng = drawn(begin, end)
     w, b, result = rng.normal(size=D), 0.7, np.zeros(D)
-    total = loops.bend_along(stored(storage).rows(), selected, bend, w, b, result, begin, end)
+    total = loops.hess_product(stored(storage).rows(), selected, hess, w, b, result, begin, end)
     rows = matrix()[selected]
     close(result, rows.T @ (inside * (rows @ w + b)))
     assert total == pytest.approx(inside @ (rows @ w + b), rel=1e-12)
@@ -125,9 +125,9 @@ every_smoothing = pytest.mark.parametrize(("loss", "mu"), SMOOTHED, ids=[f"{loss
 @pytest.mark.parametrize(("begin", "end"), [(0, 40), (5, 17), (9, 9)], ids=["all", "some", "none"])
 def test_slopes(loss, mu, begin, end):
     labels, shares, centre, scores, _ = smoothed_data(loss)
-    theta, bend = np.full(40, 7.0), np.full(40, 7.0)
+    theta, hess = np.full(40, 7.0), np.full(40, 7.0)
     kernel, inside = loss.compiled(), np.s_[begin:end]
-    gap, total = loops.slopes(kernel, labels, shares, centre, scores, mu, theta, bend, begin, end)
+    gap, total = loops.smoothed_dual_point(kernel, labels, shares, centre, scores, mu, theta, hess, begin, end)
     value, a = smoothed_value(loss, labels, centre, scores, mu)
     close(theta[inside], (shares * a)[inside])
     curves = np.array(
@@ -135,12 +135,12 @@ def test_slopes(loss, mu, begin, end):
     )
     # theta / shares may leave a bound by a rounding: compare where the compiled loop saw a bound, too
     expected = shares / (curves + mu)
-    sure = np.isclose(bend, expected, rtol=1e-12) | (np.abs(loss_bound_distance(loss, labels, a)) < 1e-12)
+    sure = np.isclose(hess, expected, rtol=1e-12) | (np.abs(loss_bound_distance(loss, labels, a)) < 1e-12)
     assert np.all(sure[inside])
     excess = slow.FORMULAS[loss.name](scores, labels) + slow.CONJUGATES[loss.name](-a, labels) + a * scores
     assert gap == pytest.approx(float(shares[inside] @ excess[inside]), rel=1e-9, abs=1e-13)
     assert total == pytest.approx(float(np.sum((shares * a)[inside])), rel=1e-9, abs=1e-13)
-    for array in (theta, bend):
+    for array in (theta, hess):
         assert np.all(np.delete(array, inside) == 7.0)
     assert np.all(value <= slow.FORMULAS[loss.name](scores, labels) + 1e-12)
 
@@ -157,9 +157,9 @@ def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
     labels, shares, centre, scores, _ = smoothed_data(loss, seed=4)
     found, h = {}, 1e-6
     for move in (-h, 0.0, h):
-        theta, bend = np.empty(40), np.empty(40)
-        loops.slopes(loss.compiled(), labels, shares, centre, scores + move, mu, theta, bend, 0, 40)
-        found[move] = theta, bend
+        theta, hess = np.empty(40), np.empty(40)
+        loops.smoothed_dual_point(loss.compiled(), labels, shares, centre, scores + move, mu, theta, hess, 0, 40)
+        found[move] = theta, hess
     left, right = (found[0.0][0] - found[-h][0]) / h, (found[h][0] - found[0.0][0]) / h
     plain = np.abs(left - right) <= 1e-4 * (shares + np.abs(left))
     assert np.count_nonzero(plain) >= 30
@@ -171,7 +171,7 @@ def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
 def test_mean_bend_is_the_mean_of_bend(loss, radius):
     labels, shares, centre, scores, _ = smoothed_data(loss)
     mu, mean = 0.4, np.full(40, 7.0)
-    loops.mean_bend(loss.compiled(), labels, shares, centre, scores, mu, radius, mean, 3, 33)
+    loops.mean_hess(loss.compiled(), labels, shares, centre, scores, mu, radius, mean, 3, 33)
     a, b = (smoothed_value(loss, labels, centre, scores + move, mu)[1] for move in (-radius, radius))
     expected = shares * (a - b) / (2 * radius)
     np.testing.assert_allclose(mean[3:33], expected[3:33], rtol=1e-9, atol=1e-11)
@@ -180,9 +180,9 @@ def test_mean_bend_is_the_mean_of_bend(loss, radius):
     # the mean over a fine grid of the curvature itself
     grid, total = np.linspace(-radius, radius, 4001), np.zeros(40)
     for move in 0.5 * (grid[1:] + grid[:-1]):
-        bend = np.empty(40)
-        loops.slopes(loss.compiled(), labels, shares, centre, scores + move, mu, np.empty(40), bend, 0, 40)
-        total += bend
+        hess = np.empty(40)
+        loops.smoothed_dual_point(loss.compiled(), labels, shares, centre, scores + move, mu, np.empty(40), hess, 0, 40)
+        total += hess
     np.testing.assert_allclose(mean[3:33], (total / 4000)[3:33], atol=2e-3 * np.max(shares) / mu)
 
 
@@ -194,15 +194,17 @@ def test_slope_along_is_the_derivative_of_the_smoothed_risk(loss, mu, step):
     def risk(step):
         return float(shares @ smoothed_value(loss, labels, centre, scores + step * change, mu)[0])
 
-    first, second = loops.slope_along(loss.compiled(), labels, shares, centre, scores, change, step, mu, 0, 40)
+    first, second = loops.directional_derivatives(
+        loss.compiled(), labels, shares, centre, scores, change, step, mu, 0, 40
+    )
     h = 1e-5
     assert first == pytest.approx((risk(step + h) - risk(step - h)) / (2 * h), rel=1e-5, abs=1e-5)
-    theta, bend = np.empty(40), np.empty(40)
-    loops.slopes(loss.compiled(), labels, shares, centre, scores + step * change, mu, theta, bend, 0, 40)
+    theta, hess = np.empty(40), np.empty(40)
+    loops.smoothed_dual_point(loss.compiled(), labels, shares, centre, scores + step * change, mu, theta, hess, 0, 40)
     assert first == pytest.approx(-theta @ change, rel=1e-10, abs=1e-13)
-    assert second == pytest.approx(bend @ change**2, rel=1e-10)
+    assert second == pytest.approx(hess @ change**2, rel=1e-10)
     parts = [
-        loops.slope_along(loss.compiled(), labels, shares, centre, scores, change, step, mu, begin, end)
+        loops.directional_derivatives(loss.compiled(), labels, shares, centre, scores, change, step, mu, begin, end)
         for begin, end in ((0, 11), (11, 11), (11, 40))
     ]
     close(np.sum(parts, axis=0), (first, second))

@@ -9,8 +9,8 @@ from catalog import Case
 from fenchel import FenchelError, Problem
 from fenchel.losses import LOSSES
 from fenchel.risks import MeanRisk
-from fenchel.solvers.bundle.line_search import lowest_between, point_at
-from fenchel.solvers.bundle.oracle import PlaneOracle, touch
+from fenchel.solvers.bundle.line_search import point_at, segment_search
+from fenchel.solvers.bundle.oracle import PlaneOracle, cutting_plane
 from slow_planes import ListedPlanes, listed_hinge
 
 
@@ -87,9 +87,9 @@ def test_the_search_between_two_points_finds_the_lowest(case):
         w0, w1 = 0.3 * rng.normal(size=(2, case.d)) * [[1.0], [3.0]]
         scores = [problem.design.scores(w) for w in (w0, w1)]
         one, other = (
-            point_at(problem, w, s, touch(problem.risk, s, 0.0)) for w, s in zip((w0, w1), scores, strict=True)
+            point_at(problem, w, s, cutting_plane(problem.risk, s, 0.0)) for w, s in zip((w0, w1), scores, strict=True)
         )
-        t, point = lowest_between(problem, one, other, 1e-9)
+        t, point = segment_search(problem, one, other, 1e-9)
         np.testing.assert_allclose(point.weights, (1 - t) * w0 + t * w1, atol=1e-14)
         np.testing.assert_allclose(point.scores, problem.design.scores(point.weights), atol=1e-12)
         assert point.value == pytest.approx(objective(point.weights), rel=1e-12)

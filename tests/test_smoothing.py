@@ -99,9 +99,9 @@ def test_the_smoothed_objective_falls_and_mu_shrinks_only_when_smoothing_dominat
     mus = []
     for _ in range(120):
         before, parts = state.objective, (state.point.at.excess, state.objective.distance(state.point))
-        value, looks = before.value(state.point), state.looks
+        value, evaluations = before.value(state.point), state.evaluations
         assert solver.step(state, hint) >= 0.0
-        assert state.looks - looks < 45
+        assert state.evaluations - evaluations < 45
         if state.objective.mu == before.mu:
             assert state.objective.value(state.point) <= value * (1 + 1e-14)
         else:

@@ -1,1 +1,1 @@
-"""Numerical methods that know nothing of models: line searches, factorizations, sums."""
+"""Numerical methods that do not depend on models: line searches, root finding and linear systems."""

@@ -1,21 +1,16 @@
-"""Limits of float64 arithmetic that several modules share.
-
-====================  =========================================================================================
-constant              bounds
-====================  =========================================================================================
-``EPS``               the relative rounding error of one operation, twice over: the spacing of floats at 1
-``DOMAIN_TOLERANCE``  how far outside its domain a dual point may lie through rounding alone, relative to its bounds
-``BLOCK_ENTRIES``     numbers in a temporary block of rows
-====================  =========================================================================================
-"""
+"""Limits of float64 arithmetic that several modules share."""
 
 from __future__ import annotations
 
 import numpy as np
 
-#: spacing of float64 at 1, 2^-52
+#: spacing of float64 at 1, 2^-52: twice the relative rounding error of one operation
 EPS = float(np.finfo(np.float64).eps)
-#: relative; about 5000 EPS, the rounding of a sum of a few thousand terms
+#: how far outside its domain a dual point may lie through rounding alone, relative to its bounds: about 5000 EPS, the
+#: rounding of a sum of a few thousand terms
 DOMAIN_TOLERANCE = 1e-12
-#: float64 numbers (16 MB): temporary arrays stay in this size however large the data are
+#: float64 numbers (16 MB) in a temporary block of rows: temporary arrays stay in this size however large the data are
 BLOCK_ENTRIES = 1 << 21
+#: largest curvature ||x_i||^2 / lam that solvers accept.  Its square and its products with scores stay below the
+#: overflow threshold 1.8e308; beyond it weights underflow.
+LARGEST_CURVATURE = 1e100

@@ -1,4 +1,4 @@
-"""Symmetric positive definite systems."""
+"""Symmetric positive definite linear systems."""
 
 from __future__ import annotations
 
@@ -9,13 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-#: ridge, relative to the unit diagonal, that makes a singular matrix factorizable; raised tenfold until it does
+#: ridge that makes a singular matrix of unit diagonal factorizable; multiplied by ten until the factorization succeeds
 RIDGE = 1e-14
+#: smallest diagonal entry that is scaled to one
+_TINY = 1e-300
 
 
-def factorized(matrix: NDArray) -> Callable[[NDArray], NDArray]:
-    """The inverse of a symmetric positive matrix, with as much ridge as it takes, after scaling its diagonal to one."""
-    scale = np.sqrt(np.maximum(np.diagonal(matrix), 1e-300))
+def cholesky_solver(matrix: NDArray) -> Callable[[NDArray], NDArray]:
+    """Return a function that solves systems with a symmetric positive semidefinite matrix.
+
+    The matrix is scaled to a unit diagonal and factorized by Cholesky's method, with the smallest ridge 1e-14, 1e-13,
+    ... for which the factorization succeeds.
+    """
+    scale = np.sqrt(np.maximum(np.diagonal(matrix), _TINY))
     scaled = matrix / scale[:, None] / scale[None, :]
     ridge = RIDGE
     while True:
@@ -26,3 +32,59 @@ def factorized(matrix: NDArray) -> Callable[[NDArray], NDArray]:
             ridge *= 10.0
             continue
         return lambda right: cho_solve(factor, right / scale, check_finite=False) / scale
+
+
+def conjugate_gradients(
+    product: Callable[[NDArray], NDArray],
+    right: NDArray,
+    precondition: Callable[[NDArray], NDArray],
+    *,
+    tolerance: float,
+    max_products: int,
+    on_step: Callable[[float], None] = lambda step: None,
+    stop: Callable[[NDArray, float], bool] = lambda residual, decrease: False,
+) -> NDArray[np.float64]:
+    """Solve H z = right approximately by preconditioned conjugate gradients from z = 0.
+
+    Nocedal and Wright, Numerical Optimization (2nd ed., 2006), algorithm 5.3.
+
+    Parameters
+    ----------
+    product : callable
+        Returns H p for a direction p.
+    right : ndarray
+        The right-hand side, of any shape; inner products are those of the flattened arrays.
+    precondition : callable
+        Returns M^-1 r for a residual r.
+    tolerance : float
+        The iteration ends when the residual's norm in M^-1 is at most this multiple of the first one.
+    max_products : int
+        The largest number of products with H.
+    on_step : callable
+        Is called with the step length after each product.
+    stop : callable
+        Further stopping test: receives the residual and its squared norm in M^-1 as a share of the first one.
+
+    Returns
+    -------
+    ndarray
+        The approximate solution; zero if the first direction has no positive curvature.
+    """
+    solution, residual = np.zeros_like(right), right.copy()
+    direction = precondition(residual)
+    squared_norm = first = float(np.vdot(residual, direction))
+    for _ in range(max_products):
+        image = product(direction)
+        curvature = float(np.vdot(direction, image))
+        if not 0.0 < curvature < np.inf:
+            break
+        step = squared_norm / curvature
+        solution += step * direction
+        residual -= step * image
+        on_step(step)
+        conditioned = precondition(residual)
+        before, squared_norm = squared_norm, float(np.vdot(residual, conditioned))
+        if not squared_norm > tolerance**2 * first or stop(residual, squared_norm / first):
+            break
+        direction = conditioned + (squared_norm / before) * direction
+    return solution

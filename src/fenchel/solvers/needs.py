@@ -1,9 +1,22 @@
-"""What several solvers require of a problem, with the sentences that a refused user reads."""
+"""Requirements that several solvers have of a problem, with the messages for problems that do not meet them."""
 
 from __future__ import annotations
 
+import numpy as np
+
+from fenchel.errors import FenchelError
+from fenchel.numerics.limits import LARGEST_CURVATURE
 from fenchel.problem import Problem
 from fenchel.solvers.base import Need
+
+
+def check_scale(problem: Problem) -> None:
+    """Raise FenchelError if X is not finite, or too large for lam in double precision."""
+    design, lam = problem.design, problem.lam
+    if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
+        raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
+    if not design.mean_square / lam < LARGEST_CURVATURE:
+        raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
 
 
 def _constraint(problem: Problem) -> bool:
@@ -21,20 +34,20 @@ def _loss(problem: Problem) -> str:
 
 
 def dual_block(problem: Problem) -> str | None:
-    """The block of dual variables of an example if the risk is a joint one of several classes."""
+    """Return the dual set of an example ('box', 'simplex' or 'entropy') of a joint multiclass risk, else None."""
     risk = problem.risk.multiclass()
     return None if risk is None else risk.dual_block
 
 
 def unsupported_regularizer(problem: Problem) -> str:
-    """The end of a refusal that names the regularizer."""
+    """Return the end of an error message that names the regularizer."""
     return f"does not support the regularizer {problem.regularizer.name!r}"
 
 
 MEAN_OF_LOSSES = Need(
     lambda problem: problem.risk.separable() is not None, "requires a mean of losses, MeanRisk(loss, labels)"
 )
-#: after MEAN_OF_LOSSES
+#: must follow MEAN_OF_LOSSES
 HESS_CONJUGATE = Need(
     lambda problem: problem.mean_risk.loss.has_hess_conjugate,
     lambda problem: (
@@ -47,7 +60,7 @@ NO_OVERFLOW = Need(
     lambda problem: f"does not support losses that overflow, such as {_loss(problem)}",
 )
 CONSTRAINT = Need(_constraint, "is for constraints: it requires the loss 'hard_margin' or 'interpolation'")
-#: after CONSTRAINT
+#: must follow CONSTRAINT
 ONE_OUTPUT = Need(
     lambda problem: problem.risk.outputs is None,
     lambda problem: f"requires one output with the loss {_loss(problem)}",

@@ -1,4 +1,18 @@
-"""The minimum of a convex quadratic plus weighted absolute values, by coordinate descent and steps on faces."""
+r"""Minimum of a convex quadratic plus a weighted l1 norm, by coordinate descent and Newton steps on faces.
+
+.. math:: \min_z\; \tfrac12 z^T H z + q\cdot z + \sum_j t_j |z_j|
+
+Sweeps of coordinate descent find the signs of z; the quadratic is then minimized on the face of these signs by one
+linear system, as in the active-set methods for the lasso (Lee, Battle, Raina and Ng, NIPS 2006).
+
+===================  ==========================================================
+symbol               argument
+===================  ==========================================================
+H, z                 ``matrix``, ``point``
+t                    ``thresholds``; zero for a coordinate without penalty
+:math:`Hz + q`       ``gradient``, kept up to date
+===================  ==========================================================
+"""
 
 from __future__ import annotations
 
@@ -6,48 +20,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.compile.primitives.example_sums import descend_coordinates
-from fenchel.numerics.linear_algebra import factorized
+from fenchel.numerics.linear_algebra import cholesky_solver
 
-#: rounds of sweeps and face steps at most
-_ROUNDS = 200
+#: largest number of rounds of sweeps and face steps; a handful suffices unless H is nearly singular
+_MAX_ROUNDS = 200
 
 
-def settle(
-    matrix: NDArray, limits: NDArray, point: NDArray, slope: NDArray, rest: float, enough: float, sweeps: int = 1
+def minimize_quadratic_l1(
+    matrix: NDArray,
+    thresholds: NDArray,
+    point: NDArray,
+    gradient: NDArray,
+    *,
+    step_tolerance: float,
+    tolerance: float,
+    sweeps: int = 1,
 ) -> None:
-    """Minimize a quadratic with this matrix plus ``limits . |point|``; ``slope`` is that of the quadratic.
+    """Minimize the quadratic plus the weighted l1 norm in place, from ``point``.
 
-    So many sweeps along coordinates, then a step on the face of their signs, until a sweep changes slopes by at most
-    ``rest`` or the optimality conditions are violated by at most ``enough``.
+    Each round makes ``sweeps`` sweeps of coordinate descent and a step on the face of the signs.  The method ends when
+    a sweep changes no partial derivative by more than ``step_tolerance``, or when the KKT violation is at most
+    ``tolerance``.
     """
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         for _ in range(sweeps):
-            if descend_coordinates(matrix, limits, point, slope) <= rest:
+            if descend_coordinates(matrix, thresholds, point, gradient) <= step_tolerance:
                 return
-        if _face(matrix, limits, point, slope) and _violation(limits, point, slope) <= enough:
+        if _face_step(matrix, thresholds, point, gradient) and _violation(thresholds, point, gradient) <= tolerance:
             return
 
 
-def _face(matrix: NDArray, limits: NDArray, point: NDArray, slope: NDArray) -> bool:
-    """Go to the minimum on the face of the present signs, or to where the first sign would change."""
-    free = np.flatnonzero((point != 0.0) | (limits == 0.0))
+def _face_step(matrix: NDArray, thresholds: NDArray, point: NDArray, gradient: NDArray) -> bool:
+    """Move to the minimum on the face of the signs, or to the first sign change; return whether it was a full step."""
+    free = np.flatnonzero((point != 0.0) | (thresholds == 0.0))
     if free.size == 0:
         return True
-    move = factorized(matrix[np.ix_(free, free)])(-(slope[free] + limits[free] * np.sign(point[free])))
-    crossing = (np.sign(point[free] + move) != np.sign(point[free])) & (limits[free] > 0.0)
+    move = cholesky_solver(matrix[np.ix_(free, free)])(-(gradient[free] + thresholds[free] * np.sign(point[free])))
+    crossing = (np.sign(point[free] + move) != np.sign(point[free])) & (thresholds[free] > 0.0)
     step = 1.0
     if np.any(crossing):
-        reaches = -point[free][crossing] / move[crossing]
-        step = float(np.min(reaches))
+        steps_to_zero = -point[free][crossing] / move[crossing]
+        step = float(np.min(steps_to_zero))
     moved = point[free] + step * move
     if np.any(crossing):
-        moved[np.flatnonzero(crossing)[int(np.argmin(reaches))]] = 0.0
-    slope += matrix[:, free] @ (moved - point[free])
+        moved[np.flatnonzero(crossing)[int(np.argmin(steps_to_zero))]] = 0.0
+    gradient += matrix[:, free] @ (moved - point[free])
     point[free] = moved
     return step == 1.0
 
 
-def _violation(limits: NDArray, point: NDArray, slope: NDArray) -> float:
-    """How far zero is from the subdifferential of the model."""
-    at_zero = np.maximum(np.abs(slope) - limits, 0.0)
-    return float(np.max(np.where(point == 0.0, at_zero, np.abs(slope + limits * np.sign(point)))))
+def _violation(thresholds: NDArray, point: NDArray, gradient: NDArray) -> float:
+    """Return the KKT violation: the largest distance of zero from a partial subdifferential."""
+    at_zero = np.maximum(np.abs(gradient) - thresholds, 0.0)
+    return float(np.max(np.where(point == 0.0, at_zero, np.abs(gradient + thresholds * np.sign(point)))))

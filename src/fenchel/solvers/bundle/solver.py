@@ -1,28 +1,37 @@
 r"""Bundle methods: Zhang, Saha and Vishwanathan (2012), Algorithm 1 (BMRM), and (2010), Algorithms 1 and 2.
 
-Solves :math:`\min_w J(w) = \lambda\,\Omega(w) + R(Xw)` for any risk that has planes below it.  With planes
+Solves :math:`\min_w J(w) = \lambda\,\Omega(w) + R(Xw)` for any risk with a subgradient.  With cutting planes
 :math:`a_j, c_j` and :math:`g_j = X^T a_j`
 
 .. math:: J_k(w) = \lambda\,\Omega(w) + \max_{j\le k}\,(g_j\cdot w + c_j) \le J(w), \qquad w_k = \arg\min J_k
 
-:math:`J_k(w_k)` is a lower bound on the optimum, and the mixture of planes that attains it is the witness.  A new plane
-cuts off :math:`w_k`.  ``inner="qp"`` finds :math:`w_k` exactly (``inner_problem``; by a linear program for the absolute
-values alone, ``linear_program``); ``inner="line_search"`` keeps one mixture of all planes so far and searches between
-it and the new one.
+:math:`J_k(w_k)` is a lower bound on the optimum, and the convex combination of planes that attains it is the dual
+point. Each step adds a plane that cuts off :math:`w_k`.  ``inner="qp"`` computes :math:`w_k` exactly
+(``inner_problem``; for the lasso by a linear program, ``linear_program``); ``inner="line_search"`` keeps a single
+combination of all previous planes and searches on the segment between it and the new plane.
 
-A step costs one product with X and one with its transpose.  What is done between them is ``stabilisation``:
+A step costs one product with X and one with its transpose.  ``stabilisation`` determines the point of the next plane:
 
-- ``"none"``: the plane is taken at :math:`w_k`, as in the papers; J there goes up and down.
-- ``"segment"``: J is minimized between the best point and :math:`w_k` first, by their scores alone, and the plane is
-  taken a tenth of the rest of the way to :math:`w_k`, so that it cuts off :math:`w_k` (Franc and Sonnenburg, 2009).
-- ``"level"``, the default, which measured best: :math:`w_k` is replaced by the point nearest to the best one where
-  :math:`J_k` is a given share of the gap above its minimum (Lemarechal, Nemirovskii and Nesterov, 1995), then as
+- ``"none"``: the plane is taken at :math:`w_k`, as in the papers; J is not monotone.
+- ``"segment"``: J is minimized between the best point and :math:`w_k`, from their scores alone, and the plane is taken
+  a tenth of the remaining way towards :math:`w_k`, so that it cuts off :math:`w_k` (Franc and Sonnenburg, JMLR 10,
+  2009).
+- ``"level"``, the default, which is fastest in benchmarks: :math:`w_k` is replaced by the projection of the best point
+  onto a level set of :math:`J_k` (Lemarechal, Nemirovskii and Nesterov, Mathematical Programming 69, 1995), followed by
   ``"segment"``.
 
-A free intercept is minimized away in every plane (``plane_oracle``), so each of them is feasible in the dual by itself.
+With a free intercept the planes are those of the risk minimized over b (``bundle.oracle``), which are dual feasible.
 
-Planes that have had no weight for long are dropped; if memory is short, those of least weight become one.  Neither
-lowers the bound: the mixture stays what it is.
+Planes with weight zero in many consecutive steps are dropped; if memory is short, the planes of least weight are
+merged. Neither lowers the bound, as the combination of the planes stays the same.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`w_k`          ``state.model.weights``
+:math:`J_k(w_k)`     ``state.model.value``
+a, c, g              ``planes.slopes``, ``planes.offsets``, ``planes.vectors``
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -37,59 +46,63 @@ from numpy.typing import NDArray
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_mixture
-from fenchel.solvers.bundle.line_search import Point, between, lowest_between, point_at
-from fenchel.solvers.bundle.linear_program import lowest_model
-from fenchel.solvers.bundle.oracle import PlaneOracle, Touch
+from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
+from fenchel.solvers.bundle.line_search import Point, between, point_at, segment_search
+from fenchel.solvers.bundle.linear_program import minimize_model_l1
+from fenchel.solvers.bundle.oracle import Plane, PlaneOracle
 from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.threads import in_parts
 from fenchel.validation import check_choice, check_integer, check_number, processors
 
 _INNER = ("qp", "line_search")
 _STABILISATIONS = ("none", "segment", "level")
-#: the inner problem is solved to this share of the gap, by default
+#: default accuracy of the inner problem, as a share of the gap
 _INNER_SHARE = 0.01
-#: rounds without weight until a plane is dropped
-_PATIENCE = 60
-#: numbers that planes may take, by default
-_MOST_NUMBERS = 1 << 27
-#: the plane of a segment search lies so far on the way from its minimum to the minimum of the model
-_BEYOND = 0.1
-#: the level, and the levels that are near enough, as shares of the gap above the bound
-_LEVEL, _NEAR_LEVEL = 0.6, (0.4, 0.8)
-#: the least proximal curvature, relative to the regularizer's; the inverse is the most
-_LEAST = 1e-9
-#: proximal problems in one step at most
-_LEVEL_TRIALS = 4
-#: relative rounding of the objective, and the gap, in units of it, below which points can't be told apart
-_ROUNDING, _AT_REST = 4.0 * float(np.finfo(np.float64).eps), 100.0
-#: steps in a row without any progress that mean that there will be none
-_IDLE_STEPS = 8
-#: a step counts so much less if the minimizer of the model moved: a linear program may have many, each to be cut off
-_MOVED = 0.05
-#: steps in a row in which the bound rose by less than a share of the gap, after which a level is left alone
-_PLAIN_AFTER, _MUCH = 3, 0.01
+#: a plane is dropped after this many consecutive steps with weight zero
+_MAX_STEPS_WITHOUT_WEIGHT = 60
+#: default limit of the entries of all planes (1 GB)
+_MAX_ENTRIES = 1 << 27
+#: position of a plane between the minimum on the segment (0) and the minimizer of the model (1)
+_BEYOND_MINIMUM = 0.1
+#: the level, and the interval of levels that are accepted, as shares of the gap above the bound
+_LEVEL, _ACCEPTED_LEVELS = 0.6, (0.4, 0.8)
+#: smallest proximal curvature relative to that of the regularizer; its reciprocal is the largest
+_LEAST_PROXIMITY = 1e-9
+#: largest number of proximal problems per step
+_MAX_LEVEL_TRIALS = 4
+#: accuracy of a proximal problem, as a share of the gap
+_LEVEL_ACCURACY = 0.05
+#: relative rounding error of the objective, and the gap, in units of it, below which objectives cannot be compared
+_ROUNDING, _ROUNDING_GAP = 4.0 * float(np.finfo(np.float64).eps), 100.0
+#: the method stalls after this many consecutive steps without progress
+_MAX_STEPS_WITHOUT_PROGRESS = 8
+#: count of a step without progress whose minimizer moved: a linear program may have many minimizers to cut off
+_MOVED_STEP = 0.05
+#: after this many consecutive steps in which the bound rose by less than _BOUND_PROGRESS of the gap, no level is used
+_MAX_LEVEL_STEPS, _BOUND_PROGRESS = 3, 0.01
+#: a sum of theta below this multiple of the sum of |theta| is zero up to rounding
+_BALANCE_TOLERANCE = 1e-13
 
 
 @dataclass
 class State:
-    """Where a bundle method stands."""
+    """State of a bundle method."""
 
     problem: Problem
     oracle: PlaneOracle
     planes: Planes
     best: Point
-    #: the solution of the inner problem with the present planes
+    #: the solution of the inner problem with the current planes
     model: Optimum
-    #: of the proximal term of a level
+    #: curvature of the last proximal term
     proximity: float = 0.0
-    #: steps in a row without progress, and without much of it in the bound
-    idle: float = 0.0
-    still: int = 0
+    #: consecutive steps without progress, and consecutive steps with little progress of the bound
+    steps_without_progress: float = 0.0
+    steps_with_static_bound: int = 0
 
     @property
     def gap(self) -> float:
-        """How far the best value is above the bound."""
+        """The best objective minus the lower bound."""
         return self.best.value - self.model.value
 
 
@@ -103,15 +116,15 @@ class Bundle(Solver):
     Parameters
     ----------
     inner : {"qp", "line_search"}, default="qp"
-        The solution of the inner problem: a quadratic (or linear) program, or a line search between the mixture of all
-        planes so far and the new one ([1]_).
+        The solution of the inner problem: a quadratic (or linear) program, or a line search between the combination of
+        all planes so far and the new one ([1]_).
     stabilisation : {"level", "segment", "none"}, default="level"
         Where the next plane is taken: near the point closest to the best one on a level set [2]_; after a line search
         towards the minimizer of the model [3]_; or at this minimizer, as in [1]_.
     most_planes : int, default=None
         Maximum number of planes, at least 2; None sets a limit by memory.
     inner_share : float, default=0.01
-        The accuracy of the inner problem as a share of the duality gap; 0 is as exact as floats allow.
+        The accuracy of the inner problem as a share of the duality gap; 0 for full double precision.
     n_jobs : int, default=None
         Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
         on it.
@@ -146,11 +159,11 @@ class Bundle(Solver):
     inner: str = "qp"
     #: "none", "segment" or "level"
     stabilisation: str = "level"
-    #: at most so many planes; None sets a limit of memory
+    #: maximum number of planes; None sets a limit by memory
     most_planes: int | None = None
-    #: the inner problem is solved to this share of the gap; 0 is as exactly as floats allow
+    #: accuracy of the inner problem as a share of the gap; 0 for full double precision
     inner_share: float = _INNER_SHARE
-    #: threads for the products with X; None takes that of ``solve``
+    #: threads for the products with X; None uses that of ``solve``
     n_jobs: int | None = None
     name: ClassVar[str] = "bundle"
 
@@ -194,36 +207,42 @@ class Bundle(Solver):
             _add_witness(problem, planes, warm)
         first = np.zeros(planes.count)
         first[-1] = 1.0
-        state = State(problem, oracle, planes, best, _lowest(problem, planes, best, first, weights.ravel(), 0.0))
-        planes.reweigh(state.model.mixture)
+        state = State(
+            problem, oracle, planes, best, _minimize_model(problem, planes, best, first, weights.ravel(), 0.0)
+        )
+        planes.set_weights(state.model.combination)
         return state
 
     def step(self, state: State, hint: Hint) -> float:
-        if state.idle >= _IDLE_STEPS or not state.gap > 0.0:
+        if state.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS or not state.gap > 0.0:
             return STALLED
         problem, before, last = state.problem, (state.model.value, state.best.value), state.model.weights
         state.oracle.accuracy = _INNER_SHARE * min(hint.target_gap, state.gap)
-        # Algorithm 1, line 5 was done; where to take the plane
+        # Algorithm 1: the point of the next plane, after line 5 of the last step
         target = self._target(state).reshape(problem.weights_shape)
         scores = problem.design.scores(target)
         plane = state.oracle.plane(scores)
         end = point_at(problem, target, scores, plane)
-        # up to rounding the later point counts as better: the minimizer of the model has seen more planes
+        # of points that are equal up to rounding the later one is better: its model has more planes
         rounding = _ROUNDING * abs(state.best.value)
-        at_rest = state.gap <= _AT_REST * rounding and end.value <= state.best.value + rounding
-        if self.stabilisation != "none" and not at_rest:
+        is_rounding = state.gap <= _ROUNDING_GAP * rounding and end.value <= state.best.value + rounding
+        if self.stabilisation != "none" and not is_rounding:
             plane, end = self._stabilised(state, plane, end, _INNER_SHARE * hint.target_gap)
-        if at_rest or end.value < state.best.value:
+        if is_rounding or end.value < state.best.value:
             state.best = end
-        # lines 3, 4: the plane in the weights
+        # lines 3 and 4: add the plane
         _add(problem, state.planes, plane.slope, plane.offset)
         self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
-        self._clear(state, hint.target_gap)
-        self._thin_out(state)
-        state.still = 0 if state.model.value - before[0] > _MUCH * state.gap else state.still + 1
+        self._restore_zeros(state, hint.target_gap)
+        self._limit_planes(state)
+        state.steps_with_static_bound = (
+            0 if state.model.value - before[0] > _BOUND_PROGRESS * state.gap else state.steps_with_static_bound + 1
+        )
         moved = not np.array_equal(state.model.weights, last)
         progress = (state.model.value, state.best.value) != before
-        state.idle = 0.0 if progress else state.idle + (_MOVED if moved else 1.0)
+        state.steps_without_progress = (
+            0.0 if progress else state.steps_without_progress + (_MOVED_STEP if moved else 1.0)
+        )
         return 1.0
 
     def expected_gap(self, state: State) -> float:
@@ -234,69 +253,71 @@ class Bundle(Solver):
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, best = state.problem, state.best
-        slope, offset, _ = state.planes.mixture()
+        slope, offset, _ = state.planes.combination()
         bound = -offset if problem.risk.closed_form() is None else None
         return Model(best.weights.copy(), None if problem.intercept else best.intercept), Witness(-slope, bound)
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
-        """Line 5: the minimizer of the model, from the last weights, so the bound never falls."""
+        """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""
         planes, last = state.planes, state.model.weights
-        state.model = _lowest(state.problem, planes, state.best, planes.weights, last, tolerance)
-        planes.reweigh(state.model.mixture)
+        state.model = _minimize_model(state.problem, planes, state.best, planes.weights, last, tolerance)
+        planes.set_weights(state.model.combination)
         if self.inner == "line_search":
-            # Algorithm 2: one mixture stands for all planes so far
+            # Algorithm 2: one combination replaces all previous planes
             state.planes = planes.without(np.ones(planes.count, dtype=bool))
 
     def _target(self, state: State) -> NDArray[np.float64]:
-        """The minimizer of the model, or the nearest point to the best one on the level."""
+        """Return the minimizer of the model, or the projection of the best point onto the level set."""
         model, gap = state.model, state.gap
-        # a plane at the level need not cut off the minimizer, so after some rest the minimizer itself has its turn
-        at_rest = gap <= _AT_REST * _ROUNDING * abs(state.best.value)
-        if self.stabilisation != "level" or state.still >= _PLAIN_AFTER or at_rest:
+        # a plane at the level need not cut off the minimizer: after some steps without progress, use the minimizer
+        # itself
+        is_rounding = gap <= _ROUNDING_GAP * _ROUNDING * abs(state.best.value)
+        if self.stabilisation != "level" or state.steps_with_static_bound >= _MAX_LEVEL_STEPS or is_rounding:
             return model.weights
         problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
 
         def share(weights: NDArray) -> float:
-            """How far J_k is above the bound, as a share of the gap."""
+            """Return J_k minus the bound, as a share of the gap."""
             value = problem.lam * problem.regularizer.value(weights)
             return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
 
         if share(centre) <= _LEVEL:
-            # the planes there are forgotten
+            # the planes at the best point have been dropped
             return model.weights
         plain = _penalty(problem)
-        # without a curvature of its own, that with which the way to the minimizer costs as much as the gap
+        # without strong convexity, the curvature with which the step to the minimizer costs as much as the gap
         unit = plain.curvature or 2.0 * gap / float(np.sum((model.weights - centre) ** 2))
         low, high = 0.0, np.inf
-        proximity, mixture, weights = state.proximity or unit, planes.weights, model.weights
-        for _ in range(_LEVEL_TRIALS):
+        proximity, combination, weights = state.proximity or unit, planes.weights, model.weights
+        for _ in range(_MAX_LEVEL_TRIALS):
             penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
-            found = best_mixture(planes, penalty, mixture, 0.05 * gap)
-            mixture, weights = found.mixture, found.weights
+            found = best_combination(planes, penalty, combination, _LEVEL_ACCURACY * gap)
+            combination, weights = found.combination, found.weights
             reached = share(weights)
-            if _NEAR_LEVEL[0] <= reached <= _NEAR_LEVEL[1]:
+            if _ACCEPTED_LEVELS[0] <= reached <= _ACCEPTED_LEVELS[1]:
                 break
             low, high = (proximity, high) if reached < _LEVEL else (low, proximity)
             proximity = 8.0 * low if np.isinf(high) else 0.125 * high if low == 0.0 else float(np.sqrt(low * high))
-        state.proximity = float(np.clip(proximity, _LEAST * unit, unit / _LEAST))
+        state.proximity = float(np.clip(proximity, _LEAST_PROXIMITY * unit, unit / _LEAST_PROXIMITY))
         return weights
 
-    def _stabilised(self, state: State, plane: Touch, end: Point, enough: float) -> tuple[Touch, Point]:
-        """The lowest point on the way to ``end``, and a plane a little beyond it."""
+    def _stabilised(self, state: State, plane: Plane, end: Point, tolerance: float) -> tuple[Plane, Point]:
+        """Search on the segment to ``end``; return the plane a little beyond its minimum, and its point."""
         problem, start = state.problem, state.best
-        t, lowest = lowest_between(problem, start, end, enough)
+        t, lowest = segment_search(problem, start, end, tolerance)
         if t == 1.0:
             return plane, end
         if lowest.value < start.value:
             state.best = lowest
-        weights, scores, _ = between(start, end, t + _BEYOND * (1.0 - t))
+        weights, scores, _ = between(start, end, t + _BEYOND_MINIMUM * (1.0 - t))
         plane = state.oracle.plane(scores)
         return plane, point_at(problem, weights, scores, plane)
 
-    def _clear(self, state: State, target_gap: float) -> None:
-        """Near the end the zeros of the minimizer become those of the best point, which a mixture of points may lack.
+    def _restore_zeros(self, state: State, target_gap: float) -> None:
+        """Set the weights to zero that are zero in the minimizer of the model, once the target gap is reached.
 
-        It may cost half of what is left of the target.
+        The best point is a combination of points and less sparse.  The objective may increase by half of the difference
+        between the target gap and the gap.
         """
         problem, best = state.problem, state.best
         zeros = state.model.weights.reshape(problem.weights_shape) == 0.0
@@ -304,40 +325,41 @@ class Bundle(Solver):
             return
         weights = np.where(zeros, 0.0, best.weights)
         scores = problem.design.scores(weights)
-        cleared = point_at(problem, weights, scores, state.oracle.plane(scores))
-        if cleared.value <= best.value + 0.5 * (target_gap - state.gap):
-            state.best = cleared
+        sparse = point_at(problem, weights, scores, state.oracle.plane(scores))
+        if sparse.value <= best.value + 0.5 * (target_gap - state.gap):
+            state.best = sparse
 
-    def _thin_out(self, state: State) -> None:
-        """Drop planes that are idle for long; merge the lightest if there are too many."""
+    def _limit_planes(self, state: State) -> None:
+        """Drop planes that have had weight zero for long; if there are too many planes, merge those of least weight."""
         planes = state.planes
-        leaving = planes.idle >= _PATIENCE
-        numbers = planes.stored // max(planes.count, 1)
-        most = self.most_planes or max(_MOST_NUMBERS // numbers, 4)
-        if planes.count - np.count_nonzero(leaving) >= most:
-            # the newest stays; of the others the longest idle go first, then the lightest
-            order = np.lexsort((planes.weights[:-1], -planes.idle[:-1]))
-            leaving[order[: planes.count - most // 2]] = True
-        elif np.count_nonzero(leaving) <= planes.count // 4:
+        removed = planes.steps_without_weight >= _MAX_STEPS_WITHOUT_WEIGHT
+        entries = planes.stored // max(planes.count, 1)
+        most = self.most_planes or max(_MAX_ENTRIES // entries, 4)
+        if planes.count - np.count_nonzero(removed) >= most:
+            # the newest plane stays; of the others, remove those longest without weight first, then those of least
+            # weight
+            order = np.lexsort((planes.weights[:-1], -planes.steps_without_weight[:-1]))
+            removed[order[: planes.count - most // 2]] = True
+        elif np.count_nonzero(removed) <= planes.count // 4:
             return
-        state.planes = planes.without(leaving)
+        state.planes = planes.without(removed)
 
 
 def _penalty(problem: Problem) -> Penalty:
-    """lam Omega as the inner problem reads it."""
+    """Return lam Omega in the form of the inner problem."""
     ratio = problem.regularizer.l1_ratio or 0.0
     return Penalty(problem.lam * (1.0 - ratio), problem.lam * ratio)
 
 
-def _lowest(
-    problem: Problem, planes: Planes, best: Point, mixture: NDArray, weights: NDArray, tolerance: float
+def _minimize_model(
+    problem: Problem, planes: Planes, best: Point, combination: NDArray, weights: NDArray, tolerance: float
 ) -> Optimum:
-    """Line 5: the minimum of the model, from a mixture that is known and the weights of the last one."""
+    """Line 5: minimize the model, from a combination of planes and the last weights."""
     if problem.regularizer.l1_ratio != 1.0:
-        return best_mixture(planes, _penalty(problem), mixture, tolerance)
-    # a risk that does not tell its infimum is taken to be non-negative
+        return best_combination(planes, _penalty(problem), combination, tolerance)
+    # a risk of unknown infimum is assumed to be nonnegative
     infimum = -problem.risk.conjugate_at_zero if math.isfinite(problem.risk.conjugate_at_zero) else 0.0
-    return lowest_model(planes, problem.lam, (best.value - infimum) / problem.lam, mixture, weights)
+    return minimize_model_l1(planes, problem.lam, (best.value - infimum) / problem.lam, combination, weights)
 
 
 def _add(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> None:
@@ -345,7 +367,7 @@ def _add(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> Non
 
 
 def _add_witness(problem: Problem, planes: Planes, warm: Warm) -> None:
-    """The dual point of a warm start as a plane, R(s) >= -theta . s - R*(-theta), if R* is known."""
+    """Add the plane R(s) >= -theta . s - R*(-theta) of the dual point of a warm start, if R* is known."""
     theta = np.array(warm.witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         return
@@ -358,6 +380,6 @@ def _add_witness(problem: Problem, planes: Planes, warm: Warm) -> None:
     else:
         return
     sums, sizes = np.abs(np.sum(theta, axis=0)), np.sum(np.abs(theta), axis=0)
-    balanced = not problem.intercept or bool(np.all(sums <= 1e-13 * sizes))
+    balanced = not problem.intercept or bool(np.all(sums <= _BALANCE_TOLERANCE * sizes))
     if balanced and np.isfinite(conjugate):
         _add(problem, planes, -theta, -conjugate)

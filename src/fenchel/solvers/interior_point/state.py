@@ -1,4 +1,4 @@
-"""Where the interior-point method stands."""
+"""State of the interior-point method."""
 
 from __future__ import annotations
 
@@ -13,78 +13,80 @@ from fenchel.solvers.interior_point.pair_matrix import Rows
 
 
 class Point(NamedTuple):
-    """Where the method stands, or a change of that."""
+    """Primal and dual variables, or a direction in them."""
 
+    #: (k, features), or with the intercepts as last column
     weights: NDArray[np.float64]
     #: (n, k), zero at the labels and where a is zero
     beta: NDArray[np.float64]
     t: NDArray[np.float64]
-    #: (n, k), or (n, 1) where the wrong classes of an example have one bound together
+    #: (n, k), or (n, 1) for Crammer-Singer
     u: NDArray[np.float64]
     xi: NDArray[np.float64]
 
 
 @dataclass
 class State:
-    """The fixed parts of a problem and where the method stands."""
+    """The constant parts of a problem and the state of the method."""
 
     problem: Problem
     rows: Rows
     #: a, zero at the labels
-    mass: NDArray[np.float64]
-    #: where a > 0, and what the bounds on u and xi weigh
-    live: NDArray[np.bool_]
-    bound_mass: NDArray[np.float64]
-    #: lam, and zero for an intercept
+    costs: NDArray[np.float64]
+    #: where a > 0
+    positive_cost: NDArray[np.bool_]
+    #: a of the slacks: (n, k), or (n, 1) for Crammer-Singer
+    bound_costs: NDArray[np.float64]
+    #: lam for a weight, zero for an intercept
     ridge: NDArray[np.float64]
     point: Point
     #: z at the point
     z: NDArray[np.float64]
-    #: data passes of the present step
+    #: data passes of the current step
     passes: float = 0.0
     objective: float = np.inf
     gap: float = np.inf
-    #: the point of the smallest gap so far, that gap, and steps since then
-    best: Point | None = None
+    #: the point of the smallest gap so far, and that gap
+    best_point: Point | None = None
     best_gap: float = np.inf
-    idle: int = 0
+    steps_without_progress: int = 0
     stalled: bool = False
 
     @property
-    def together(self) -> bool:
-        """Whether the wrong classes of an example have one bound together."""
-        return self.bound_mass.shape[1] == 1
+    def one_bound(self) -> bool:
+        """Whether the wrong classes of an example share one slack (Crammer-Singer)."""
+        return self.bound_costs.shape[1] == 1
 
-    def grouped(self, values: NDArray) -> NDArray[np.float64]:
-        """Sums over what has one bound together."""
-        return np.sum(values, axis=1, keepdims=True) if self.together else values
+    def sum_over_bound(self, values: NDArray) -> NDArray[np.float64]:
+        """Return the sums over the classes that share a slack."""
+        return np.sum(values, axis=1, keepdims=True) if self.one_bound else values
 
     def theta(self, beta: NDArray) -> NDArray[np.float64]:
-        """The dual point of these beta."""
-        theta = -self.mass * beta
+        """Return the dual point of beta."""
+        theta = -self.costs * beta
         theta[np.arange(len(theta)), self.rows.classes] = -np.sum(theta, axis=1)
         return theta
 
     def margins(self, weights: NDArray, margin: float) -> NDArray[np.float64]:
-        """z, or with margin 0 its change."""
+        """Return z for margin 1, or the change of z by a change of the weights for margin 0."""
         scores = self.rows.scores(weights)
         return scores + (margin - scores[np.arange(len(scores)), self.rows.classes][:, None])
 
-    def mean_product(self, point: Point) -> float:
-        """The mean of the products that are to vanish, by their weights."""
-        total = float(np.vdot(self.mass, point.beta * point.t) + np.vdot(self.bound_mass, point.u * point.xi))
-        return total / max(float(np.sum(self.mass) + np.sum(self.bound_mass)), 1e-300)
+    def complementarity(self, point: Point) -> float:
+        """Return the mean complementarity product, weighted by a."""
+        total = float(np.vdot(self.costs, point.beta * point.t) + np.vdot(self.bound_costs, point.u * point.xi))
+        return total / max(float(np.sum(self.costs) + np.sum(self.bound_costs)), 1e-300)
 
-    def longest(self, change: Point) -> float:
-        """How many times the change fits inside the bounds, at most once."""
-        return min(1.0, *(_fits(value, by) for value, by in zip(self.point[1:], change[1:], strict=True)))
+    def largest_step(self, direction: Point) -> float:
+        """Return the largest step, at most 1, that keeps all variables nonnegative."""
+        return min(1.0, *(_ratio_test(value, by) for value, by in zip(self.point[1:], direction[1:], strict=True)))
 
 
-def _fits(value: NDArray, change: NDArray) -> float:
+def _ratio_test(value: NDArray, change: NDArray) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.min(np.where(change < 0.0, -value / change, np.inf)))
 
 
-def moved_by(point: Point, change: Point, step: float) -> Point:
-    """The point after so much of the change."""
-    return Point(*(value + step * by for value, by in zip(point, change, strict=True)))
+def advance(point: Point, direction: Point, step: float) -> Point:
+    """Return the point after a step along a direction."""
+    return Point(*(value + step * by for value, by in zip(point, direction, strict=True)))

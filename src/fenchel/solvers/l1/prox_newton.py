@@ -1,80 +1,87 @@
-r"""Newton's method for smooth losses and the absolute values, on working sets of features.
+r"""Proximal Newton method with working sets and gap-safe screening, for smooth losses and the lasso.
 
 Solves :math:`\min_{w,b} \lambda\|w\|_1 + \sum_i c_i f(x_i\cdot w + b, y_i)`.  At the optimum most weights are zero, so
-nearly all work is done on the columns of few features, the working set.  Only these columns are copied (in float64):
-with few features that may be all of X.
+almost all work is done on the columns of a working set of features.  Only these columns are copied (in float64); with
+few features they may be all of X.
 
-1. A look at all features: :math:`\theta = -\nabla R(s)`, :math:`v = X^T\theta`, and the gap of the best multiple
-   :math:`t\theta` with :math:`t|v_j| \le \lambda` that is at most 1.
-2. Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon, 2017).  With :math:`f'' \le L` the dual is strongly concave,
-   :math:`\tfrac1{2L}\sum_i(\theta_i - \theta^*_i)^2/c_i \le \text{gap}`, so by Cauchy and Schwarz a feature with
+1. Gap: :math:`\theta = -\nabla R(s)`, :math:`v = X^T\theta`, and the duality gap of :math:`t\theta` for the largest
+   :math:`t \le 1` with :math:`t|v_j| \le \lambda` for all j.
+2. Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18, 2017, Sec. 3).  With :math:`f'' \le L` the dual is
+   strongly concave, :math:`\tfrac1{2L}\sum_i(\theta_i - \theta^*_i)^2/c_i \le \text{gap}`, so by the Cauchy-Schwarz
+   inequality a feature with
 
    .. math:: t|v_j| + \sqrt{2L\,\text{gap}}\,\sqrt{\textstyle\sum_i c_i x_{ij}^2} < \lambda
 
-   has :math:`|X^T\theta^*|_j < \lambda` and no weight at the optimum: it never takes part again.
-3. The working set: features with a weight, and those nearest to their limit, :math:`(\lambda - t|v_j|)` divided by the
-   same root; about twice as many as there are weights (Massias, Gramfort and Salmon, 2018).
-4. Newton steps on the working set until its own gap is a share of the whole one: the quadratic model of the risk plus
-   the absolute values is minimized, then the objective along the way there.  Back to 1.
+   has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
+3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
+   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
+4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until its own gap is
+   a tenth of the gap over all features: the quadratic model of the risk plus the l1 norm is minimized
+   (``working_set``), then the objective along the direction.  Continue with 1.
 
-The quadratic model of a working set of moderate size is formed, and minimized by descent along coordinates and full
-steps on the face of the signs that they find (``newton_direction.settle``): its accuracy does not suffer from features
-that are much alike.  That of a large one is minimized by coordinate descent over columns (``loops.columns``).  Both are
-in ``working_set``.
+===================================  ==========================================
+symbol                               here
+===================================  ==========================================
+:math:`v = X^T\theta`                ``x_theta``
+t                                    ``scale``
+:math:`\sqrt{\sum_i c_i x_{ij}^2}`   ``output.norms``
+===================================  ==========================================
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.compile.primitives.example_sums import slope_along, slopes
+from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
 from fenchel.errors import FenchelError
-from fenchel.numerics.line_search import line_minimum
+from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.l1.working_set import (
-    LEAST_LIFT,
-    SHORT,
-    Part,
-    by_columns,
-    by_matrix,
-    lift_up,
-    violation_of,
-    with_kinks,
+    OutputState,
+    damp,
+    kkt_violation,
+    step_by_columns,
+    step_by_matrix,
+    with_l1_derivative,
 )
 from fenchel.validation import check_bool
 
-#: features in a working set at least, and for each one with a weight
-_FEWEST, _PER_WEIGHT = 600, 2
-#: all features make the working set if they are at most so many times as many
+#: smallest size of a working set, and its size as a multiple of the number of nonzero weights
+_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
+#: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
-#: up to so many features the quadratic model is formed
-_FORMED = 300
-#: the working set is done when its gap is this share of the whole one
-_SHARE = 0.1
-#: the quadratic model is solved until its slopes are this share of the worst violation
-_INNER_SHARE = 0.05
-#: the search along a Newton step ends when the slope is this share of the first
-_ALONG = 0.3
-#: smaller multiples of a dual point mean that nothing is done yet
-_FAR = 0.5
+#: largest working set whose Hessian is formed
+_MOST_FORMED = 300
+#: a working set is solved when its gap is this share of the gap over all features
+_WORKING_SET_GAP = 0.1
+#: the quadratic model is minimized to this share of the KKT violation
+_MODEL_TOLERANCE = 0.05
+#: relative size of the derivative at which the line search ends
+_LINE_SEARCH_TOLERANCE = 0.3
+#: a working set is not solved as long as its theta must be scaled below this to be feasible
+_SMALLEST_SCALE = 0.5
 _EPS = float(np.finfo(np.float64).eps)
+_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass
 class State:
-    """All outputs, and whose turn it is."""
+    """The outputs, and the one of the next step."""
 
     problem: Problem
-    parts: list[Part]
-    turn: int = 0
-    buffers: list[NDArray[np.float64]] = field(default_factory=list)
+    outputs: list[OutputState]
+    turn: int
+    #: for theta and second derivatives, and zeros for the centre of the smoothing, which smooth losses do not need
+    theta: NDArray[np.float64]
+    hess: NDArray[np.float64]
+    centre: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -115,7 +122,7 @@ class ProxNewton(Solver):
     ('prox_newton', True)
     """
 
-    #: whether features are screened for good; without it only working sets leave them out
+    #: whether features are screened; otherwise only working sets omit features
     screening: bool = True
     name: ClassVar[str] = "prox_newton"
 
@@ -139,141 +146,144 @@ class ProxNewton(Solver):
             raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
-        labels, several = np.atleast_2d(risk.labels.T), np.atleast_2d(weights)
-        parts = []
-        # a feature without entries never gets a weight
-        alive = np.flatnonzero(squares > 0.0)
-        lengths = np.sqrt(squares[alive])
+        labels, weights = np.atleast_2d(risk.labels.T), np.atleast_2d(weights)
+        outputs = []
+        # the weight of a feature without entries is zero
+        nonzero = np.flatnonzero(squares > 0.0)
+        norms = np.sqrt(squares[nonzero])
         for k in range(len(labels)):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, labels[k], risk.shares)) if risk.outputs else problem
-            part = Part(own, several[k].copy(), 0.0, np.zeros(len(labels[k])), alive, lengths, np.zeros(0, dtype=int))
-            part.weights[squares == 0.0] = 0.0
-            part.scores = design.scores(part.weights)
-            parts.append(part)
-        return State(problem, parts, 0, [np.zeros(len(risk.shares)) for _ in range(3)])
+            empty = np.zeros(0, dtype=int)
+            output = OutputState(own, weights[k].copy(), 0.0, np.zeros(len(labels[k])), nonzero, norms, empty)
+            output.weights[squares == 0.0] = 0.0
+            output.scores = design.scores(output.weights)
+            outputs.append(output)
+        return State(problem, outputs, 0, *(np.zeros(len(risk.shares)) for _ in range(3)))
 
     def step(self, state: State, hint: Hint) -> float:
-        if all(part.stalled for part in state.parts):
+        if all(output.stalled for output in state.outputs):
             return STALLED
-        while state.parts[state.turn].stalled:
-            state.turn = (state.turn + 1) % len(state.parts)
-        part = state.parts[state.turn]
-        if not part.looking:
-            return self._improve(state, part) / len(state.parts)
-        used = self._look(part)
-        state.turn = (state.turn + 1) % len(state.parts)
-        return used / len(state.parts)
+        while state.outputs[state.turn].stalled:
+            state.turn = (state.turn + 1) % len(state.outputs)
+        output = state.outputs[state.turn]
+        if not output.select_next:
+            return self._newton_step(state, output) / len(state.outputs)
+        passes = self._select_working_set(output)
+        state.turn = (state.turn + 1) % len(state.outputs)
+        return passes / len(state.outputs)
 
     def expected_gap(self, state: State) -> float:
-        return sum(part.gap for part in state.parts)
+        return sum(output.gap for output in state.outputs)
 
     def expected_objective(self, state: State) -> float:
-        return sum(part.objective for part in state.parts)
+        return sum(output.objective for output in state.outputs)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
-        weights = np.stack([part.weights for part in state.parts]).reshape(problem.weights_shape)
-        theta = np.stack([-part.problem.risk.subgradient(part.scores) for part in state.parts], axis=1)
+        weights = np.stack([output.weights for output in state.outputs]).reshape(problem.weights_shape)
+        theta = np.stack([-output.problem.risk.subgradient(output.scores) for output in state.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
-    def _look(self, part: Part) -> float:
-        """1 to 3: the gap over all features, screening, and the next working set; the data passes it took."""
-        problem, before = part.problem, (part.objective, part.gap)
+    def _select_working_set(self, output: OutputState) -> float:
+        """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""
+        problem, before = output.problem, (output.objective, output.gap)
         risk, lam = problem.mean_risk, problem.lam
-        # without the roundings of many steps
-        raw = part.scores - part.intercept if part.design is None else part.design.scores(part.weights[part.chosen])
-        if problem.intercept:
-            part.intercept = float(problem.best_intercept(raw))
-        part.scores = raw + part.intercept
-        theta = -risk.subgradient(part.scores)
-        pulls = problem.design.adjoint(theta)
-        pulls = np.abs(pulls if len(pulls) == len(part.alive) else pulls[part.alive])
-        scale = min(1.0, lam / max(float(np.max(pulls, initial=0.0)), np.finfo(np.float64).tiny))
-        part.objective = lam * float(np.sum(np.abs(part.weights))) + risk.value(part.scores)
-        part.gap = part.objective + risk.conjugate(scale * theta, feasible=True)
-        room = lam - scale * pulls
-        if self.screening:
-            reach = np.sqrt(2.0 * risk.loss.largest_curvature * max(part.gap, 0.0) + _EPS * abs(part.objective))
-            kept = room <= reach * part.lengths + 8.0 * _EPS * lam
-            if not np.all(kept):
-                self._remove(part, kept)
-                room = room[kept]
-        used = 0.5 + self._choose(part, room / part.lengths)
-        part.looking = part.chosen.size == 0
-        better = part.objective < before[0] or part.gap < before[1]
-        part.idle = 0 if better and not part.looking else part.idle + 1
-        return used
-
-    def _remove(self, part: Part, kept: NDArray) -> None:
-        """2: features that have no weight at the optimum have none from now on."""
-        lost = part.alive[~kept]
-        if np.any(part.weights[lost]):
-            part.weights[lost] = 0.0
-            part.scores = part.problem.design.scores(part.weights) + part.intercept
-        part.alive, part.lengths = part.alive[kept], part.lengths[kept]
-
-    def _choose(self, part: Part, priority: NDArray) -> float:
-        """3: the working set; the data passes that it took to copy its columns."""
-        having = part.weights[part.alive] != 0.0
-        size = max(_FEWEST, _PER_WEIGHT * int(np.count_nonzero(having)))
-        priority = np.where(having, -np.inf, priority)
-        if _NEARLY_ALL * size < len(priority):
-            chosen = np.sort(part.alive[np.argpartition(priority, size)[:size]])
+        # from the weights, which removes the rounding errors of many updates
+        if output.design is None:
+            scores = output.scores - output.intercept
         else:
-            chosen = part.alive
-        if part.design is not None and np.array_equal(chosen, part.chosen):
+            scores = output.design.scores(output.weights[output.working_set])
+        if problem.intercept:
+            output.intercept = float(problem.best_intercept(scores))
+        output.scores = scores + output.intercept
+        theta = -risk.subgradient(output.scores)
+        x_theta = problem.design.adjoint(theta)
+        x_theta = np.abs(x_theta if len(x_theta) == len(output.unscreened) else x_theta[output.unscreened])
+        scale = min(1.0, lam / max(float(np.max(x_theta, initial=0.0)), _TINY))
+        output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
+        output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
+        slack = lam - scale * x_theta
+        if self.screening:
+            radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
+            kept = slack <= radius * output.norms + 8.0 * _EPS * lam
+            if not np.all(kept):
+                self._screen(output, kept)
+                slack = slack[kept]
+        passes = 0.5 + self._set_working_set(output, slack / output.norms)
+        output.select_next = output.working_set.size == 0
+        better = output.objective < before[0] or output.gap < before[1]
+        progress = better and not output.select_next
+        output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1
+        return passes
+
+    def _screen(self, output: OutputState, kept: NDArray) -> None:
+        """2. remove features whose weights are zero at the optimum."""
+        removed = output.unscreened[~kept]
+        if np.any(output.weights[removed]):
+            output.weights[removed] = 0.0
+            output.scores = output.problem.design.scores(output.weights) + output.intercept
+        output.unscreened, output.norms = output.unscreened[kept], output.norms[kept]
+
+    def _set_working_set(self, output: OutputState, distances: NDArray) -> float:
+        """3. the features nearest to their limits; return the data passes of the copy of their columns."""
+        nonzero = output.weights[output.unscreened] != 0.0
+        size = max(_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR * int(np.count_nonzero(nonzero)))
+        distances = np.where(nonzero, -np.inf, distances)
+        working_set = output.unscreened
+        if _NEARLY_ALL * size < len(distances):
+            working_set = np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
+        if output.design is not None and np.array_equal(working_set, output.working_set):
             return 0.0
-        part.chosen, part.design, part.columns = chosen, part.problem.design.narrowed(chosen), None
-        if len(chosen) > _FORMED:
-            part.columns = part.design.transposed()
+        output.working_set, output.design = working_set, output.problem.design.narrowed(working_set)
+        output.columns = output.design.transposed() if len(working_set) > _MOST_FORMED else None
         return 0.5
 
-    def _improve(self, state: State, part: Part) -> float:
-        """4: one Newton step on the working set; the data passes it took."""
-        problem, lam, design = part.problem, part.problem.lam, part.design
+    def _newton_step(self, state: State, output: OutputState) -> float:
+        """4. one proximal Newton step on the working set; return the data passes."""
+        problem, lam, design = output.problem, output.problem.lam, output.design
         assert design is not None
-        risk, (theta, bend, centre) = problem.mean_risk, state.buffers
-        n, weights, share = len(theta), part.weights[part.chosen], design.stored_entries / problem.design.stored_entries
-        data = (risk.loss.compiled(), risk.labels, risk.shares, centre, part.scores)
-        slopes(*data, 0.0, theta, bend, 0, n)
-        pulls = design.adjoint(theta)
-        violation = violation_of(weights, pulls, lam)
-        if violation <= 4.0 * _EPS * lam or _is_done(part, weights, pulls, theta, bend):
-            part.looking = True
+        risk, theta, hess, n = problem.mean_risk, state.theta, state.hess, len(state.theta)
+        weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
+        data = (risk.loss.compiled(), risk.labels, risk.shares, state.centre, output.scores)
+        smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
+        x_theta = design.adjoint(theta)
+        violation = kkt_violation(weights, x_theta, lam)
+        if violation <= 4.0 * _EPS * lam or _is_solved(output, weights, x_theta, theta, hess):
+            output.select_next = True
             return share
-        lift_up(bend, risk, part.lift)
-        direction = by_matrix if part.columns is None else by_columns
-        change, shift, passes = direction(part, weights, theta, bend, pulls, _INNER_SHARE * violation)
-        along = design.scores(change) + shift
+        damp(hess, risk, output.damping)
+        minimize = step_by_matrix if output.columns is None else step_by_columns
+        change, shift, passes = minimize(output, weights, theta, hess, x_theta, _MODEL_TOLERANCE * violation)
+        score_change = design.scores(change) + shift
 
-        def derivative(step: float) -> tuple[float, float]:
-            first, second = slope_along(*data, along, step, 0.0, 0, n)
-            return with_kinks(first, lam, weights + step * change, change), second
+        def derivatives(step: float) -> tuple[float, float]:
+            first, second = directional_derivatives(*data, score_change, step, 0.0, 0, n)
+            return with_l1_derivative(first, lam, weights + step * change, change), second
 
-        start = with_kinks(-float(theta @ along), lam, weights, change, right=True)
-        if start < 0.0:
-            step = line_minimum(derivative, start, _ALONG)
-            # a step that is cut short comes from a model with too little curvature
-            part.lift = min(10.0 * part.lift, 1.0) if step < SHORT else max(0.1 * part.lift, LEAST_LIFT)
-            part.weights[part.chosen] = weights + step * change
-            part.scores += step * along
-            part.intercept += step * shift
+        initial = with_l1_derivative(-float(theta @ score_change), lam, weights, change, right=True)
+        if initial < 0.0:
+            step = line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
+            output.adapt_damping(step)
+            output.weights[output.working_set] = weights + step * change
+            output.scores += step * score_change
+            output.intercept += step * shift
         else:
-            part.looking = True
+            output.select_next = True
         return (passes + 2.0) * share
 
 
-def _is_done(part: Part, weights: NDArray, pulls: NDArray, theta: NDArray, bend: NDArray) -> bool:
-    """Whether the gap of the working set is a small share of the whole one."""
-    lam, risk = part.problem.lam, part.problem.mean_risk
-    scale = min(1.0, lam / max(float(np.max(np.abs(pulls), initial=0.0)), np.finfo(np.float64).tiny))
-    if scale < _FAR:
+def _is_solved(output: OutputState, weights: NDArray, x_theta: NDArray, theta: NDArray, hess: NDArray) -> bool:
+    """Return whether the gap of the working set is a small share of the gap over all features."""
+    lam, risk = output.problem.lam, output.problem.mean_risk
+    scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))
+    if scale < _SMALLEST_SCALE:
         return False
-    slope, size, curved = float(weights @ pulls), lam * float(np.sum(np.abs(weights))), bend > 0.0
-    curve = float(np.sum(theta[curved] ** 2 / bend[curved]))
-    # R*(-t theta) as its quadratic at t = 1 first, which costs little, then as it is
-    if size - scale * slope + 0.5 * (1.0 - scale) ** 2 * curve > _SHARE * part.gap:
+    product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
+    curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
+    # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
+    target = _WORKING_SET_GAP * output.gap
+    if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
         return False
-    return size + risk.value(part.scores) + risk.conjugate(scale * theta, feasible=True) <= _SHARE * part.gap
+    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True) <= target

@@ -1,4 +1,12 @@
-"""A working set of features, and the minimum of the quadratic model on it: see ``prox_newton``."""
+r"""A working set of features, and the minimum of the quadratic model on it: see ``prox_newton``.
+
+.. math::
+    \min_{p, r}\; -\theta\cdot(Xp + r) + \tfrac12\sum_i h_i\,(Xp + r)_i^2 + \lambda\|w + p\|_1
+
+over the features of the working set.  The Hessian of a small working set is formed (``step_by_matrix``), which keeps
+its accuracy where features are strongly correlated; otherwise coordinate descent passes over the columns
+(``step_by_columns``).
+"""
 
 from __future__ import annotations
 
@@ -13,113 +21,129 @@ from fenchel.designs import Design
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
 from fenchel.solvers.l1.loop import descend, moments
-from fenchel.solvers.quadratic_l1 import settle
+from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 
-#: sweeps along coordinates between two steps on a face
+#: sweeps of coordinate descent between two face steps
 _SWEEPS = 25
-#: passes of coordinate descent in one step
-_PASSES = 100
-#: curvatures of examples are at least this share of the largest: at first, at least; raised after steps below so much
-LIFT, LEAST_LIFT, SHORT = 1e-3, 1e-8, 0.3
-#: and those of weights this share of what they are without centring
+#: largest number of passes of coordinate descent in one Newton step
+_MAX_PASSES = 100
+#: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
+_FIRST_DAMPING, _LEAST_DAMPING = 1e-3, 1e-8
+#: the damping grows after line searches that end below this step
+_SHORT_STEP = 0.3
+#: relative rounding error of a centred curvature, which bounds it from below
 _CANCELLATION = 1e-12
-#: looks in a row without progress that mean that there will be none
-_IDLE = 3
+#: the method stalls after this many working sets in a row without a smaller objective or gap
+_MAX_ROUNDS_WITHOUT_PROGRESS = 3
 
 
 @dataclass
-class Part:
-    """One output: its problem, where it stands, and its working set."""
+class OutputState:
+    """State of one output, with its working set."""
 
     problem: Problem
     weights: NDArray[np.float64]
     intercept: float
     #: X w + b
     scores: NDArray[np.float64]
-    #: the features that are not screened, and the root of sum_i c_i x_ij^2 for each
-    alive: NDArray[np.int64]
-    lengths: NDArray[np.float64]
-    #: the features of the working set, X with these alone, and its columns as rows, if they are needed
-    chosen: NDArray[np.int64]
+    #: features that are not screened, and sqrt(sum_i c_i x_ij^2) of each
+    unscreened: NDArray[np.int64]
+    norms: NDArray[np.float64]
+    #: features of the working set
+    working_set: NDArray[np.int64]
+    #: X restricted to the working set, and its transpose if coordinate descent needs that
     design: Design | None = None
     columns: Design | None = None
-    #: the objective and the gap of the last look, and the gap that the working set may leave
+    #: objective and duality gap over all features when the working set was selected
     objective: float = np.inf
     gap: float = np.inf
-    #: whether all features should be looked at next
-    looking: bool = True
-    idle: int = 0
-    #: how much curvature examples without are given
-    lift: float = LIFT
+    #: whether the next step selects a new working set
+    select_next: bool = True
+    rounds_without_progress: int = 0
+    #: damping of the quadratic model, a share of the largest second derivative
+    damping: float = _FIRST_DAMPING
 
     @property
     def stalled(self) -> bool:
-        return self.idle >= _IDLE
+        return self.rounds_without_progress >= _MAX_ROUNDS_WITHOUT_PROGRESS
+
+    def adapt_damping(self, step: float) -> None:
+        """Raise the damping tenfold after a short step, which shows too small a curvature; else lower it."""
+        short = step < _SHORT_STEP
+        self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, _LEAST_DAMPING)
 
 
-def lift_up(bend: NDArray, risk: MeanRisk, lift: float) -> None:
-    """Give every example some curvature; with ``lift`` 1 the quadratic model is above the risk."""
-    most = risk.loss.largest_curvature
-    if math.isinf(most):
-        most = float(np.max(np.divide(bend, risk.shares, out=np.zeros_like(bend), where=risk.shares > 0))) or 1.0
-    np.maximum(bend, lift * most * risk.shares, out=bend)
+def damp(hess: NDArray, risk: MeanRisk, damping: float) -> None:
+    """Bound the second derivatives from below; with ``damping`` 1 the quadratic model majorizes the risk."""
+    largest = risk.loss.largest_curvature
+    if math.isinf(largest):
+        largest = float(np.max(np.divide(hess, risk.shares, out=np.zeros_like(hess), where=risk.shares > 0))) or 1.0
+    np.maximum(hess, damping * largest * risk.shares, out=hess)
 
 
-def by_matrix(
-    part: Part, weights: NDArray, theta: NDArray, bend: NDArray, pulls: NDArray, enough: float
+def step_by_matrix(
+    output: OutputState, weights: NDArray, theta: NDArray, hess: NDArray, x_theta: NDArray, tolerance: float
 ) -> tuple[NDArray[np.float64], float, float]:
-    """The way to the minimum of the quadratic model, formed: the change of weights and intercept, and passes."""
-    design, free, size = part.design, part.problem.intercept, len(weights)
+    """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
+    design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
     every = np.arange(len(theta))
-    formed = design.gram(every, bend)
+    formed = design.gram(every, hess)
     if formed is None:
         half, border = np.zeros((size, size)), np.zeros(size)
-        half_gram(design.rows(), every, bend, half, border, 0, len(theta))
+        half_gram(design.rows(), every, hess, half, border, 0, len(theta))
         formed = half + half.T, border
-    matrix, slope = np.zeros((size + free, size + free)), np.zeros(size + free)
-    matrix[:size, :size], slope[:size] = formed[0], -pulls
+    matrix, gradient = np.zeros((size + free, size + free)), np.zeros(size + free)
+    matrix[:size, :size], gradient[:size] = formed[0], -x_theta
     if free:
         matrix[size, :size] = matrix[:size, size] = formed[1]
-        matrix[size, size], slope[size] = np.sum(bend), -np.sum(theta)
-    limits, point = np.full(size + free, part.problem.lam), np.zeros(size + free)
-    limits[size:], point[:size] = 0.0, weights
-    settle(matrix, limits, point, slope, 0.1 * enough, enough, _SWEEPS)
+        matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
+    thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
+    thresholds[size:], point[:size] = 0.0, weights
+    minimize_quadratic_l1(
+        matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
+    )
     return point[:size] - weights, float(point[size]) if free else 0.0, 1.0
 
 
-def by_columns(
-    part: Part, weights: NDArray, theta: NDArray, bend: NDArray, pulls: NDArray, enough: float
+def step_by_columns(
+    output: OutputState, weights: NDArray, theta: NDArray, hess: NDArray, x_theta: NDArray, tolerance: float
 ) -> tuple[NDArray[np.float64], float, float]:
-    """The same by coordinate descent over columns."""
-    problem, columns = part.problem, part.columns
+    """Minimize the quadratic model by coordinate descent over columns; return p, r and the data passes."""
+    problem, columns = output.problem, output.columns
     assert columns is not None
     rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
-    moments(rows, bend, first, second)
-    total = float(np.sum(bend)) if problem.intercept else 0.0
-    slope, shift, new = -theta, np.zeros(1), weights.copy()
+    moments(rows, hess, first, second)
+    total = float(np.sum(hess)) if problem.intercept else 0.0
+    gradient, shift, new = -theta, np.zeros(1), weights.copy()
     if problem.intercept:
-        shift[0] = -float(np.sum(slope)) / total
+        shift[0] = -float(np.sum(gradient)) / total
         second = np.maximum(second - first**2 / total, _CANCELLATION * second)
     else:
         first[:] = 0.0
     np.maximum(second, np.finfo(np.float64).tiny, out=second)
-    full, partial = descend(rows, new, slope, bend, shift, first, second, total, problem.lam, enough, _PASSES)
+    full, partial = descend(rows, new, gradient, hess, shift, first, second, total, problem.lam, tolerance, _MAX_PASSES)
     share = np.count_nonzero(new) / max(1, len(new))
     return new - weights, float(shift[0]), 1.0 + full + partial * share
 
 
-def violation_of(weights: NDArray, pulls: NDArray, lam: float) -> float:
-    """The worst violation of the optimality conditions: v_j = lam sign(w_j), or |v_j| <= lam where w_j = 0."""
-    found = np.where(weights != 0.0, np.abs(pulls - lam * np.sign(weights)), np.maximum(np.abs(pulls) - lam, 0.0))
+def kkt_violation(weights: NDArray, x_theta: NDArray, lam: float) -> float:
+    """Return the largest violation of (X^T theta)_j = lam sign(w_j), or of |X^T theta|_j <= lam where w_j = 0."""
+    at_zero = np.maximum(np.abs(x_theta) - lam, 0.0)
+    found = np.where(weights != 0.0, np.abs(x_theta - lam * np.sign(weights)), at_zero)
     return float(np.max(found, initial=0.0))
 
 
-def with_kinks(slope: float, lam: float, weights: NDArray, change: NDArray, *, right: bool = False) -> float:
-    """The derivative with the absolute values; zero anywhere within a kink, or the one to the right."""
+def with_l1_derivative(
+    derivative: float, lam: float, weights: NDArray, change: NDArray, *, right: bool = False
+) -> float:
+    """Add the directional derivative of lam |w|_1 along ``change``.
+
+    Returns the element of the subdifferential that is nearest to zero, or the right derivative.
+    """
     at_zero = weights == 0.0
     kinks = lam * float(np.sum(np.abs(change[at_zero])))
-    slope += lam * float(np.sign(weights[~at_zero]) @ change[~at_zero])
+    derivative += lam * float(np.sign(weights[~at_zero]) @ change[~at_zero])
     if right:
-        return slope + kinks
-    return slope - float(np.clip(slope, -kinks, kinks))
+        return derivative + kinks
+    return derivative - float(np.clip(derivative, -kinks, kinks))

@@ -1,7 +1,8 @@
-r"""Products with the rows of X for several classes at once, as Newton's method on the multinomial risk needs them.
+r"""Products with the rows of X for several classes at once, for Newton's method on the multinomial risk.
 
-The k numbers of a feature lie side by side: weights and results are (d, k), scores and probabilities (n, k) by position
-in ``selected``.  The Hessian of an example's loss is :math:`\operatorname{diag}(p) - pp^T`.
+Weights and results are (d, k), scores and probabilities (n, k) by position in ``selected``, in C order, so that the k
+numbers of a feature or an example are contiguous.  The Hessian of an example's loss is
+:math:`\operatorname{diag}(p) - pp^T`.
 """
 
 from __future__ import annotations
@@ -17,42 +18,45 @@ from fenchel.compile.primitives.class_rows import add_row, add_scores
 
 @loop
 def multiply_classes(rows: Any, selected: Any, weights: Any, result: Any) -> None:
-    """Add X W."""
+    """Add X W to ``result``."""
     for t in range(np.uint64(len(selected))):
         add_scores(rows, np.uint64(selected[t]), weights, result[t])
 
 
 @loop
-def pull_classes(rows: Any, selected: Any, theta: Any, result: Any) -> None:
-    """Add X^T theta."""
+def add_adjoint_classes(rows: Any, selected: Any, theta: Any, result: Any) -> None:
+    """Add X^T theta to ``result``."""
     for t in range(np.uint64(len(selected))):
         add_row(rows, np.uint64(selected[t]), theta[t], result)
 
 
 @loop
-def bend_classes(
+def hess_product_classes(
     rows: Any, selected: Any, probabilities: Any, shares: Any, weights: Any, change: Any, result: Any, total: Any
 ) -> None:
-    """Add X W to ``change``, then to ``result`` X^T of the bent changes, whose sums are added to ``total``."""
-    bent = np.zeros(len(total))
+    """Add X W to ``change``, X^T H_i change_i to ``result`` and the sums of H_i change_i to ``total``.
+
+    H_i is the Hessian of the loss of example i, times its share.
+    """
+    image = np.zeros(len(total))
     for t in range(np.uint64(len(selected))):
         i, line, p = np.uint64(selected[t]), change[t], probabilities[t]
         add_scores(rows, i, weights, line)
         mean = 0.0
-        for j in range(np.uint64(len(bent))):
-            bent[j] = p[j] * line[j]
-            mean += bent[j]
-        for j in range(np.uint64(len(bent))):
-            bent[j] = shares[t] * (bent[j] - mean * p[j])
-            total[j] += bent[j]
-        add_row(rows, i, bent, result)
+        for j in range(np.uint64(len(image))):
+            image[j] = p[j] * line[j]
+            mean += image[j]
+        for j in range(np.uint64(len(image))):
+            image[j] = shares[t] * (image[j] - mean * p[j])
+            total[j] += image[j]
+        add_row(rows, i, image, result)
 
 
 @loop
-def square_classes(rows: Any, selected: Any, bend: Any, result: Any) -> None:
-    """Add the squares of X, transposed, times the curvature of each class."""
+def add_hess_diag_classes(rows: Any, selected: Any, hess: Any, result: Any) -> None:
+    """Add sum_i x_il^2 h_ij to ``result``, for every feature l and class j."""
     for t in range(np.uint64(len(selected))):
-        i, change = np.uint64(selected[t]), bend[t]
+        i, change = np.uint64(selected[t]), hess[t]
         for k in range(row_begin(rows, i), row_end(rows, i)):
             value, line = row_entry(rows, i, k), result[row_column(rows, i, k)]
             for j in range(np.uint64(len(change))):
@@ -60,7 +64,7 @@ def square_classes(rows: Any, selected: Any, bend: Any, result: Any) -> None:
 
 
 @loop
-def unpack(rows: Any, selected: Any, result: Any) -> None:
+def add_dense_rows(rows: Any, selected: Any, result: Any) -> None:
     """Add the selected rows to a dense array."""
     for t in range(np.uint64(len(selected))):
         i = np.uint64(selected[t])

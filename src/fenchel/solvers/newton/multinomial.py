@@ -1,13 +1,14 @@
 r"""Truncated Newton method for multinomial logistic regression.
 
-Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + \sum_i c_i f(Wx_i + b)` for the multinomial risk.
+Solves :math:`\min_{W,b} \tfrac\lambda2\|W\|^2 + \sum_i c_i f(Wx_i + b)` for the multinomial risk, by the line-search
+Newton-CG method of Nocedal and Wright, Numerical Optimization (2nd ed., 2006), algorithm 7.1, with preconditioning.
 
-1. The natural dual point is :math:`\theta_i = c_i(e_{y_i} - p_i)`, p the softmax of the scores.  It is feasible
-   whatever W is, and certifies the gap :math:`\tfrac\lambda2\|W - X^T\theta/\lambda\|^2`, the squared length of the
-   gradient over :math:`2\lambda` (when its columns add up to zero, with free intercepts).
-2. A step minimizes the quadratic model by preconditioned conjugate gradients (``softmax_direction``), to a tenth of
-   the gradient, or to what the gap asked for needs, and then the objective along this direction.
-3. With many more rows than features the first steps use a sample of the rows, fourfold larger each time.
+1. The dual point is :math:`\theta_i = c_i(e_{y_i} - p_i)` with p the softmax of the scores, minus the gradient of the
+   risk.  It is feasible for every W (with free intercepts, if it sums to zero over the examples), and its duality gap
+   is :math:`\tfrac\lambda2\|W - X^T\theta/\lambda\|^2`, the squared norm of the gradient over :math:`2\lambda`.
+2. Each step minimizes the quadratic model by preconditioned conjugate gradients (``newton.multinomial_direction``), to
+   a tenth of the gradient or to the accuracy that the target gap needs, and then the objective along the direction.
+3. With many more rows than features the first steps use a sample of the rows, which grows by a factor of four.
 
 ===================  ==========================================================
 symbol               here
@@ -15,7 +16,7 @@ symbol               here
 W                    ``weights``, transposed: (d, k)
 b                    ``intercept``, of centred rows
 :math:`\theta`, p    ``sample.theta``, ``sample.probabilities``
-:math:`X^T\theta`    ``pull``, of centred rows
+:math:`X^T\theta`    ``x_theta``, of centred rows
 ===================  ==========================================================
 """
 
@@ -27,66 +28,68 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
-from fenchel.numerics.line_search import line_minimum
+from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.newton.multinomial_direction import Preconditioner, conjugate_gradients, preconditioner, unbalanced
+from fenchel.solvers.newton.multinomial_direction import (
+    Preconditioner,
+    balance_cost,
+    newton_direction,
+    preconditioner,
+)
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
+from fenchel.solvers.newton.sample_size import first_size, next_size, statistical_accuracy
 from fenchel.validation import check_bool, check_seed
 
-#: products with the Hessian in one step at most
-_PRODUCTS = 100
-#: a preconditioner is made anew when it needs so many times the products that it needed at first
-_WORSE = 1.5
-#: the line search ends when the derivative is down to this share
-_LINE = 0.1
-#: the first sample has at least so many rows, and so many per feature; the next ones are larger by the factor
-_FIRST_ROWS, _ROWS_PER_FEATURE, _LARGER = 1000, 10, 4
-#: a sample is used up when the gap on it is this many times features times classes / rows of the objective
-_STATISTICAL = 0.3
-#: a gap of this share of the objective is rounding
+#: largest number of products with the Hessian in one step
+_MAX_PRODUCTS = 100
+#: a preconditioner is replaced when conjugate gradients read this many times the rows that they read with it at first
+_REPLACE_FACTOR = 1.5
+#: relative size of the derivative at which the line search ends
+_LINE_SEARCH_TOLERANCE = 0.1
+#: rows per feature in the first sample
+_ROWS_PER_FEATURE = 10
+#: a gap below this multiple of the objective is rounding error
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-#: curvatures beyond this leave no bits for the weights
-_STEEPEST = 1e100
-#: steps without a gap below this share of the smallest so far, before the method says that it stalls
-_PATIENCE, _SMALLER = 20, 0.9
+#: the method stalls after this many steps without a gap below _PROGRESS times the smallest gap so far
+_MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 20, 0.9
 
 
 @dataclass
 class State:
-    """The fixed parts of a problem and where the method stands."""
+    """The constant parts of a problem and the state of the method."""
 
     problem: Problem
+    #: random permutation of the rows with positive weight; samples are its beginnings
     order: NDArray[np.unsignedinteger]
     random: np.random.Generator
-    #: of the rows, with free intercepts
+    #: mean row where intercepts are free, else zero
     mean: NDArray[np.float64]
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
     sample: SoftmaxSample
     risk: float = 0.0
-    pull: NDArray[np.float64] | None = None
-    total: NDArray[np.float64] | None = None
+    x_theta: NDArray[np.float64] | None = None
+    theta_sum: NDArray[np.float64] | None = None
     gap: float = np.inf
-    #: a preconditioner that is still good, and the rows that it visited when it was new
-    known: Preconditioner | None = None
-    fewest: int = 0
-    #: half of what the last step promised to win
-    promise: float = np.inf
-    best: float = np.inf
-    idle: int = 0
+    #: a preconditioner to reuse, and the rows that conjugate gradients read when it was new
+    preconditioner: Preconditioner | None = None
+    first_rows_read: int = 0
+    #: half of minus the directional derivative along the last direction
+    predicted_decrease: float = np.inf
+    best_gap: float = np.inf
+    steps_without_progress: int = 0
     stalled: bool = False
 
     @property
     def objective(self) -> float:
-        """On the sample."""
+        """The objective on the sample."""
         return 0.5 * self.problem.lam * float(np.vdot(self.weights, self.weights)) + self.risk
 
     @property
-    def whole(self) -> bool:
-        """Whether the sample is everything."""
+    def uses_all_rows(self) -> bool:
+        """Whether the sample contains all rows."""
         return len(self.sample.selected) == len(self.order)
 
 
@@ -122,9 +125,9 @@ class NewtonCG(Solver):
     ('newton_cg', True)
     """
 
-    #: of the samples; None takes the seed that ``solve`` was given
+    #: seed of the samples; None uses that of ``solve``
     seed: int | None = None
-    #: begin on samples of the rows where there are many more rows than features
+    #: whether the first steps use samples of the rows
     sampling: bool = True
     name: ClassVar[str] = "newton_cg"
 
@@ -138,55 +141,54 @@ class NewtonCG(Solver):
         return (multinomial, needs.RIDGE)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        design, risk, lam = problem.design, problem.multiclass_risk, problem.lam
-        if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
-            raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
-        if not design.mean_square / lam < _STEEPEST:
-            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+        needs.check_scale(problem)
+        design, risk = problem.design, problem.multiclass_risk
         random = np.random.default_rng(self.seed or 0)
         index = np.uint32 if design.shape[0] < 2**32 else np.uint64
         order: NDArray = random.permutation(np.flatnonzero(risk.shares > 0)).astype(index)
         mean = design.adjoint(risk.shares) if problem.intercept else np.zeros(design.shape[1])
-        usable = warm is not None and problem.fits(warm.model)
-        weights, intercept = np.zeros((design.shape[1], risk.outputs)), np.zeros(risk.outputs)
-        if usable:
-            assert warm is not None
-            weights = np.ascontiguousarray(np.asarray(warm.model.weights, dtype=np.float64).T)
-        if problem.intercept:
-            known = warm.model.intercept if usable and warm is not None else None
-            if known is None:
-                known = problem.best_intercept(design.scores(weights.T) if usable else np.zeros(problem.theta_shape))
-            intercept = np.asarray(known, dtype=np.float64) + mean @ weights
-        # nothing depends on what all classes share
-        weights, intercept = weights - np.mean(weights, axis=1, keepdims=True), intercept - np.mean(intercept)
+        usable = warm if warm is not None and problem.fits(warm.model) else None
+        weights, intercept = self._start_point(problem, usable, mean)
         rows = len(order)
-        if self.sampling and not usable:
-            fewest = max(_FIRST_ROWS, _ROWS_PER_FEATURE * design.shape[1])
-            while rows >= _LARGER * fewest:
-                rows //= _LARGER
+        if self.sampling and usable is None:
+            rows = first_size(rows, design.shape[1], _ROWS_PER_FEATURE)
         sample = SoftmaxSample(problem, np.sort(order[:rows]), mean)
         state = State(problem, order, random, mean, weights, intercept, sample)
         with np.errstate(over="ignore", invalid="ignore"):
             sample.multiply(weights, intercept, sample.scores)
-            self._look(state)
+            self._update_dual_point(state)
         return state
+
+    def _start_point(self, problem: Problem, warm: Warm | None, mean: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the weights (d, k) and intercepts of centred rows, with zero sums over the classes."""
+        design, outputs = problem.design, problem.multiclass_risk.outputs
+        weights, intercept = np.zeros((design.shape[1], outputs)), np.zeros(outputs)
+        if warm is not None:
+            weights = np.ascontiguousarray(np.asarray(warm.model.weights, dtype=np.float64).T)
+        if problem.intercept:
+            known = None if warm is None else warm.model.intercept
+            if known is None:
+                scores = np.zeros(problem.theta_shape) if warm is None else design.scores(weights.T)
+                known = problem.best_intercept(scores)
+            intercept = np.asarray(known, dtype=np.float64) + mean @ weights
+        return weights - np.mean(weights, axis=1, keepdims=True), intercept - np.mean(intercept)
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled:
             return STALLED
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            visited = self._advance(state, hint)
-        return visited / state.problem.design.shape[0]
+            rows_read = self._advance(state, hint)
+        return rows_read / state.problem.design.shape[0]
 
     def expected_gap(self, state: State) -> float:
-        return state.gap if state.whole else np.inf
+        return state.gap if state.uses_all_rows else np.inf
 
     def expected_objective(self, state: State) -> float:
         return state.objective
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, theta = state.problem, np.zeros(state.problem.theta_shape)
-        if state.whole:
+        if state.uses_all_rows:
             theta[state.sample.selected] = state.sample.theta
         intercept = problem.no_intercept()
         if problem.intercept:
@@ -194,75 +196,84 @@ class NewtonCG(Solver):
             intercept = intercept - np.mean(intercept)
         return Model(state.weights.copy().T, intercept), Witness(theta)
 
-    def _look(self, state: State) -> None:
-        """1. the dual point at the present scores, and the gap that it certifies."""
+    def _update_dual_point(self, state: State) -> None:
+        """1. the dual point at the scores, and its duality gap."""
         lam, sample = state.problem.lam, state.sample
-        state.risk = sample.look()
-        state.pull, state.total = sample.pull()
-        away = lam * state.weights - state.pull
-        state.gap = float(np.vdot(away, away)) / (2.0 * lam)
+        state.risk = sample.update_dual_point()
+        state.x_theta, state.theta_sum = sample.adjoint()
+        gradient = lam * state.weights - state.x_theta
+        state.gap = float(np.vdot(gradient, gradient)) / (2.0 * lam)
         if state.problem.intercept:
-            state.gap += unbalanced(state.total, lam)
+            state.gap += balance_cost(state.theta_sum, lam)
 
     def _advance(self, state: State, hint: Hint) -> int:
-        """Take a larger sample where that is due, else make one step; the rows visited."""
+        """Enlarge the sample if it is solved, else make one Newton step; return the rows read."""
         target, sample = hint.target_gap, state.sample
-        if not state.whole:
-            worth = _STATISTICAL * state.weights.size / len(sample.selected)
-            target = max(target, worth * state.objective)
-            if min(state.gap, state.promise) <= target:
+        if not state.uses_all_rows:
+            target = max(target, statistical_accuracy(state.weights.size, len(sample.selected)) * state.objective)
+            if min(state.gap, state.predicted_decrease) <= target:
                 return self._enlarge(state)
-        visited = self._newton(state, target, hint)
-        state.idle = 0 if state.gap < _SMALLER * state.best else state.idle + 1
-        state.best = min(state.best, state.gap)
-        if state.idle >= _PATIENCE or state.gap <= _ROUNDING * state.objective:
+        rows_read = self._newton_step(state, target, hint)
+        state.steps_without_progress = 0 if state.gap < _PROGRESS * state.best_gap else state.steps_without_progress + 1
+        state.best_gap = min(state.best_gap, state.gap)
+        if state.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS or state.gap <= _ROUNDING * state.objective:
             state.stalled = True
-        if state.stalled and not state.whole:
-            # that was the sample, not the problem
-            visited += self._enlarge(state)
-        return visited
+        if state.stalled and not state.uses_all_rows:
+            # the sample is solved, not the problem
+            rows_read += self._enlarge(state)
+        return rows_read
 
     def _enlarge(self, state: State) -> int:
-        """3. a sample of more rows."""
-        rows = len(state.sample.selected) * _LARGER
-        rows = rows if rows * 2 <= len(state.order) else len(state.order)
+        """3. enlarge the sample; return the rows read."""
+        rows = next_size(len(state.sample.selected), len(state.order))
         state.sample = sample = SoftmaxSample(state.problem, np.sort(state.order[:rows]), state.mean)
         sample.multiply(state.weights, state.intercept, sample.scores)
-        state.promise, state.best, state.idle, state.stalled, state.known = np.inf, np.inf, 0, False, None
-        self._look(state)
+        state.predicted_decrease, state.best_gap, state.steps_without_progress = np.inf, np.inf, 0
+        state.stalled, state.preconditioner = False, None
+        self._update_dual_point(state)
         return len(sample.selected)
 
-    def _newton(self, state: State, target: float, hint: Hint) -> int:
-        """2. minimize the quadratic model, then the objective along its minimizer; the rows visited."""
+    def _newton_step(self, state: State, target: float, hint: Hint) -> int:
+        """2. minimize the quadratic model, then the objective along its minimizer; return the rows read."""
         problem, sample, lam = state.problem, state.sample, state.problem.lam
-        assert state.pull is not None and state.total is not None
-        gradient = lam * state.weights - state.pull, -state.total if problem.intercept else np.zeros_like(state.total)
-        visited, known = 0, state.known
-        if known is None:
-            known = preconditioner(sample, lam, problem.intercept, state.random)
-            visited += known.visited
-        found = conjugate_gradients(sample, lam, gradient, known.apply, target, _PRODUCTS, hint.stop_requested)
-        # a dear preconditioner is used until it needs more products than it did at first
-        state.fewest = found.visited if state.known is None else state.fewest
-        keep = known.dear and found.visited <= _WORSE * state.fewest + len(sample.selected)
-        state.known = known if keep else None
-        visited += found.visited + 2 * len(sample.selected)
-        state.promise = 0.5 * found.promise
-        if not (found.promise > 0.0 and np.all(np.isfinite(sample.change))):
-            # beyond what floats hold: the present point is the best there is
+        assert state.x_theta is not None and state.theta_sum is not None
+        intercept_gradient = -state.theta_sum if problem.intercept else np.zeros_like(state.theta_sum)
+        gradient = np.vstack([lam * state.weights - state.x_theta, intercept_gradient])
+        rows_read, inverse = 0, state.preconditioner
+        if inverse is None:
+            inverse = preconditioner(sample, lam, problem.intercept, state.random)
+            rows_read += inverse.rows_read
+        found = newton_direction(
+            sample,
+            lam,
+            gradient,
+            inverse.apply,
+            target,
+            _MAX_PRODUCTS,
+            hint.stop_requested,
+            free=problem.intercept,
+        )
+        # an expensive preconditioner is reused until it needs many more products than at first
+        state.first_rows_read = found.rows_read if state.preconditioner is None else state.first_rows_read
+        most = _REPLACE_FACTOR * state.first_rows_read + len(sample.selected)
+        state.preconditioner = inverse if inverse.reusable and found.rows_read <= most else None
+        rows_read += found.rows_read + 2 * len(sample.selected)
+        state.predicted_decrease = 0.5 * found.decrease
+        if not (found.decrease > 0.0 and np.all(np.isfinite(sample.change))):
+            # no descent direction in double precision: the present point is the best one that is available
             state.stalled = True
-            return visited
-        square, across = (float(np.vdot(found.weights, other)) for other in (found.weights, state.weights))
+            return rows_read
+        square, product = (float(np.vdot(found.weights, other)) for other in (found.weights, state.weights))
 
-        def derivative(step: float) -> tuple[float, float]:
-            first, second = sample.slope_along(step)
-            return first + lam * (across + step * square), second + lam * square
+        def derivatives(step: float) -> tuple[float, float]:
+            first, second = sample.directional_derivatives(step)
+            return first + lam * (product + step * square), second + lam * square
 
-        step = line_minimum(derivative, -found.promise, _LINE)
-        moved, intercept = state.weights + step * found.weights, state.intercept + step * found.intercept
-        state.stalled = bool(np.array_equal(moved, state.weights) and np.array_equal(intercept, state.intercept))
-        state.weights, state.intercept = moved, intercept
+        step = line_search(derivatives, -found.decrease, _LINE_SEARCH_TOLERANCE)
+        weights, intercept = state.weights + step * found.weights, state.intercept + step * found.intercept
+        state.stalled = bool(np.array_equal(weights, state.weights) and np.array_equal(intercept, state.intercept))
+        state.weights, state.intercept = weights, intercept
         sample.change *= step
         sample.scores += sample.change
-        self._look(state)
-        return visited
+        self._update_dual_point(state)
+        return rows_read

@@ -2,15 +2,25 @@ r"""The direction of a Newton step on the multinomial risk, by preconditioned co
 
 .. math:: H = \lambda I + \sum_i c_i (\operatorname{diag}(p_i) - p_ip_i^T)\otimes\tilde x_i\tilde x_i^T
 
-Gradients of the classes add up to zero, and so do the steps: everything happens where sums over the classes vanish.
-Three preconditioners, by what they cost beside a product with H:
+A direction is an array (d + 1, k) whose last row belongs to the intercepts.  The gradients of the classes sum to zero,
+and so do the directions: the method works in the subspace of zero sums over the classes.  There are three
+preconditioners; the best one is used whose cost is small compared with the products with H that it saves:
 
 - joint: H itself over a sample of the rows, factorized;
-- per class: a matrix for each class, :math:`\lambda I + \sum_i c_ip_{ij}(1-p_{ij})\tilde x_i\tilde x_i^T` over a
-  sample of the rows, then the mean over the classes taken off;
-- diagonal: the same with the diagonal of these, over all rows.
+- per class: the matrix :math:`\lambda I + \sum_i c_ip_{ij}(1-p_{ij})\tilde x_i\tilde x_i^T` of each class over a
+  sample of the rows, factorized; the mean over the classes is subtracted from the result;
+- diagonal: the same with the diagonals of these matrices, over all rows.
 
-Rows of a sample are drawn with a probability that is half even, half in proportion to :math:`c_i(1 - \|p_i\|^2)`.
+Rows are sampled with probabilities that are half uniform, half proportional to :math:`c_i(1 - \|p_i\|^2)`, the trace of
+the Hessian of an example.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`p_i`          ``sample.probabilities``
+:math:`\tilde x_i`   a centred row, followed by a one for the intercept
+d, k                 ``sample.features``, ``sample.count``
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -22,152 +32,155 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
-from fenchel.numerics.linear_algebra import factorized
+from fenchel.numerics.linear_algebra import cholesky_solver, conjugate_gradients
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
 
-#: rows of the sample per unknown of a matrix, at least and at most
-_SKETCH, _MOST_SKETCH = 4, 20
-#: a preconditioner may cost as much as so many products, and this share of it for rows beyond the fewest
-_WORTH, _CHEAP = 20.0, 0.25
-#: how many times as fast BLAS multiplies as the loops over sparse rows
-_BLAS = 8.0
-#: matrices beyond this many numbers are not made
-_LARGEST = 1 << 26
-#: conjugate gradients end at this share of the first residual
-_RESIDUAL = 0.1
-#: or at this share of the gap that is asked for, if the residual has become so much smaller at least
-_OF_TARGET, _SMALLER = 0.3, 0.5
+#: sampled rows per unknown of a preconditioner, at least and at most
+_ROWS_PER_UNKNOWN, _MOST_ROWS_PER_UNKNOWN = 4, 20
+#: largest cost of a preconditioner, in products with H; and the share of it that rows beyond the minimum may cost
+_MAX_COST, _CHEAP = 20.0, 0.25
+#: speed of BLAS as a multiple of that of the loops over sparse rows
+_BLAS_SPEED = 8.0
+#: largest number of entries of a matrix (512 MB)
+_MAX_ENTRIES = 1 << 26
+#: relative residual at which conjugate gradients end
+_CG_TOLERANCE = 0.1
+#: they also end at this share of the target gap, provided the relative residual is at most _EARLY_TOLERANCE
+_TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
+#: smallest curvature of a class's intercept, relative to the largest: a class that is certain for all rows has almost
+#: none
+_SMALLEST_CURVATURE = 1e-3
+_TINY = 1e-300
 
-Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
-Apply = Callable[[NDArray, NDArray], Pair]
+#: M^-1 r for a residual (d + 1, k)
+Apply = Callable[[NDArray], NDArray]
 
 
 class Direction(NamedTuple):
-    """A step for weights and intercepts, minus the slope along it, and data passes used, in rows."""
+    """A direction of weights and intercepts, minus the directional derivative, and the rows read."""
 
     weights: NDArray[np.float64]
     intercept: NDArray[np.float64]
-    promise: float
-    visited: int
+    decrease: float
+    rows_read: int
 
 
-def conjugate_gradients(
+def newton_direction(
     sample: SoftmaxSample,
     lam: float,
-    gradient: Pair,
+    gradient: NDArray,
     apply: Apply,
-    target: float,
-    most: int,
+    target_gap: float,
+    max_products: int,
     stop_requested: Callable[[], bool],
+    *,
+    free: bool,
 ) -> Direction:
-    """Minimize the quadratic model; the change of the scores along the step is left in ``sample.change``.
+    """Minimize the quadratic model; the change of the scores along the direction is stored in ``sample.change``.
 
-    Without free intercepts their gradient and the preconditioner's answer are zero.
+    Without free intercepts the last rows of the gradient and of the preconditioner's result are zero.
     """
-    weights, intercept = np.zeros_like(gradient[0]), np.zeros_like(gradient[1])
-    residual, rest = -gradient[0], -gradient[1]
     sample.change[:] = 0.0
     change = np.zeros_like(sample.change)
-    direction, shift = apply(residual, rest)
-    product = first = float(np.vdot(residual, direction) + rest @ shift)
-    visited = 0
-    for _ in range(most):
-        curved, total = sample.bend_along(direction, shift, change)
-        curved += lam * direction
-        visited += len(sample.selected)
-        bend = float(np.vdot(direction, curved) + shift @ total)
-        if not bend > 0.0 or not np.isfinite(bend):
-            break
-        step = product / bend
-        weights += step * direction
-        intercept += step * shift
-        change *= step
+    products = 0
+
+    def product(direction: NDArray) -> NDArray[np.float64]:
+        nonlocal products
+        products += 1
+        result = np.zeros_like(direction)
+        result[:-1], total = sample.hess_product(direction[:-1], direction[-1], change)
+        result[:-1] += lam * direction[:-1]
+        if free:
+            result[-1] = total
+        return result
+
+    def accumulate(step: float) -> None:
+        np.multiply(change, step, out=change)
         sample.change += change
-        curved *= step
-        residual -= curved
-        rest = rest - step * total if np.any(shift) else rest
-        conditioned, lift = apply(residual, rest)
-        before, product = product, float(np.vdot(residual, conditioned) + rest @ lift)
-        left = float(np.vdot(residual, residual)) / (2.0 * lam) + unbalanced(rest, lam)
-        if (
-            not product > _RESIDUAL**2 * first
-            or (left <= _OF_TARGET * target and product <= _SMALLER**2 * first)
-            or stop_requested()
-        ):
-            break
-        direction *= product / before
-        direction += conditioned
-        shift = lift + (product / before) * shift
-    promise = -float(np.vdot(gradient[0], weights) + gradient[1] @ intercept)
-    return Direction(weights, intercept, promise, visited)
+
+    def stop(residual: NDArray, decrease: float) -> bool:
+        weights, intercept = residual[:-1], residual[-1]
+        gap = float(np.vdot(weights, weights)) / (2.0 * lam) + balance_cost(intercept, lam)
+        return (gap <= _TARGET_SHARE * target_gap and decrease <= _EARLY_TOLERANCE**2) or stop_requested()
+
+    found = conjugate_gradients(
+        product, -gradient, apply, tolerance=_CG_TOLERANCE, max_products=max_products, on_step=accumulate, stop=stop
+    )
+    decrease = -float(np.vdot(gradient, found))
+    return Direction(found[:-1], found[-1], decrease, products * len(sample.selected))
 
 
-def unbalanced(total: NDArray, lam: float) -> float:
-    """About what it costs to balance sums of theta: the second-order change of the entropy and of the penalty."""
-    return float(total @ total) * (len(total) + 1.0 / (2.0 * lam))
+def balance_cost(theta_sums: NDArray, lam: float) -> float:
+    """Return an estimate of the dual objective that a correction of theta to zero sums costs, to second order."""
+    return float(theta_sums @ theta_sums) * (len(theta_sums) + 1.0 / (2.0 * lam))
 
 
 class Preconditioner(NamedTuple):
-    """What stands in for the inverse of H, the rows visited to make it, and whether it is dear enough to keep."""
+    """An approximate inverse of H, the rows read to make it, and whether it is expensive enough to be reused."""
 
     apply: Apply
-    visited: int
-    dear: bool
+    rows_read: int
+    reusable: bool
 
 
 def preconditioner(sample: SoftmaxSample, lam: float, free: bool, random: np.random.Generator) -> Preconditioner:
-    """The best one that is cheap beside the products that it saves."""
-    kind, size = kind_of(sample), sample.features + 1
+    """Return the best preconditioner whose cost is small compared with the products that it saves."""
+    kind, size = preconditioner_kind(sample), sample.features + 1
     if kind == "diagonal":
         return Preconditioner(_diagonal(sample, lam, free), len(sample.selected), False)
     if kind == "joint":
-        chosen, shares = _chosen(sample, _SKETCH * sample.count * size, random)
-        return Preconditioner(_joint(sample, lam, free, chosen, shares), len(chosen), True)
-    # more rows as long as they cost next to nothing
-    rows = int(_CHEAP * _worth(sample) / (sample.count * size**2))
-    chosen, shares = _chosen(sample, min(max(rows, _SKETCH * size), _MOST_SKETCH * size), random)
-    return Preconditioner(_per_class(sample, lam, free, chosen, shares), len(chosen), True)
+        rows, shares = _draw_rows(sample, _ROWS_PER_UNKNOWN * sample.count * size, random)
+        return Preconditioner(_joint(sample, lam, free, rows, shares), len(rows), True)
+    # more rows than the minimum, as long as their cost is a small share of the allowed one
+    cheap = int(_CHEAP * _allowed_cost(sample) / (sample.count * size**2))
+    count = min(max(cheap, _ROWS_PER_UNKNOWN * size), _MOST_ROWS_PER_UNKNOWN * size)
+    rows, shares = _draw_rows(sample, count, random)
+    return Preconditioner(_per_class(sample, lam, free, rows, shares), len(rows), True)
 
 
-def _worth(sample: SoftmaxSample) -> float:
-    """What a preconditioner may cost, in multiplications by BLAS."""
+def _allowed_cost(sample: SoftmaxSample) -> float:
+    """Return the largest cost of a preconditioner, in multiplications by BLAS."""
     rows = len(sample.selected)
-    speed = 1.0 if sample.design.blocks(sample.selected[:1], 1) is not None else _BLAS
+    speed = 1.0 if sample.design.blocks(sample.selected[:1], 1) is not None else _BLAS_SPEED
     entries = sample.design.stored_entries * rows / sample.design.shape[0]
-    return _WORTH * 4.0 * speed * sample.count * (entries + 2.0 * rows)
+    return _MAX_COST * 4.0 * speed * sample.count * (entries + 2.0 * rows)
 
 
-def kind_of(sample: SoftmaxSample) -> str:
-    """Which preconditioner is worth its price: "joint", "per_class" or "diagonal"."""
+def preconditioner_kind(sample: SoftmaxSample) -> str:
+    """Return the best preconditioner of allowed cost: "joint", "per_class" or "diagonal"."""
     rows, size, count = len(sample.selected), sample.features + 1, sample.count
-    worth, whole = _worth(sample), count * size
-    if whole**2 <= _LARGEST and min(rows, _SKETCH * whole) * whole**2 + whole**3 / 3.0 <= worth:
-        return "joint"
-    if count * size**2 <= _LARGEST and count * (min(rows, _SKETCH * size) * size**2 + size**3 / 3.0) <= worth:
-        return "per_class"
+    allowed, unknowns = _allowed_cost(sample), count * size
+    if unknowns**2 <= _MAX_ENTRIES:
+        cost = min(rows, _ROWS_PER_UNKNOWN * unknowns) * unknowns**2 + unknowns**3 / 3.0
+        if cost <= allowed:
+            return "joint"
+    if count * size**2 <= _MAX_ENTRIES:
+        cost = count * (min(rows, _ROWS_PER_UNKNOWN * size) * size**2 + size**3 / 3.0)
+        if cost <= allowed:
+            return "per_class"
     return "diagonal"
 
 
-def _chosen(sample: SoftmaxSample, count: int, random: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """Positions of some rows, rising, and what each counts; all of them if that is not many more."""
+def _draw_rows(sample: SoftmaxSample, count: int, random: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Return sorted positions of rows and their shares; all rows if there are at most twice ``count``."""
     rows = len(sample.selected)
     if rows <= 2 * count:
         return np.arange(rows), sample.shares
-    curve = sample.shares * (1.0 - np.einsum("ij,ij->i", sample.probabilities, sample.probabilities))
-    curve = np.maximum(curve, 0.0)
-    chance = 0.5 / rows + 0.5 * curve / max(float(np.sum(curve)), 1e-300)
-    chance /= np.sum(chance)
-    drawn = np.bincount(random.choice(rows, count, p=chance), minlength=rows)
-    chosen = np.flatnonzero(drawn)
-    return chosen, sample.shares[chosen] * drawn[chosen] / (count * chance[chosen])
+    traces = sample.shares * (1.0 - np.einsum("ij,ij->i", sample.probabilities, sample.probabilities))
+    traces = np.maximum(traces, 0.0)
+    chances = 0.5 / rows + 0.5 * traces / max(float(np.sum(traces)), _TINY)
+    chances /= np.sum(chances)
+    times = np.bincount(random.choice(rows, count, p=chances), minlength=rows)
+    drawn = np.flatnonzero(times)
+    return drawn, sample.shares[drawn] * times[drawn] / (count * chances[drawn])
 
 
-def _joint(sample: SoftmaxSample, lam: float, free: bool, chosen: NDArray, shares: NDArray) -> Apply:
-    values, p = sample.unpacked(chosen), sample.probabilities[chosen]
+def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, shares: NDArray) -> Apply:
+    values, p = sample.dense_rows(rows), sample.probabilities[rows]
     size, count = values.shape[1], sample.count
     upper = np.zeros((count * size, count * size), order="F")
-    height = max(64, _LARGEST // (8 * count * size))
-    for start in range(0, len(chosen), height):
+    height = max(64, _MAX_ENTRIES // (8 * count * size))
+    for start in range(0, len(rows), height):
         part = slice(start, start + height)
         spread = (p[part] * np.sqrt(shares[part])[:, None])[:, :, None] * values[part][:, None, :]
         upper = dsyrk(-1.0, spread.reshape(-1, count * size).T, beta=1.0, c=upper, overwrite_c=True)
@@ -177,38 +190,52 @@ def _joint(sample: SoftmaxSample, lam: float, free: bool, chosen: NDArray, share
         gram = values.T @ (values * (shares * p[:, j])[:, None])
         blocks[j, :, j, :] += gram
         total += gram
-    # what adds up to zero over the classes does not see this; the rest becomes regular
+    # vectors with zero sums over the classes are in the null space of this term, which makes the matrix regular
     blocks += (total / count**2)[None, :, None, :]
-    _finish(matrix.reshape(count * size, count * size), np.tile(np.append(np.full(size - 1, lam), 0.0), count), free)
-    inverse = factorized(matrix)
+    _regularize(matrix.reshape(count * size, count * size), np.tile(_ridge(sample, lam), count), free)
+    solve = cholesky_solver(matrix)
 
-    def apply(weights: NDArray, intercept: NDArray) -> Pair:
-        right = np.concatenate([weights, intercept[None, :]]).T.ravel()
-        found = inverse(right).reshape(count, size).T
-        return _centred(found[:-1], found[-1] if free else np.zeros(count))
+    def apply(residual: NDArray) -> NDArray[np.float64]:
+        return _centred(solve(residual.T.ravel()).reshape(count, size).T, free)
 
     return apply
 
 
-def _per_class(sample: SoftmaxSample, lam: float, free: bool, chosen: NDArray, shares: NDArray) -> Apply:
-    values, p = sample.unpacked(chosen), sample.probabilities[chosen]
-    inverses = []
+def _per_class(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, shares: NDArray) -> Apply:
+    values, p = sample.dense_rows(rows), sample.probabilities[rows]
+    solvers = []
     for j in range(sample.count):
-        bend = shares * p[:, j] * (1.0 - p[:, j])
-        matrix = values.T @ (values * bend[:, None])
-        _finish(matrix, np.append(np.full(sample.features, lam), 0.0), free)
-        inverses.append(factorized(matrix))
+        hess = shares * p[:, j] * (1.0 - p[:, j])
+        matrix = values.T @ (values * hess[:, None])
+        _regularize(matrix, _ridge(sample, lam), free)
+        solvers.append(cholesky_solver(matrix))
 
-    def apply(weights: NDArray, intercept: NDArray) -> Pair:
-        right = np.concatenate([weights, intercept[None, :]])
-        found = np.stack([inverse(right[:, j]) for j, inverse in enumerate(inverses)], axis=1)
-        return _centred(found[:-1], found[-1] if free else np.zeros(sample.count))
+    def apply(residual: NDArray) -> NDArray[np.float64]:
+        return _centred(np.stack([solve(residual[:, j]) for j, solve in enumerate(solvers)], axis=1), free)
 
     return apply
 
 
-def _finish(matrix: NDArray, ridge: NDArray, free: bool) -> None:
-    """Add the regularization; without free intercepts their rows and columns become those of the identity."""
+def _diagonal(sample: SoftmaxSample, lam: float, free: bool) -> Apply:
+    hess = sample.hess_diag()
+    weights = sample.weights_hess_diag(hess) + lam
+    intercept = np.sum(hess, axis=0)
+    intercept = np.maximum(intercept, _SMALLEST_CURVATURE * float(np.max(intercept)) + _TINY)
+    diagonal = np.vstack([weights, intercept])
+
+    def apply(residual: NDArray) -> NDArray[np.float64]:
+        return _centred(residual / diagonal, free)
+
+    return apply
+
+
+def _ridge(sample: SoftmaxSample, lam: float) -> NDArray[np.float64]:
+    """Return the diagonal of the regularizer's Hessian for one class: intercepts are not regularized."""
+    return np.append(np.full(sample.features, lam), 0.0)
+
+
+def _regularize(matrix: NDArray, ridge: NDArray, free: bool) -> None:
+    """Add the ridge; without free intercepts their rows and columns become those of the identity."""
     places = np.arange(len(matrix))
     if not free:
         matrix[ridge == 0.0] = 0.0
@@ -216,19 +243,9 @@ def _finish(matrix: NDArray, ridge: NDArray, free: bool) -> None:
     matrix[places, places] += np.where(ridge == 0.0, 0.0 if free else 1.0, ridge)
 
 
-def _diagonal(sample: SoftmaxSample, lam: float, free: bool) -> Apply:
-    bend = sample.curvature()
-    squares = sample.squares(bend) + lam
-    total = np.sum(bend, axis=0)
-    # a class that is certain everywhere has hardly any curvature
-    tops = np.maximum(total, 1e-3 * float(np.max(total)) + 1e-300)
-
-    def apply(weights: NDArray, intercept: NDArray) -> Pair:
-        return _centred(weights / squares, intercept / tops if free else np.zeros(sample.count))
-
-    return apply
-
-
-def _centred(weights: NDArray, intercept: NDArray) -> Pair:
-    """Without the mean over the classes."""
-    return weights - np.mean(weights, axis=1, keepdims=True), intercept - np.mean(intercept)
+def _centred(direction: NDArray, free: bool) -> NDArray[np.float64]:
+    """Return a direction minus its mean over the classes, with intercepts zero unless they are free."""
+    result = direction - np.mean(direction, axis=1, keepdims=True)
+    if not free:
+        result[-1] = 0.0
+    return result

@@ -1,10 +1,10 @@
-r"""A sample of the examples with all sums that Newton's method on the multinomial risk needs over it.
+r"""A sample of the examples, with the sums over it that Newton's method on the multinomial risk needs.
 
-Rows are centred where intercepts are free, :math:`\tilde x_i = x_i - m` with m the mean of the rows, without being
-copied: then intercepts and weights hardly depend on each other.
+Rows are centred where intercepts are free, :math:`\tilde x_i = x_i - m` with m the mean of the rows, which makes the
+Hessian almost block diagonal in weights and intercepts.  Centred rows are never stored.
 
 ===============================  ===========================================================
-symbol                           here
+symbol                           attribute
 ===============================  ===========================================================
 :math:`c_i` (sum to one)         ``shares``, of the sample
 :math:`s_i`                      ``scores``, with the intercepts
@@ -20,19 +20,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.problem import Problem
-from fenchel.solvers.newton.loop_multinomial import bend_classes, multiply_classes, pull_classes, square_classes, unpack
+from fenchel.solvers.newton.loop_multinomial import (
+    add_adjoint_classes,
+    add_dense_rows,
+    add_hess_diag_classes,
+    hess_product_classes,
+    multiply_classes,
+)
 
-#: numbers of a block of rows that BLAS works on: it stays in the cache for the products after it
-_BLOCK = 1 << 17
+#: entries of a block of rows for BLAS (1 MB): the block stays in the cache between two products
+_BLOCK_ENTRIES = 1 << 17
 _FEWEST_ROWS = 256
-#: share of the mean in the squares of a feature from which on it is taken off
-_OFFSET = 0.1
-#: relative accuracy of such a difference
-_CANCELLED = 1e-12
+#: the diagonal of the Hessian is centred if the means contribute more than this share to it
+_MEAN_SHARE = 0.1
+#: relative rounding error of a centred sum of squares, which bounds it from below
+_CANCELLATION = 1e-12
 
 
 class SoftmaxSample:
-    """Some rows of a problem, and sums over them."""
+    """Rows of a problem, and sums over them."""
 
     def __init__(self, problem: Problem, selected: NDArray, mean: NDArray) -> None:
         self.design, self.rows, self.selected, self.mean = problem.design, problem.design.rows(), selected, mean
@@ -44,10 +50,10 @@ class SoftmaxSample:
         self.scores, self.change = np.zeros(shape), np.zeros(shape)
         self.probabilities, self.theta = np.zeros(shape), np.zeros(shape)
         self.places = np.arange(len(selected)), self.classes
-        self.height = max(_FEWEST_ROWS, _BLOCK // max(self.features, self.count))
+        self.height = max(_FEWEST_ROWS, _BLOCK_ENTRIES // max(self.features, self.count))
 
     def multiply(self, weights: NDArray, intercept: NDArray, result: NDArray) -> None:
-        """The scores of centred rows into ``result``."""
+        """Write the scores of centred rows into ``result``."""
         result[:] = intercept - self.mean @ weights
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
@@ -56,8 +62,8 @@ class SoftmaxSample:
         for part, values in blocks:
             result[part] += values @ weights
 
-    def look(self) -> float:
-        """Probabilities and dual point at the present scores; R."""
+    def update_dual_point(self) -> float:
+        """Update probabilities and theta at the scores; return R."""
         p, theta = self.probabilities, self.theta
         largest = np.max(self.scores, axis=1)
         np.subtract(self.scores, largest[:, None], out=p)
@@ -70,8 +76,8 @@ class SoftmaxSample:
         theta[self.places] = -np.sum(theta, axis=1)
         return float(self.shares @ (np.log(total) - own))
 
-    def pull(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Theta times the centred rows, (d, k), and its sums."""
+    def adjoint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X^T theta for centred rows, (d, k), and the sums of theta over the rows."""
         total, result = np.sum(self.theta, axis=0), self._adjoint(self.theta)
         result -= np.multiply.outer(self.mean, total)
         return result, total
@@ -80,40 +86,41 @@ class SoftmaxSample:
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
-            pull_classes(self.rows, self.selected, theta, result)
+            add_adjoint_classes(self.rows, self.selected, theta, result)
         else:
             for part, values in blocks:
                 result += values.T @ theta[part]
         return result
 
-    def bend_along(
+    def hess_product(
         self, weights: NDArray, intercept: NDArray, change: NDArray
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The Hessian of R times a direction; the change of the scores along it goes into ``change``."""
+        """Return the Hessian of R times a direction; the change of the scores along it is written into ``change``."""
         result, total = np.zeros((self.features, self.count)), np.zeros(self.count)
         change[:] = intercept - self.mean @ weights
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
             arrays = (self.probabilities, self.shares, weights, change, result, total)
-            bend_classes(self.rows, self.selected, *arrays)
+            hess_product_classes(self.rows, self.selected, *arrays)
         else:
             for part, values in blocks:
                 change[part] += values @ weights
-                bent = self._bent(change[part], part)
-                total += np.sum(bent, axis=0)
-                result += values.T @ bent
+                image = self._score_hess_product(change[part], part)
+                total += np.sum(image, axis=0)
+                result += values.T @ image
         result -= np.multiply.outer(self.mean, total)
         return result, total
 
-    def _bent(self, change: NDArray, part: slice) -> NDArray[np.float64]:
+    def _score_hess_product(self, change: NDArray, part: slice) -> NDArray[np.float64]:
+        """Return c_i (diag(p_i) - p_i p_i^T) change_i."""
         p = self.probabilities[part]
-        bent = p * change
-        bent -= p * np.sum(bent, axis=1, keepdims=True)
-        bent *= self.shares[part][:, None]
-        return bent
+        image = p * change
+        image -= p * np.sum(image, axis=1, keepdims=True)
+        image *= self.shares[part][:, None]
+        return image
 
-    def slope_along(self, step: float) -> tuple[float, float]:
-        """First and second derivative of R along ``change``."""
+    def directional_derivatives(self, step: float) -> tuple[float, float]:
+        """Return the first and second derivative of R along ``change``."""
         first = second = 0.0
         for start in range(0, len(self.selected), self.height):
             part = slice(start, start + self.height)
@@ -130,35 +137,35 @@ class SoftmaxSample:
             second += float(shares @ (np.einsum("ij,ij->i", p, change) - mean**2))
         return first, second
 
-    def curvature(self) -> NDArray[np.float64]:
-        """c p (1 - p) for every example and class."""
-        bend = 1.0 - self.probabilities
-        bend *= self.probabilities
-        bend *= self.shares[:, None]
-        return bend
+    def hess_diag(self) -> NDArray[np.float64]:
+        """Return c_i p_ij (1 - p_ij), the diagonal of the Hessian in the scores, (n, k)."""
+        hess = 1.0 - self.probabilities
+        hess *= self.probabilities
+        hess *= self.shares[:, None]
+        return hess
 
-    def squares(self, bend: NDArray) -> NDArray[np.float64]:
-        """The diagonal of the Hessian of R for the weights, (d, k), from the curvatures."""
+    def weights_hess_diag(self, hess: NDArray) -> NDArray[np.float64]:
+        """Return the diagonal of the Hessian of R in the weights, (d, k), from that in the scores."""
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
-            square_classes(self.rows, self.selected, bend, result)
+            add_hess_diag_classes(self.rows, self.selected, hess, result)
         else:
             for part, values in blocks:
-                result += (values * values).T @ bend[part]
-        offset = np.multiply.outer(self.mean**2, np.sum(bend, axis=0))
-        if np.any(offset > _OFFSET * result):
-            # of (x - m)^2, without what rounding leaves of it
-            centred = result + offset - 2.0 * self.mean[:, None] * self._adjoint(bend)
-            result = np.maximum(centred, _CANCELLED * result)
+                result += (values * values).T @ hess[part]
+        offset = np.multiply.outer(self.mean**2, np.sum(hess, axis=0))
+        if np.any(offset > _MEAN_SHARE * result):
+            # (x - m)^2 = x^2 + m^2 - 2 m x, bounded from below by its rounding error
+            centred = result + offset - 2.0 * self.mean[:, None] * self._adjoint(hess)
+            result = np.maximum(centred, _CANCELLATION * result)
         return result
 
-    def unpacked(self, chosen: NDArray) -> NDArray[np.float64]:
-        """The rows at these positions, centred, with a one at the end."""
-        result = np.zeros((len(chosen), self.features + 1))
-        blocks = self.design.blocks(self.selected[chosen], self.height)
+    def dense_rows(self, positions: NDArray) -> NDArray[np.float64]:
+        """Return the rows at these positions, centred and followed by a one, as a dense array."""
+        result = np.zeros((len(positions), self.features + 1))
+        blocks = self.design.blocks(self.selected[positions], self.height)
         if blocks is None:
-            unpack(self.rows, self.selected[chosen], result)
+            add_dense_rows(self.rows, self.selected[positions], result)
         else:
             for part, values in blocks:
                 result[part, : self.features] = values

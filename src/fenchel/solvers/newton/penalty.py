@@ -1,4 +1,4 @@
-"""What Newton's method asks of a regularizer: its slope, its second derivative, and its absolute values."""
+"""The derivatives of a regularizer that Newton's method needs: gradient, Hessian, and the weight of the l1 norm."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from numpy.typing import NDArray
 from fenchel.problem import Problem
 
 
-def slope_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
-    """lam times the derivative of the regularizer, without absolute values."""
+def gradient_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
+    """Return lam times the gradient of the regularizer without its l1 norm."""
     if problem.regularizer.steep_conjugate:
         return problem.lam * problem.regularizer.gradient(weights)
     return problem.lam * problem.regularizer.strong_convexity * weights
 
 
-def bend_of(
-    problem: Problem, weights: NDArray, dual: NDArray
+def hess_of(
+    problem: Problem, weights: NDArray, v: NDArray
 ) -> tuple[float | NDArray, tuple[NDArray[np.float64], float] | None]:
-    """lam times its second derivative: a multiple of the identity, or a diagonal with a vector and a factor."""
-    found = problem.regularizer.hessian(weights, dual)
+    """Return lam times the Hessian of the regularizer: a diagonal, and (u, k) for k u u^T, or None without that."""
+    found = problem.regularizer.hessian(weights, v)
     if found is None:
         return problem.lam * problem.regularizer.strong_convexity, None
     return problem.lam * found.diagonal, (found.vector, problem.lam * found.outer)
 
 
-def threshold_of(problem: Problem) -> float:
-    """rho of the elastic net, zero for the others."""
+def l1_ratio_of(problem: Problem) -> float:
+    """Return rho of the elastic net, zero for other regularizers."""
     return problem.regularizer.l1_ratio or 0.0

@@ -1,4 +1,4 @@
-"""Where the Newton method stands."""
+"""State of the Newton method."""
 
 from __future__ import annotations
 
@@ -14,36 +14,39 @@ from fenchel.solvers.newton.sample import Sample
 
 @dataclass
 class OutputState:
-    """Where one output stands."""
+    """State of one output."""
 
     labels: NDArray[np.float64]
     weights: NDArray[np.float64]
     intercept: float
     sample: Sample
+    #: smoothing parameter; zero for smooth losses
     mu: float
     #: X^T theta / lam
-    dual: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
-    #: what smoothing leaves, how far w is from the weights of theta, and the sum of theta
-    smoothing: float = np.inf
-    distance: float = np.inf
-    total: float = 0.0
-    #: half of the decrease that the last quadratic model promised
-    promise: float = np.inf
+    v: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    #: R(s) + R*(-theta) + theta . s on the sample
+    risk_gap: float = np.inf
+    #: lam (Omega(w) + Omega*(v) - w . v)
+    regularizer_gap: float = np.inf
+    theta_sum: float = 0.0
+    #: half of the directional derivative along the last direction: the decrease that its quadratic model predicts
+    predicted_decrease: float = np.inf
     #: root mean square change of the scores in the last step
     radius: float = 0.0
-    #: the smallest gap so far, and steps since then
-    best: float = np.inf
-    idle: int = 0
+    best_gap: float = np.inf
+    steps_without_progress: int = 0
     stalled: bool = False
 
 
 @dataclass
 class State:
-    """The fixed parts of a problem and where each of its outputs stands."""
+    """The constant parts of a problem and the state of each output."""
 
     problem: Problem
+    #: random permutation of the rows with positive weight; samples are its beginnings
     order: NDArray[np.unsignedinteger]
     pool: ThreadPoolExecutor | None
     random: np.random.Generator
     outputs: list[OutputState]
+    #: the output of the next step
     turn: int = 0

@@ -1,19 +1,20 @@
-r"""Smoothed measures of all scores: the sums behind ``RocAUC.smoothed`` and ``smoothed_count`` in few passes.
+r"""Loops of smoothed performance measures: the sums of ``RocAUC.smoothed`` and ``smoothed_count`` in few passes.
 
-ROC area.  With positives in order of :math:`l_i = s_i - 1` and negatives in order of :math:`h_j = s_j`, the pairs of a
-positive with :math:`z_{ij} = h_j - l_i` between 0 and mu are a window that moves to the right, and so are those of a
-negative.  The sums of :math:`b_j z_{ij}^k` over the window are kept relative to the present :math:`l_i`: what leaves is
-taken off first, then the origin moves (by at most mu, or the window is empty and the sums begin anew), then what comes
-is added.  So no two large numbers are subtracted.
+ROC AUC.  With the positives sorted by :math:`l_i = s_i - 1` and the negatives by :math:`h_j = s_j`, the negatives with
+:math:`z_{ij} = h_j - l_i` between 0 and mu are a window that moves to the right with i, and likewise the positives for
+each j.  The sums of :math:`b_j z_{ij}^k` over the window are relative to the origin :math:`l_i`.  First the terms that
+leave the window are subtracted, then the origin moves (by at most mu, unless the window is empty and the sums are reset
+to zero), then the terms that enter the window are added.  No large numbers are subtracted from each other.
 
-Counts.  :math:`\sum_i \mathrm{clip}((g_i - \tau)/\mu, l_i, u_i)` falls with :math:`\tau` and is linear between kinks:
-Newton's steps inside a bracket end on the piece of the root (``projections.box_and_sum`` treats what rounding spoils).
+Counts.  :math:`\sum_i \mathrm{clip}((g_i - \tau)/\mu, l_i, u_i)` decreases with :math:`\tau` and is linear between
+kinks, so a bracketed Newton method finds the linear piece of the root.  ``projections.box_and_sum`` is used where
+rounding errors are too large for it.
 
 =====================  ======================================================
 symbol                 argument
 =====================  ======================================================
 l, h                   ``low``, ``high``, sorted
-a, b                   ``a``, ``b``: one for each in that order, or one for all
+a, b                   ``a``, ``b``: weights in that order, or a common one
 g, :math:`\tau`        ``gains``, ``shift``
 =====================  ======================================================
 """
@@ -27,10 +28,10 @@ import numpy as np
 from fenchel.compile.dispatch import row_add
 from fenchel.compile.loop import helper, loop, summing_helper
 
-#: sums are begun anew after so many terms, so that roundings add up less
+#: terms per partial sum: blockwise summation reduces rounding errors
 _BLOCK = 256
-#: Newton's steps and halvings at most; a sum is right up to this share of the number of entries
-_ROUNDS, _SETTLED = 100, 1e-15
+#: largest number of Newton steps and bisections, and the tolerance of a sum per entry
+_MAX_STEPS, _SUM_TOLERANCE = 100, 1e-15
 
 
 @helper
@@ -40,14 +41,14 @@ def _weight(weights: Any, k: Any) -> float:
 
 @loop
 def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: Any) -> tuple[float, float, float]:
-    """Theta of the positives, in their order; R_mu, R and the excess."""
+    """Write theta of the positives, in sorted order; return R_mu, R and the excess."""
     one, negatives = np.uint64(1), np.uint64(len(high))
     first, last = np.uint64(0), np.uint64(0)
     origin = low[0]
     beyond, beyond_sum, lost = 0.0, 0.0, 0.0
     for j in range(negatives):
         beyond += _weight(b, j)
-        # b_j z_j with what rounding takes from the sum kept in lost
+        # compensated summation: lost is the rounding error of the sum
         term = _weight(b, j) * (high[j] - origin) + lost
         total = beyond_sum + term
         lost = term - (total - beyond_sum)
@@ -56,7 +57,7 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
     value, risk, excess = 0.0, 0.0, 0.0
     part_value, part_risk, part_excess, in_part = 0.0, 0.0, 0.0, 0
     for i in range(np.uint64(len(low))):
-        # 1. what leaves the window
+        # 1. negatives leave the window
         while first < last and high[first] < low[i]:
             z, weight = high[first] - origin, _weight(b, first)
             inside -= weight
@@ -74,7 +75,7 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
         total = beyond_sum + term
         lost = term - (total - beyond_sum)
         beyond_sum = total
-        # 3. what comes, or is passed by
+        # 3. negatives enter the window, or are passed
         while last < negatives and high[last] <= origin + mu:
             z, weight = high[last] - origin, _weight(b, last)
             beyond -= weight
@@ -108,13 +109,13 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
 
 @loop
 def pairs_of_negatives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: Any) -> None:
-    """Theta of the negatives, in their order; it compares the same floats as ``pairs_of_positives``."""
+    """Write theta of the negatives, in sorted order, with the same comparisons as ``pairs_of_positives``."""
     one, positives = np.uint64(1), np.uint64(len(low))
     first, last = np.uint64(0), np.uint64(0)
     origin = high[0]
     wrong, inside, sums = 0.0, 0.0, 0.0
     for j in range(np.uint64(len(high))):
-        # 1. what leaves the window is wrong altogether
+        # 1. positives leave the window into the linear piece of the hinge
         while first < last and low[first] + mu < high[j]:
             weight = _weight(a, first)
             inside -= weight
@@ -126,7 +127,7 @@ def pairs_of_negatives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
         # 2. the origin moves
         sums += (high[j] - origin) * inside
         origin = high[j]
-        # 3. what comes, or is passed by
+        # 3. positives enter the window, or are passed
         while last < positives and low[last] <= origin:
             weight = _weight(a, last)
             if low[last] + mu < origin:
@@ -143,7 +144,7 @@ def pairs_of_negatives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
 
 @summing_helper
 def _clipped_sum(gains: Any, labels: Any, mu: float, shift: float) -> tuple[float, float]:
-    """The sum at this shift, and how many entries lie between their bounds."""
+    """Return the sum at this shift, and the number of entries strictly between their bounds."""
     total, moving = 0.0, 0.0
     for i in range(np.uint64(len(gains))):
         x, up, down = (gains[i] - shift) / mu, max(labels[i], 0.0), min(labels[i], 0.0)
@@ -154,12 +155,12 @@ def _clipped_sum(gains: Any, labels: Any, mu: float, shift: float) -> tuple[floa
 
 @loop
 def count_shift(gains: Any, labels: Any, mu: float, total: float, shift: float) -> float:
-    """The shift at which the clipped gains have this sum, from a guess on."""
+    """Return the shift at which the clipped gains have this sum, starting from a guess."""
     begin, end, reach = -np.inf, np.inf, mu
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_STEPS):
         found, moving = _clipped_sum(gains, labels, mu, shift)
         surplus = found - total
-        if abs(surplus) <= _SETTLED * len(gains):
+        if abs(surplus) <= _SUM_TOLERANCE * len(gains):
             break
         if surplus > 0.0:
             begin = shift
@@ -194,7 +195,7 @@ def _point_at(gains: Any, labels: Any, mu: float, shift: float, scale: float, th
 def count_point(
     gains: Any, labels: Any, mu: float, shift: float, scale: float, theta: Any
 ) -> tuple[float, float, float]:
-    """The clipped gains at a shift, times ``scale``; their sum before that, product with the gains, and square."""
+    """Write the clipped gains at a shift, times ``scale``; return their sum, inner product and square, unscaled."""
     return _point_at(gains, labels, mu, shift, scale, theta)
 
 

@@ -1,7 +1,7 @@
-"""Smoothed measures by compiled loops: what ``risk.smoothed`` computes with NumPy, several times faster.
+"""Smoothed measures by compiled loops, several times faster than ``risk.smoothed``, which uses NumPy.
 
-Solvers use these; certificates never do.  Where rounding spoils the fast way (kinks closer together than floats are)
-the risk's own function answers.
+Solvers use these functions; certificates never do.  Where the compiled loops lose accuracy (mu below the spacing of the
+scores in floating point) ``risk.smoothed`` is called instead.
 """
 
 from __future__ import annotations
@@ -13,48 +13,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.problem import Problem
-from fenchel.risks import ContingencyRisk, RocAUC
+from fenchel.risks import ContingencyRisk, Risk, RocAUC
 from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
 
 Evaluate = Callable[[NDArray, float], Smoothed]
-#: how far a sum may be off, as a share of the number of examples
-_OFF = 1e-13
-#: below this share of the range of scores windows between floats are too narrow to rely on
-_NARROWEST = 1e-9
+#: largest error of the sum of the clipped gains, per example; ``risk.smoothed`` is called beyond it
+_SUM_TOLERANCE = 1e-13
+#: smallest mu relative to the scores for which windows of width mu are resolved in double precision
+_SMALLEST_MU = 1e-9
 
 
-def evaluator(problem: Problem, pool: ThreadPoolExecutor | None = None) -> Evaluate:
-    """The fastest way to a smoothed risk and its maximizer; the result does not depend on threads."""
-    smoothed, pairs, table = problem.smoothable_risk.smoothed, problem.risk.roc_auc(), problem.risk.contingency()
+def evaluator(risk: Risk, pool: ThreadPoolExecutor | None = None) -> Evaluate:
+    """Return the fastest function for a smoothed risk and its maximizer; the result does not depend on threads."""
+    smoothable, pairs, table = risk.smoothable(), risk.roc_auc(), risk.contingency()
+    assert smoothable is not None
     bound = None if table is None else table.count_bound()
     if pairs is not None:
         return _Pairs(pairs, pool)
     if table is not None and bound is not None:
-        return _Counts(table, bound, smoothed)
-    return smoothed
+        return _Counts(table, bound, smoothable.smoothed)
+    return smoothable.smoothed
 
 
 class _Pairs:
-    """ROC area: NumPy sorts, loops do the rest; two threads take a class each."""
+    """ROC AUC: sorted by NumPy, summed by compiled loops; each of two threads handles one class."""
 
     def __init__(self, risk: RocAUC, pool: ThreadPoolExecutor | None) -> None:
         self.risk, self.map = risk, map if pool is None else pool.map
         self.classes = risk.positives, risk.negatives
         self.in_class = [risk.in_class[own] for own in self.classes]
-        #: one number for all where they are equal
+        #: the common weight of a class if its weights are equal, else None
         self.common = [own[:1] if np.all(own == own[0]) else None for own in self.in_class]
 
     def __call__(self, scores: NDArray, mu: float) -> Smoothed:
         largest = float(np.max(np.abs(scores)))
-        if not mu > _NARROWEST * (1.0 + largest):
+        if not mu > _SMALLEST_MU * (1.0 + largest):
             return self.risk.smoothed(scores, mu)
         theta = np.empty(len(scores))
 
         def ordered(k: int) -> tuple[NDArray, NDArray, NDArray]:
-            """A class in order: its scores (less the margin), its places, and what each counts."""
+            """Return the sorted scores of a class (minus the margin), their positions and their weights."""
             own, common = self.classes[k], self.common[k]
             values = scores[own] - (1.0 if k == 0 else 0.0)
             order = np.argsort(values)
@@ -63,7 +63,7 @@ class _Pairs:
         (low, at_low, a), (high, at_high, b) = self.map(ordered, range(2))
 
         def paired(k: int) -> Any:
-            """Theta of a class, and what the positives tell of the risk."""
+            """Write theta of a class; return R_mu, R and the excess for the positives."""
             loop, places = (pairs_of_positives, at_low) if k == 0 else (pairs_of_negatives, at_high)
             part = np.empty(len(places))
             found = loop(low, high, a, b, mu, part)
@@ -81,7 +81,7 @@ class _Counts:
         self.risk, (self.surplus, self.exact), self.smoothed = risk, bound, smoothed
         self.positives = np.flatnonzero(risk.labels > 0.0)
         self.offsets = np.where(risk.labels > 0.0, risk.examples / risk.n_pos, 0.0)
-        #: where the sum has its bound, and how many examples are predicted positive then
+        #: the number of examples that are predicted positive where the bound is active
         self.count = risk.n_pos + self.surplus
 
     def __call__(self, scores: NDArray, mu: float) -> Smoothed:
@@ -98,6 +98,6 @@ class _Counts:
             guess = float(by_gain[min(self.count, n - 1)])
             shift = count_shift(gains, labels, mu, -float(self.surplus), guess)
             total, attained, square = count_point(gains, labels, mu, shift, 1.0 / n, theta)
-            if not abs(total + self.surplus) <= _OFF * n:
+            if not abs(total + self.surplus) <= _SUM_TOLERANCE * n:
                 return self.smoothed(scores, mu)
         return Smoothed((attained - 0.5 * mu * square) / n, theta, risk / n, max(0.0, risk - attained) / n)

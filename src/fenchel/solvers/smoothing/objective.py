@@ -1,16 +1,25 @@
-r"""What methods on a smoothed objective share: a point, what it proves, and when mu gets smaller.
+r"""The smoothed objective: its points, their duality gaps, and the schedule of the smoothing parameter mu.
 
 .. math::
     J_\mu(w, b) = \tfrac\lambda2\|w\|^2 + R_\mu(Xw + b), \qquad \nabla_w J_\mu = \lambda w - X^T\hat\theta
 
-The maximizer :math:`\hat\theta` behind the smoothed risk certifies the *unsmoothed* problem, with the gap
+The maximizer :math:`\hat\theta` in the definition of the smoothed risk (Zhang, Saha and Vishwanathan, JMLR 13, 2012,
+Sec. 2) is feasible for the dual of the *unsmoothed* problem, with the duality gap
 
 .. math:: \underbrace{R(s) + R^*(-\hat\theta) + \hat\theta\cdot s}_{\text{excess}\;\le\;\mu D} +
           \underbrace{\|\lambda w - X^T\hat\theta\|^2/(2\lambda)}_{\text{distance}}
 
-(and :math:`\sum\hat\theta = 0` when b is free).  Smaller mu makes the first part smaller and the objective harder, so
-mu shrinks only when the first part dominates and is too large for the gap that is asked for.  The paper keeps
-:math:`\mu = c_\mu\varepsilon/D` throughout (Zhang, Saha and Vishwanathan 2012, Sec. 5.4): the option ``fixed``.
+(and :math:`\sum\hat\theta = 0` when b is free).  A smaller mu reduces the excess and worsens the conditioning of the
+objective, so mu decreases only when the excess dominates the gap and is too large for the target gap.  The paper keeps
+:math:`\mu = c_\mu\varepsilon/D` throughout (Sec. 5.4): the option ``fixed``.
+
+=====================  ==========================================================
+symbol                 here
+=====================  ==========================================================
+:math:`\hat\theta`     ``point.at.theta``
+:math:`X^T\hat\theta`  ``point.x_theta``
+D                      ``risk.smoothing_range``
+=====================  ==========================================================
 """
 
 from __future__ import annotations
@@ -21,7 +30,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
@@ -31,100 +39,98 @@ from fenchel.solvers.smoothing.spaces import Features, space_for
 from fenchel.solvers.threads import Parts, in_parts
 from fenchel.validation import check_bool, check_number, processors
 
-#: the first mu makes mu D this share of R(0)
-_FIRST = 0.5
-#: mu shrinks when the distance is less than this share of the excess
-_DOMINATED = 0.5
-#: and the excess more than this share of the gap that is asked for, which is what the next one aims at
-_ROOM = 0.5
-#: by this factor at most, and at least
-_FASTEST, _SLOWEST = 0.2, 0.5
-#: with a fixed mu nothing is left to win when the distance is less than this share of the excess
-_DONE = 1e-3
-#: how often mu may shrink at once for a warm start
-_WARM_MUS = 12
-#: a gap of this share of the objective is rounding
+#: mu D of the first mu, relative to R(0)
+_FIRST_RANGE = 0.5
+#: mu decreases when the distance is below this share of the excess
+_DISTANCE_SHARE = 0.5
+#: and when the excess is above this share of the target gap; the next mu aims at this excess
+_EXCESS_SHARE = 0.5
+#: smallest and largest factor of mu
+_SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 0.5
+#: a fixed mu has converged when the distance is below this share of the excess
+_FIXED_TOLERANCE = 1e-3
+#: largest number of decreases of mu at a warm start
+_MAX_WARM_DECREASES = 12
+#: a gap below this multiple of the objective is rounding error
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
-#: curvatures beyond this leave no bits for the weights
-_STEEPEST = 1e100
 
 
 @dataclass
 class Point:
-    """Weights and intercepts with their scores, the smoothed risk there, and X^T theta; see ``spaces``."""
+    """Weights (represented as in ``spaces``), intercepts and scores, the smoothed risk there, and X^T theta."""
 
     weights: NDArray[np.float64]
-    #: one for each output, zero if it is not free
+    #: one per output; zero if it is not free
     intercept: NDArray[np.float64]
     scores: NDArray[np.float64]
     at: Smoothed
-    pull: NDArray[np.float64]
+    x_theta: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class SmoothedObjective:
-    """The objective of a problem with a mu of its own."""
+    """The smoothed objective of a problem for one mu."""
 
     problem: Problem
     mu: float
     space: Features
-    #: the smoothed risk at some scores, see ``measure_values``
+    #: the smoothed risk as a function of scores and mu, see ``measures``
     evaluate: Evaluate
     parts: Parts
 
     def point(self, weights: NDArray, intercept: NDArray) -> Point:
-        """Everything at some weights: one pair of products with X."""
+        """Return the point of these weights: one product with X and one with its transpose."""
         scores = self.space.scores(weights)
         scores += intercept
         return self.from_scores(weights, intercept, scores)
 
     def from_scores(self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None) -> Point:
-        """The same where the scores are known already, and the risk if it is: one product."""
+        """Return the point of weights whose scores, and perhaps smoothed risk, are known: one product with X^T."""
         at = at or self.evaluate(scores, self.mu)
-        return Point(weights, intercept, scores, at, self.space.pulled(at.theta))
+        return Point(weights, intercept, scores, at, self.space.adjoint(at.theta))
 
     def value(self, point: Point) -> float:
-        """J_mu."""
+        """Return J_mu."""
         return self._penalty(point) + point.at.value
 
     def unsmoothed(self, point: Point) -> float:
-        """The objective of the problem itself."""
+        """Return the unsmoothed objective."""
         return self._penalty(point) + point.at.risk
 
     def distance(self, point: Point) -> float:
-        """|lam w - X^T theta|^2 / (2 lam)."""
-        apart = self.problem.lam * point.weights - point.pull
-        return max(0.0, self.space.dot(apart, apart)) / (2.0 * self.problem.lam)
+        """Return |lam w - X^T theta|^2 / (2 lam)."""
+        gradient = self.problem.lam * point.weights - point.x_theta
+        return max(0.0, self.space.dot(gradient, gradient)) / (2.0 * self.problem.lam)
 
     def gap(self, point: Point) -> float:
-        """What the point and its maximizer are expected to prove, roughly with a free intercept."""
-        left = 0.0
+        """Return the duality gap; with a free intercept an estimate, as theta need not sum to zero."""
+        balance_cost = 0.0
         if self.problem.intercept:
-            left = float(np.sum(np.abs(np.sum(point.at.theta, axis=0)) * (1.0 + np.abs(point.intercept))))
-        return point.at.excess + self.distance(point) + left
+            balance_cost = float(np.sum(np.abs(np.sum(point.at.theta, axis=0)) * (1.0 + np.abs(point.intercept))))
+        return point.at.excess + self.distance(point) + balance_cost
 
     def is_rounding(self, point: Point) -> bool:
-        """Whether the gap can't be told from rounding."""
+        """Return whether the gap is of the size of rounding errors."""
         return self.gap(point) <= _ROUNDING * self.unsmoothed(point)
 
     def next_mu(self, point: Point, hint: Hint, fixed: bool) -> float:
-        """A smaller mu if that is due."""
-        excess, target = point.at.excess, hint.target_gap
-        if fixed or self.mu == 0.0 or excess <= _ROOM * target or self.distance(point) > _DOMINATED * excess:
+        """Return a smaller mu if the excess dominates the gap and is too large for the target, else mu."""
+        excess, aim = point.at.excess, _EXCESS_SHARE * hint.target_gap
+        if fixed or self.mu == 0.0 or excess <= aim or self.distance(point) > _DISTANCE_SHARE * excess:
             return self.mu
-        return self.mu * min(max(_ROOM * target / excess, _FASTEST), _SLOWEST)
+        return self.mu * min(max(aim / excess, _SMALLEST_FACTOR), _LARGEST_FACTOR)
 
-    def is_done(self, point: Point, fixed: bool) -> bool:
-        """Whether nothing is left to win: up to rounding, or up to what a fixed mu leaves."""
-        return self.is_rounding(point) or (fixed and self.distance(point) <= _DONE * point.at.excess)
+    def has_converged(self, point: Point, fixed: bool) -> bool:
+        """Return whether the gap is rounding error or, with a fixed mu, almost all of it is due to smoothing."""
+        return self.is_rounding(point) or (fixed and self.distance(point) <= _FIXED_TOLERANCE * point.at.excess)
 
     def _penalty(self, point: Point) -> float:
         return 0.5 * self.problem.lam * self.space.dot(point.weights, point.weights)
 
 
 @dataclass
-class Standing:
-    """Where a method stands."""
+class SmoothedState:
+    """State of a method on a smoothed objective."""
 
     objective: SmoothedObjective
     point: Point
@@ -132,13 +138,13 @@ class Standing:
 
 @dataclass(frozen=True)
 class SmoothedSolver(Solver):
-    """What the solvers on smoothed objectives have in common: options, the start, and what they tell."""
+    """Base class of the solvers on smoothed objectives: options, start, gap estimates and proposals."""
 
-    #: keep mu = c_mu epsilon / D, as the paper does
+    #: whether mu = c_mu epsilon / D throughout, as in the paper
     fixed: bool = False
     epsilon: float = 1e-3
     c_mu: float = 10.0
-    #: threads for the products with X and the sorts; None takes that of ``solve``
+    #: threads for the products with X and for sorting; None uses that of ``solve``
     n_jobs: int | None = None
 
     def __post_init__(self) -> None:
@@ -162,35 +168,31 @@ class SmoothedSolver(Solver):
             needs.RIDGE,
         )
 
-    def expected_gap(self, state: Standing) -> float:
+    def expected_gap(self, state: SmoothedState) -> float:
         return state.objective.gap(state.point)
 
-    def expected_objective(self, state: Standing) -> float:
+    def expected_objective(self, state: SmoothedState) -> float:
         return state.objective.unsmoothed(state.point)
 
-    def propose(self, state: Standing) -> tuple[Model, Witness]:
-        """Copies of the present weights and of the maximizer."""
+    def propose(self, state: SmoothedState) -> tuple[Model, Witness]:
+        """Return copies of the weights and of the maximizer."""
         objective, point = state.objective, state.point
         intercept = None if objective.problem.intercept else objective.problem.no_intercept()
         bound = point.at.conjugate(point.scores) if objective.problem.risk.closed_form() is None else None
         return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy(), bound)
 
     def first_mu(self, problem: Problem) -> float:
-        """None for smooth risks; the fixed one, or one that leaves about half of R(0)."""
+        """Return zero for smooth risks, the fixed mu, or the mu with mu D = R(0) / 2."""
         if problem.risk.smooth:
             return 0.0
-        share = self.c_mu * self.epsilon if self.fixed else _FIRST * problem.risk.value_at_zero
-        return share / problem.smoothable_risk.smoothing_range
+        mu_times_range = self.c_mu * self.epsilon if self.fixed else _FIRST_RANGE * problem.risk.value_at_zero
+        return mu_times_range / problem.smoothable_risk.smoothing_range
 
-    def beginning(self, problem: Problem, warm: Warm | None) -> Standing:
-        """The objective and a point on it: that of a warm start, or zero with the best intercept for it."""
-        design, lam = problem.design, problem.lam
-        if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
-            raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
-        if not design.mean_square / lam < _STEEPEST:
-            raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+    def start_state(self, problem: Problem, warm: Warm | None) -> SmoothedState:
+        """Return the objective and the point of the warm start, or of zero weights with the best intercept."""
+        needs.check_scale(problem)
         problem, parts = in_parts(problem, self.n_jobs)
-        evaluate = evaluator(problem, parts.pool)
+        evaluate = evaluator(problem.risk, parts.pool)
         objective = SmoothedObjective(problem, self.first_mu(problem), space_for(problem), evaluate, parts)
         weights, intercept = objective.space.start(problem, warm), np.zeros(problem.theta_shape[1:])
         scores = objective.space.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
@@ -200,14 +202,14 @@ class SmoothedSolver(Solver):
         scores += intercept
         point = objective.from_scores(weights, intercept, scores)
         if not self.fixed and np.any(scores):
-            objective, point = _nearest(objective, point)
-        return Standing(objective, point)
+            objective, point = _best_mu(objective, point)
+        return SmoothedState(objective, point)
 
 
-def _nearest(objective: SmoothedObjective, point: Point) -> tuple[SmoothedObjective, Point]:
-    """The mu with which a warm start proves most: it need not begin with a large one."""
-    for _ in range(_WARM_MUS if objective.mu > 0.0 else 0):
-        smaller = replace(objective, mu=_FASTEST * objective.mu)
+def _best_mu(objective: SmoothedObjective, point: Point) -> tuple[SmoothedObjective, Point]:
+    """Decrease mu as long as the gap of the warm start decreases."""
+    for _ in range(_MAX_WARM_DECREASES if objective.mu > 0.0 else 0):
+        smaller = replace(objective, mu=_SMALLEST_FACTOR * objective.mu)
         found = smaller.from_scores(point.weights, point.intercept, point.scores)
         if not smaller.gap(found) < objective.gap(point):
             break
