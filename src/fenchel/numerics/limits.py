@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-#: largest curvature ||x_i||^2 / lam that solvers accept.  Its square and its products with scores stay below the
-#: overflow threshold 1.8e308; beyond it weights underflow.
+#: largest curvature ||x_i||^2 / lam that solvers accept: beyond it double precision leaves no significant bits for the
+#: weights, and products of curvatures overflow
 LARGEST_CURVATURE = 1e100
