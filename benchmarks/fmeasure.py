@@ -43,7 +43,7 @@ from fenchel.projections import onto_box_and_sum
 from fenchel.risks import F1
 from fenchel.solvers import Bundle
 from fenchel.solvers.bundle import line_search as segment
-from fenchel.solvers.bundle import solver as bundle
+from fenchel.solvers.bundle.model import add_plane
 
 SETS, LAMBDAS = ("reuters-moneyfx", "a9a", "w8a"), (1e-4, 1e-6)
 VARIANTS = ("level", "smoothed plane", "short search")
@@ -76,7 +76,7 @@ class WithSmoothedPlanes(Bundle):
         mu = _SHARE * state.gap / max(0.5 * np.count_nonzero(slope) / n, 1.0 / n)
         gains = np.where(labels > 0, n * steep, 0.0) - scores
         x = onto_box_and_sum(gains, np.minimum(labels, 0.0), np.maximum(labels, 0.0), -float(surplus), mu)
-        bundle._add(state.problem, state.planes, -x / n, float(base + steep * np.sum(x[labels > 0])))
+        add_plane(state.problem, state.planes, -x / n, float(base + steep * np.sum(x[labels > 0])))
         super()._solve_inner(state, tolerance)
 
 

@@ -50,12 +50,12 @@ def loss_of(name, tolerance=1e-9):
 
 
 @pytest.mark.parametrize("name", [name for name in REGULARIZERS if name != "square"])
-def test_the_bend_is_the_derivative_of_the_transfer(name):
+def test_hess_conjugate_is_the_derivative_of_grad_conjugate(name):
     rng, regularizer, h = np.random.default_rng(1), REGULARIZERS[name], 1e-6
     for _ in range(10):
         v, along = 2 * rng.standard_normal(D), rng.standard_normal(D)
-        bend = regularizer.hess_conjugate(v)
-        found = bend.diagonal * along + bend.outer * bend.vector * (bend.vector @ along)
+        hess = regularizer.hess_conjugate(v)
+        found = hess.diagonal * along + hess.outer * hess.vector * (hess.vector @ along)
         brute = (regularizer.grad_conjugate(v + h * along) - regularizer.grad_conjugate(v - h * along)) / (2 * h)
         np.testing.assert_allclose(found, brute, rtol=1e-5, atol=1e-7 * np.abs(brute).max())
 
@@ -261,10 +261,10 @@ def test_estimators():
 def test_both_ways_to_solve_the_linear_system(name, intercept):
     rng, regularizer = np.random.default_rng(8), REGULARIZERS[name]
     X, v = rng.standard_normal((20, D)), rng.standard_normal(D)
-    own, bend = 10.0 ** rng.uniform(-8, 8, 20), regularizer.hess_conjugate(v)
-    brute = X @ (np.diag(bend.diagonal) + bend.outer * np.outer(bend.vector, bend.vector)) @ X.T / 0.1 + np.diag(own)
+    own, hess = 10.0 ** rng.uniform(-8, 8, 20), regularizer.hess_conjugate(v)
+    brute = X @ (np.diag(hess.diagonal) + hess.outer * np.outer(hess.vector, hess.vector)) @ X.T / 0.1 + np.diag(own)
     for separate, rows in itertools.product((False, True), (X, sp.csr_array(X))):
-        system = System(rows, bend, 0.1, own, intercept=intercept, separate=separate)
+        system = System(rows, hess, 0.1, own, intercept=intercept, all_positive=separate)
         right = rng.standard_normal(20)
         found = system.solve(right)
         assert np.abs(brute @ found + system.level * found.sum() - right).max() < 1e-7

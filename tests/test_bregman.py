@@ -90,7 +90,7 @@ def test_the_excessive_gap_holds_at_every_step(kind):
     state = solver.start(problem, None)
     allowed = moments(risk, 0.0, np.zeros(n)).log_total
     for _ in range(60):
-        dual = state.gain - float(np.sum(problem.design.adjoint(state.theta) ** 2)) / (2 * problem.lam)
+        dual = state.negative_conjugate - float(np.sum(problem.design.adjoint(state.theta) ** 2)) / (2 * problem.lam)
         scores, penalty = problem.design.scores(state.weights), 0.5 * problem.lam * float(np.sum(state.weights**2))
         # mu log of the mean of exp over the labellings that are allowed
         soft = state.mu * (moments(risk, 1 / state.mu, scores / state.mu).log_total - allowed)

@@ -17,26 +17,26 @@ from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, pr
 #: the module: the package has the function of the same name
 table = importlib.import_module("fenchel.solvers.choose")
 TALL = {"examples": 10_000, "features": 200, "smooth": False, "tol": 1e-3, "curvature": 5.0}
-TALL |= {"joint": False, "planes": False, "smoothable": False}
+TALL |= {"joint": False, "subgradient_only": False, "smoothable": False}
 #: the row that is meant, and what has to be so for it
 ROWS = {
     "free directions": {"free": True},
-    "constraints instead of losses": {"constraint": True},
+    "hard constraints": {"constraint": True},
     "lasso": {"lasso": True},
-    "a measure that can be smoothed": {"planes": True, "smoothable": True},
-    "only a subgradient oracle is available": {"planes": True},
-    "one smooth risk for several classes, and rows with little in common": {"joint": True, "smooth": True},
-    "one smooth risk for several classes": {"joint": True, "smooth": True, "curvature": 50.0},
-    "one risk for several classes, few features of large size": {"joint": True, "features": 20, "curvature": 1e5},
-    "one risk for several classes": {"joint": True},
-    "a q-norm with q > 2": {"steep": True},
+    "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
+    "only a subgradient oracle is available": {"subgradient_only": True},
+    "joint smooth multiclass risk, many features or small curvature": {"joint": True, "smooth": True},
+    "joint smooth multiclass risk": {"joint": True, "smooth": True, "curvature": 50.0},
+    "joint multiclass risk, few features of large scale": {"joint": True, "features": 20, "curvature": 1e5},
+    "joint multiclass risk": {"joint": True},
+    "q-norm with q > 2": {"steep": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "many features, or fewer rows than features": {"features": 5000},
     "smooth loss": {"smooth": True},
     "very few features": {"features": 20},
     "weak regularization": {"curvature": 1e4},
-    "many digits, unless it is easy": {"tol": 1e-6, "curvature": 50.0},
-    "anything else": {},
+    "small tolerance, unless the curvature is small": {"tol": 1e-6, "curvature": 50.0},
+    "all other problems": {},
 }
 
 

@@ -80,7 +80,7 @@ def exact_lipschitz(problem):
 def widest(problem, centre):
     """A bound on D_2 seen from the centre."""
     here = np.sqrt(squared_length(problem.risk, centre) / 2)
-    return (np.sqrt(dual_set(problem).width) + here) ** 2
+    return (np.sqrt(dual_set(problem).d_range) + here) ** 2
 
 
 @pytest.mark.meetings(1)
@@ -104,10 +104,10 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
         assert excess <= 1e-12 * scale
         assert gap <= state.mu * width + 1e-12 * scale
         if solver.lipschitz != "adaptive":
-            assert gap <= 4 * state.steepness * width / ((k + 1) * (k + 2)) + 1e-12 * scale
+            assert gap <= 4 * state.lipschitz * width / ((k + 1) * (k + 2)) + 1e-12 * scale
         accepted.append(state.accepted)
         assert solver.step(state, HINT) > 0
-    assert max(accepted) <= state.largest * (1 + 1e-12)
+    assert max(accepted) <= state.lipschitz_bound * (1 + 1e-12)
     # it has begun anew, with the gap excessive all the while
     assert (len(centres) > 1) == (solver.lipschitz == "adaptive")
 
@@ -127,23 +127,23 @@ def test_the_excessive_gap_of_ordered_classes_holds_at_every_step(lipschitz, wei
     exact = float(np.linalg.norm(np.sqrt(prices)[:, None] * (D @ X), 2) ** 2 / lam)
     solver = Pragam(exact if lipschitz == "given" else lipschitz)
     state = solver.start(problem, None)
-    assert exact <= state.largest
+    assert exact <= state.lipschitz_bound
     for k in range(90):
         scores, penalty = X @ state.weights, 0.5 * lam * float(state.weights @ state.weights)
         x = 1.0 - D @ scores
         beta = np.clip(x / state.mu, 0.0, 1.0)
-        dual = state.gain - float(np.sum((X.T @ state.theta) ** 2)) / (2 * lam)
+        dual = state.negative_conjugate - float(np.sum((X.T @ state.theta) ** 2)) / (2 * lam)
         assert penalty + prices @ (beta * x - 0.5 * state.mu * beta**2) <= dual + 1e-12
         gap = penalty + slow_ordinal.value(pairs, scores) - dual
         assert gap <= 0.5 * state.mu + 1e-12
         assert solver.expected_gap(state) == pytest.approx(gap, abs=1e-12)
         if lipschitz != "adaptive":
-            assert gap <= 2 * state.steepness / ((k + 1) * (k + 2)) + 1e-12
+            assert gap <= 2 * state.lipschitz / ((k + 1) * (k + 2)) + 1e-12
         if k % 30 == 0:
             # what is taken on trust is true
-            assert slow_ordinal.conjugate(pairs, state.theta) <= -state.gain + 1e-9
+            assert slow_ordinal.conjugate(pairs, state.theta) <= -state.negative_conjugate + 1e-9
         assert solver.step(state, HINT) > 0
-    assert state.steepness <= state.largest
+    assert state.lipschitz <= state.lipschitz_bound
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-#: largest number of evaluations: doublings and bisections reach any double-precision minimizer within about as many
+#: largest number of evaluations of the derivatives
 _MAX_EVALUATIONS = 60
 
 

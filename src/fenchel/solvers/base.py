@@ -1,4 +1,4 @@
-"""What a solver is: options, a state of its own, bounded steps and proposals.  It never judges itself."""
+"""Base class of solvers, with the requirements, hints and starting points that they receive."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Problem, Witness
 from fenchel.validation import processors
 
-#: returned by ``step`` when nothing moves any more
+#: return value of ``step`` when no further progress is possible
 STALLED: Final = -1.0
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What :func:`fenchel.solve` tells a solver in each step.
+    """Information that :func:`fenchel.solve` passes to a solver in each step.
 
     A solver may adapt its inner accuracy to it; it never stops on it.
 
@@ -30,7 +30,7 @@ class Hint:
     target_gap : float
         The duality gap that would end the solve.
     stop_requested : callable
-        Returns whether the user wants to stop or time is up: a solver with long steps should return soon.
+        Returns whether the user or the time limit requests a stop: a solver with long steps should then return early.
 
     See Also
     --------
@@ -47,14 +47,14 @@ class Hint:
     certificate: Certificate | None
     #: the absolute gap that would end the solve
     target_gap: float
-    #: whether the user wants to stop or time is up: a solver with long steps should return soon
+    #: returns whether the user or the time limit requests a stop: a solver with long steps should then return early
     stop_requested: Callable[[], bool]
-    #: the number of certificates made so far: a solver that set examples aside takes all of them back when it changes
+    #: number of certificates so far: a solver that shrinks its working set of examples restores it when this changes
     certificates: int = 0
 
 
 class Warm(Protocol):
-    """What can start a solver: a Solution, or a ``Start``."""
+    """A warm start: a Solution or a ``Start``."""
 
     @property
     def model(self) -> Model: ...
@@ -68,31 +68,32 @@ class Warm(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A model and a dual point to start from that are not a Solution."""
+    """A warm start from a model and a dual point."""
 
     model: Model
     witness: Witness
-    #: what a judge found out about them, if they were judged for the same data
+    #: their path certificate, if one was computed for the same data
     path_certificate: PathCertificate | None = None
 
 
 @dataclass(frozen=True)
 class Need:
-    """Something that a solver requires of a problem."""
+    """A requirement that a solver has of a problem."""
 
-    #: whether a problem has it
+    #: returns whether a problem meets the requirement
     met: Callable[[Problem], bool]
-    #: for a problem that does not: a sentence whose subject is the solver's name, such as "requires a smooth loss"
+    #: message for a problem that does not, without the subject, which is the name of the solver: "requires a smooth
+    #: loss"
     sentence: str | Callable[[Problem], str]
 
     def refusal(self, problem: Problem) -> str | None:
-        """None, or the sentence for a problem that does not meet this need."""
+        """Return None, or the message for a problem that does not meet this requirement."""
         if self.met(problem):
             return None
         return self.sentence if isinstance(self.sentence, str) else self.sentence(problem)
 
     def unless(self, exempt: Callable[[Problem], bool]) -> Need:
-        """The same need, of all but the exempt problems."""
+        """Return the same requirement for all but the exempt problems."""
         return Need(lambda problem: exempt(problem) or self.met(problem), self.sentence)
 
 
@@ -100,9 +101,9 @@ class Need:
 class Solver(abc.ABC):
     """Base class of solvers: options, a state of their own, bounded steps and proposals.
 
-    Instances hold options only; everything that changes is in the state that ``start`` returns.  A solver never judges
-    itself: :func:`fenchel.solve` calls ``step`` until a certificate is due, asks ``propose`` for a model and a dual
-    point, and computes their duality gap from the data.
+    Instances hold options only; everything that changes is in the state that ``start`` returns.  A solver does not
+    certify its own solution: :func:`fenchel.solve` calls ``step`` until a certificate is due, asks ``propose`` for a
+    model and a dual point, and computes their duality gap from the data.
 
     Subclass it for a solver of your own: set ``name``, list what it requires in ``needs``, and implement ``start``,
     ``step`` and ``propose``.  A subclass with options is a frozen dataclass; options named ``seed`` and ``n_jobs`` that
@@ -116,7 +117,7 @@ class Solver(abc.ABC):
     See Also
     --------
     fenchel.solve : The loop that runs a solver.
-    Hint : What a solver receives in each step.
+    Hint : The information that a solver receives in each step.
 
     Examples
     --------
@@ -145,11 +146,11 @@ class Solver(abc.ABC):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """What it requires of a problem; a need may rely on those before it."""
+        """Requirements that a problem must meet; each may assume that the previous ones are met."""
         return ()
 
     def supports(self, problem: Problem) -> str | None:
-        """None, or the first need that this problem does not meet, as a sentence."""
+        """Return None, or a message about the first requirement that this problem does not meet."""
         for need in self.needs:
             refusal = need.refusal(problem)
             if refusal is not None:
@@ -158,27 +159,27 @@ class Solver(abc.ABC):
 
     @abc.abstractmethod
     def start(self, problem: Problem, warm: Warm | None) -> Any:
-        """A state to begin with."""
+        """Return the initial state."""
 
     @abc.abstractmethod
     def step(self, state: Any, hint: Hint) -> float:
-        """Do a bounded amount of work; the data passes it took, or STALLED."""
+        """Do a bounded amount of work; return the number of data passes, or STALLED."""
 
     @abc.abstractmethod
     def propose(self, state: Any) -> tuple[Model, Witness]:
-        """The present model and dual point, as copies."""
+        """Return copies of the current model and dual point."""
 
     def expected_gap(self, state: Any) -> float:
-        """An estimate of the gap, NaN without one: it decides when to certify, never when to stop."""
+        """Return an estimate of the gap, or NaN; it decides when to certify, never when to stop."""
         return math.nan
 
     def expected_objective(self, state: Any) -> float:
-        """An estimate of the objective, NaN without one: the scale of a relative gap before the first certificate."""
+        """Return an estimate of the objective, or NaN; it scales relative gaps before the first certificate."""
         return math.nan
 
     def with_defaults(self, seed: int | None, n_jobs: int) -> Self:
-        """A copy with the options ``seed`` and ``n_jobs`` filled in where they are None."""
-        # not dataclasses.replace: a subclass may have another constructor
+        """Return a copy with these values for the options ``seed`` and ``n_jobs`` where they are None."""
+        # dataclasses.replace would fail for subclasses with another constructor
         completed, given = copy.copy(self), {"seed": seed, "n_jobs": n_jobs}
         for name in {field.name for field in fields(self)} & given.keys():
             own = getattr(self, name)

@@ -1,27 +1,26 @@
-r"""The table behind ``solver="auto"``, and the solvers by name.
+r"""The table of ``solver="auto"``, and the solvers by name.
 
-Measured by ``benchmarks/solvers.py`` (the figures are in benchmarks/README.md):
+The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.md):
 
-- a Newton step costs the same whatever C is, and a handful of them is enough for a smooth loss; dual coordinate
-  descent takes a number of passes that grows with C times the squared length of the rows, the ``curvature`` below;
-- with few features Newton's method therefore takes over wherever the loss is smooth or the curvature is large, or
-  where many digits are asked for;
-- with free directions ``augmented_lagrangian`` is the one method;
-- for the joint hinges of several classes block coordinate descent is as fast where it needs few passes; an
-  interior-point method takes about as long whatever the sizes of the features and C, so descent has some hundred passes
-  before that is tried, and where few features are large none;
-- measures that can be smoothed have one solver that takes them all, ``smoothing``;
-- q-norms with q > 2 have a dual on which descent hardly gets on, and a Newton method that takes few steps;
-- with the absolute values alone, smooth losses have one method, and all other risks have planes;
-- constraints are met by dual coordinate descent with a square, if that is easy, and otherwise by ``barrier``; with the
-  absolute values they are a linear program, ``basis_pursuit``;
-- the multinomial risk has block steps on its dual where rows have few features in common or little curvature, else
-  truncated Newton steps;
-- with many features, as in text, rows have few features in common: dual coordinate descent needs few passes, and the
+- Mean of losses: the cost of a Newton step does not depend on C, and a smooth loss needs few of them.  Dual coordinate
+  descent needs a number of epochs that grows with C times the squared norm of the rows, the ``curvature`` below.  With
+  few features Newton's method is therefore used if the loss is smooth, the curvature is large or the tolerance is
+  small. With many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the
   linear systems of Newton's method are large.
+- Free directions: only ``augmented_lagrangian`` supports them.
+- Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
+  interior-point method hardly depends on the scale of the features and on C, so it takes over after 200 epochs, or at
+  once with few features of large scale.
+- Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
+  the truncated Newton method.
+- Performance measures that can be smoothed: ``smoothing``.  Other risks that are not sums over examples: ``bundle``.
+- q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
+- Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks.
+- Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
+  ``basis_pursuit``.
 
-A solver that stalls, or that has used up the passes that the table gives it, hands its best point to the next one in
-the row.  The solution names all that took part, and the log says so.
+A solver that stalls, or that has used the data passes of the table, hands its best point over to the next one in the
+row.  ``Solution.handovers`` and the log record this.
 """
 
 from __future__ import annotations
@@ -82,44 +81,44 @@ SOLVERS: dict[str, type[Solver]] = {
 
 @dataclass(frozen=True)
 class Facts:
-    """What the table looks at."""
+    """The properties of a problem on which the table depends."""
 
     examples: int
     features: int
     smooth: bool
     tol: float
-    #: whether the classes have one risk together
+    #: whether the risk is a joint one of several classes
     joint: bool
-    #: whether the risk is no sum over examples, so that only planes below it are known
-    planes: bool
-    #: whether the risk is a measure of all scores that can be smoothed, with a conjugate, and no mean of losses
+    #: whether the risk is not a sum over examples, so that only subgradients are available
+    subgradient_only: bool
+    #: whether the risk is a performance measure with a smoothing and a conjugate
     smoothable: bool
-    #: mean squared length of a row, over lam n: C times it for an estimator
+    #: mean squared norm of a row over lam n; C times the mean squared norm for an estimator
     curvature: float
-    #: whether the regularizer is that of the lasso, so that no weights follow from a dual point
+    #: whether the regularizer is the l1 norm, which is not strongly convex
     lasso: bool = False
-    #: whether the regularizer is a q-norm with q > 2, whose dual is infinitely steep where weights are zero
+    #: whether the regularizer is a q-norm with q > 2, whose conjugate has unbounded curvature where weights are zero
     steep: bool = False
-    #: whether the loss is a constraint
+    #: whether the loss is a hard constraint
     constraint: bool = False
     #: whether some directions of the weights are free
     free: bool = False
 
     @property
     def tall(self) -> bool:
-        """Few features, and more rows than features."""
+        """Whether there are few features, and at least twice as many rows."""
         return self.features <= MOST_FEATURES and self.examples >= 2 * self.features
 
 
 class Candidate(NamedTuple):
-    """A solver with the data passes that it gets before the next one is tried."""
+    """A solver, and the number of data passes after which the next one is tried."""
 
     solver: Solver
     patience: float = np.inf
 
 
 class Row(NamedTuple):
-    """One line of the table: when it applies, and the solvers to try in turn with their patience."""
+    """A rule of the table: its name, its condition, and the solvers in order with their data passes."""
 
     why: str
     applies: Callable[[Facts], bool]
@@ -128,7 +127,7 @@ class Row(NamedTuple):
 
 _NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
 _DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
-#: what the first can not take, such as the elastic net, is left to bundle
+#: bundle supports the problems that the others do not, such as those with the elastic net
 _BLOCKS_FIRST = (
     (BlockCoordinate.name, 200.0),
     (InteriorPoint.name, np.inf),
@@ -137,11 +136,11 @@ _BLOCKS_FIRST = (
 )
 #: the first is for ridge, the second for lasso and elastic net, the last for any other regularizer
 _MULTINOMIAL = ((NewtonCG.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf))
-#: the first row that applies counts
+#: the first rule that applies is used
 TABLE = (
     Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
     Row(
-        "constraints instead of losses",
+        "hard constraints",
         lambda facts: facts.constraint,
         ((DualCoordinate.name, 300.0), (Barrier.name, np.inf), (BasisPursuit.name, np.inf)),
     ),
@@ -151,35 +150,39 @@ TABLE = (
         ((ProxNewton.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf)),
     ),
     Row(
-        "a measure that can be smoothed",
+        "performance measure with a smoothing",
         lambda facts: facts.smoothable,
         ((Smoothing.name, np.inf), (Bundle.name, np.inf)),
     ),
-    Row("only a subgradient oracle is available", lambda facts: facts.planes, ((Bundle.name, np.inf),)),
+    Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ((Bundle.name, np.inf),)),
     Row(
-        "one smooth risk for several classes, and rows with little in common",
+        "joint smooth multiclass risk, many features or small curvature",
         lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
         ((BlockCoordinate.name, 100.0), *_MULTINOMIAL),
     ),
     Row(
-        "one smooth risk for several classes",
+        "joint smooth multiclass risk",
         lambda facts: facts.joint and facts.smooth,
         _MULTINOMIAL,
     ),
     Row(
-        "one risk for several classes, few features of large size",
+        "joint multiclass risk, few features of large scale",
         lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
         _BLOCKS_FIRST[1:],
     ),
-    Row("one risk for several classes", lambda facts: facts.joint, _BLOCKS_FIRST),
-    Row("a q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
+    Row("joint multiclass risk", lambda facts: facts.joint, _BLOCKS_FIRST),
+    Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),
     Row("weak regularization", lambda facts: facts.curvature >= 300.0, _NEWTON_FIRST),
-    Row("many digits, unless it is easy", lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0, _NEWTON_FIRST),
-    Row("anything else", lambda facts: True, ((DualCoordinate.name, 40.0), (Newton.name, np.inf))),
+    Row(
+        "small tolerance, unless the curvature is small",
+        lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0,
+        _NEWTON_FIRST,
+    ),
+    Row("all other problems", lambda facts: True, ((DualCoordinate.name, 40.0), (Newton.name, np.inf))),
 )
 
 
@@ -195,7 +198,7 @@ def choose(
     solver : str or Solver
         The name of a solver, a solver, or "auto".
     tol : float, default=1e-3
-        The relative duality gap asked for, on which "auto" depends.
+        The target of the relative duality gap, on which "auto" depends.
     seed : int, default=0
         The seed for solvers without one.
     n_jobs : int, default=None
@@ -224,10 +227,10 @@ def choose(
     able = [candidate for candidate in candidates if reasons[candidate.solver.name] is None]
     if not able:
         raise FenchelError(_refusal(problem, solver, tol, reasons))
-    # where what comes between does not support the problem, a solver does not hand over to itself
+    # a solver does not hand over to itself if the solver between does not support the problem
     following = [candidate.solver.name for candidate in able[1:]] + [""]
     able = [one for one, after in zip(able, following, strict=True) if one.solver.name != after]
-    # the last one has all the passes that there are
+    # the last solver has no limit of its own
     able[-1] = able[-1]._replace(patience=np.inf)
     check_seed(seed)
     threads = processors(n_jobs)
@@ -235,7 +238,7 @@ def choose(
 
 
 def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[str, str | None]) -> str:
-    """Why there is no solver for this, and what to do."""
+    """Return the error message: why no solver supports the problem, and what to do."""
     if solver != "auto":
         ((name, reason),) = reasons.items()
         others = [candidate.solver.supports(problem) for candidate in _candidates(problem, "auto", tol)]
@@ -263,21 +266,21 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
 
 
 def facts_of(problem: Problem, tol: float) -> Facts:
-    """What the table needs to know of a problem; cheap beside one pass over the data."""
+    """Return the properties of a problem; costs less than one data pass."""
     examples, features = problem.design.shape
-    # an example of weight zero is as if removed
+    # an example of weight zero is the same as a removed one
     examples = int(np.count_nonzero(problem.risk.shares))
     risk, regularizer, mean = problem.risk, problem.regularizer, problem.risk.separable()
     joint = risk.multiclass() is not None
-    planes = mean is None and not joint
+    subgradient_only = mean is None and not joint
     return Facts(
         examples=examples,
         features=features,
         smooth=risk.smooth,
         tol=tol,
         joint=joint,
-        planes=planes,
-        smoothable=planes and risk.smoothable() is not None and risk.closed_form() is not None,
+        subgradient_only=subgradient_only,
+        smoothable=subgradient_only and risk.smoothable() is not None and risk.closed_form() is not None,
         curvature=problem.design.mean_square / (problem.lam * examples),
         lasso=regularizer.l1_ratio == 1.0,
         steep=regularizer.steep_conjugate,

@@ -1,18 +1,27 @@
-r"""Models that meet the constraints of ``losses.constraint``, or a dual point which proves that there are none.
+r"""Repair of models for hard constraints, and dual points that prove infeasibility.
 
-Dual ascent meets constraints in the limit only, and the objective of a model that misses one by a rounding is
-infinite.  So a proposal is repaired:
+Dual ascent satisfies the constraints of ``losses.constraint`` only in the limit, and the objective of a model that
+violates one by a rounding error is infinite.  Proposals are therefore repaired:
 
 - ``hard_margin``: weights that separate the classes are scaled until the smallest margin (with the best intercept) is
-  just above one.  The optimum has a smallest margin of one, so little is lost near it.
-- ``interpolation``: the shortest change of the weights that makes the residuals zero is added, by LSQR.
+  just above one.  The smallest margin of the optimum is one, so the objective hardly changes near it.
+- ``interpolation``: the change of the weights of least norm that makes the residuals zero is added, by LSQR (Paige and
+  Saunders, ACM TOMS 8, 1982).
 
-If that fails, a ray :math:`\rho` of the dual is looked for: in the domain, with :math:`X^T\rho = 0` (and
-:math:`\sum\rho = 0` for a free intercept) and :math:`g = -R^*(-\rho) > 0`.  Since
-:math:`g \le \rho^T s = \rho^T X w \le \|X^T\rho\|\,\|w\|` for every model that meets the constraints, there is none
-(Farkas).  For ``hard_margin`` it is the solution of a linear program (``solvers.rays``); for ``interpolation`` the
-residuals of the least squares fit.  In floats :math:`X^T\rho` is not quite zero: the ray, made long, proves a lower
-bound on the objective that ``certificate`` recomputes, and calls the problem infeasible when that is beyond all reason.
+If that fails repeatedly, a ray :math:`\rho` of the dual is computed: in the domain, with :math:`X^T\rho = 0` (and
+:math:`\sum\rho = 0` for a free intercept) and :math:`g = -R^*(-\rho) > 0`.  A feasible model would satisfy
+:math:`g \le \rho^T s = \rho^T X w \le \|X^T\rho\|\,\|w\|`, so none exists (Farkas' lemma).  For ``hard_margin`` the ray
+is the solution of a linear program (``solvers.farkas``); for ``interpolation`` it is the residual of the least squares
+fit.  In floating point :math:`X^T\rho` is only nearly zero.  The ray is scaled so that it proves a large lower bound on
+the objective, which ``certificate`` recomputes; the problem is infeasible if the bound exceeds the objective of every
+model with scores up to 1e7.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`\rho`         ``ray``
+g                    ``gain``
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -24,12 +33,14 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lsqr
 
 from fenchel.problem import Model, Problem, Witness
-from fenchel.solvers.farkas import infeasible_ray
+from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 
-#: the smallest margin is above one by this, times ten for each attempt
-_CLEARANCE, _ATTEMPTS = 1e-14, 4
-#: proposals that miss the constraints before a proof is looked for that nothing meets them
-_PATIENCE = 3
+#: distance of the smallest margin above one, multiplied by ten in each attempt, and the largest number of attempts
+_CLEARANCE, _MAX_ATTEMPTS = 1e-14, 4
+#: number of infeasible proposals after which a ray is computed
+_MAX_INFEASIBLE = 3
+#: relative tolerances of LSQR: below the rounding unit, so that it runs to full accuracy
+_LSQR_TOLERANCE = 1e-15
 
 
 @dataclass
@@ -37,37 +48,40 @@ class Repair:
     """Repairs the proposals of one solve."""
 
     problem: Problem
-    missed: int = 0
-    #: a ray that was looked for; zero if there is none
+    #: infeasible proposals so far
+    infeasible: int = 0
+    #: the ray, once computed; zero if there is none
     ray: NDArray[np.float64] | None = None
 
     def __call__(self, model: Model, witness: Witness) -> tuple[Model, Witness]:
-        """The model if it can be repaired; otherwise, sooner or later, a witness that nothing can."""
+        """Return the repaired model, or after several failures a dual point that proves infeasibility."""
         constraint = self.problem.mean_risk.loss.constraint
         if constraint is None:
             return model, witness
-        repaired = self._separating(model.weights) if constraint == "margin" else self._through(model.weights)
+        repaired = (
+            self._scaled_to_margin(model.weights) if constraint == "margin" else self._interpolating(model.weights)
+        )
         if repaired is not None:
             return Model(repaired, model.intercept), witness
-        self.missed += 1
-        if self.ray is None and self.missed >= _PATIENCE:
+        self.infeasible += 1
+        if self.ray is None and self.infeasible >= _MAX_INFEASIBLE:
             if constraint == "margin":
                 self.ray = infeasible_ray(self.problem)
             else:
-                self.ray = self._long(self._residuals(model.weights)[1])
+                self.ray = self._scaled_ray(self._residuals(model.weights)[1])
         if self.ray is not None and np.any(self.ray):
             return model, Witness(self.ray)
         return model, witness
 
-    def _separating(self, weights: NDArray) -> NDArray | None:
-        """The weights, scaled to the margin one; None if they do not separate the classes."""
+    def _scaled_to_margin(self, weights: NDArray) -> NDArray | None:
+        """Return the weights scaled to margin one, or None if they do not separate the classes."""
         risk, scaled, clearance = self.problem.mean_risk, weights, _CLEARANCE
-        counted = risk.shares > 0
-        for _ in range(_ATTEMPTS):
+        weighted = risk.shares > 0
+        for _ in range(_MAX_ATTEMPTS):
             scores = self.problem.design.scores(scaled)
             if self.problem.intercept:
                 scores = scores + risk.best_intercept(scores)
-            smallest = float(np.min((risk.labels * scores)[counted]))
+            smallest = float(np.min((risk.labels * scores)[weighted]))
             if not smallest > 0.0:
                 return None
             if smallest >= 1.0 and scaled is not weights:
@@ -76,36 +90,38 @@ class Repair:
             scaled = scaled * ((1.0 + clearance) / smallest)
         return scaled
 
-    def _through(self, weights: NDArray) -> NDArray | None:
-        """The weights that are nearest among those that fit; None if these do not fit either."""
-        change, left = self._residuals(weights)
-        if np.max(np.abs(left[self.problem.risk.shares > 0])) <= self.problem.mean_risk.loss.tolerance:
+    def _interpolating(self, weights: NDArray) -> NDArray | None:
+        """Return the nearest interpolating weights, or None if their residuals exceed the tolerance."""
+        change, residuals = self._residuals(weights)
+        if np.max(np.abs(residuals[self.problem.risk.shares > 0])) <= self.problem.mean_risk.loss.tolerance:
             return weights + change
         return None
 
     def _residuals(self, weights: NDArray) -> tuple[NDArray, NDArray]:
-        """The shortest change of the weights that makes the residuals smallest, and those residuals."""
+        """Return the least-norm change of the weights that minimizes the residuals, and these residuals."""
         design, risk, (n, d) = self.problem.design, self.problem.mean_risk, self.problem.design.shape
-        counted = (risk.shares > 0).astype(np.float64)
+        weighted = (risk.shares > 0).astype(np.float64)
 
-        def seen(values: NDArray) -> NDArray:
-            # an intercept takes the mean away
-            return counted * (values - (counted @ values / counted.sum() if self.problem.intercept else 0.0))
+        def centred(values: NDArray) -> NDArray:
+            # a free intercept absorbs the mean
+            return weighted * (values - (weighted @ values / weighted.sum() if self.problem.intercept else 0.0))
 
         operator = LinearOperator(
             (n, d),
-            matvec=lambda x: seen(design.scores(np.ascontiguousarray(x).ravel())),
-            rmatvec=lambda theta: design.adjoint(seen(theta.ravel())),
+            matvec=lambda x: centred(design.scores(np.ascontiguousarray(x).ravel())),
+            rmatvec=lambda theta: design.adjoint(centred(theta.ravel())),
             dtype=np.float64,
         )
-        change, left = np.zeros(d), seen(risk.labels - design.scores(weights))
+        change, residuals = np.zeros(d), centred(risk.labels - design.scores(weights))
         for _ in range(2):
-            # once more for what rounding left
-            change += lsqr(operator, left, atol=1e-15, btol=1e-15, conlim=0.0, iter_lim=4 * (d + n))[0]
-            left = seen(risk.labels - design.scores(weights + change))
-        return change, left
+            # the second solve is iterative refinement
+            change += lsqr(
+                operator, residuals, atol=_LSQR_TOLERANCE, btol=_LSQR_TOLERANCE, conlim=0.0, iter_lim=4 * (d + n)
+            )[0]
+            residuals = centred(risk.labels - design.scores(weights + change))
+        return change, residuals
 
-    def _long(self, ray: NDArray) -> NDArray[np.float64]:
-        """The ray, made so long that it proves an objective beyond all reason, if it is one."""
+    def _scaled_ray(self, ray: NDArray) -> NDArray[np.float64]:
+        """Return the ray, scaled so that its lower bound proves infeasibility, if it is a ray."""
         gain = -self.problem.closed_form.conjugate(ray)
-        return ray * (4.0 * self.problem.level_bound / gain) if gain > 0.0 else ray
+        return ray * (INFEASIBLE_BOUND * self.problem.level_bound / gain) if gain > 0.0 else ray

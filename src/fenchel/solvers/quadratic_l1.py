@@ -3,7 +3,7 @@ r"""Minimum of a convex quadratic plus a weighted l1 norm, by coordinate descent
 .. math:: \min_z\; \tfrac12 z^T H z + q\cdot z + \sum_j t_j |z_j|
 
 Sweeps of coordinate descent find the signs of z; the quadratic is then minimized on the face of these signs by one
-linear system, as in the active-set methods for the lasso (Lee, Battle, Raina and Ng, NIPS 2006).
+linear system; compare feature-sign search (Lee, Battle, Raina and Ng, NIPS 2006).
 
 ===================  ==========================================================
 symbol               argument
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fenchel.compile.primitives.example_sums import descend_coordinates
 from fenchel.numerics.linear_algebra import cholesky_solver
 
-#: largest number of rounds of sweeps and face steps; a handful suffices unless H is nearly singular
+#: largest number of rounds of sweeps and face steps
 _MAX_ROUNDS = 200
 
 

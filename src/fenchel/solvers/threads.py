@@ -1,7 +1,7 @@
-"""Work over rows in parts that threads share.
+"""Sums over rows, divided among threads.
 
-Whatever the number of threads is, the rows are cut into the same parts and the parts are added in the same order, so
-the result does not depend on it.
+The division of the rows into parts and the order of summation do not depend on the number of threads, and neither does
+the result.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from fenchel.designs import Design
 from fenchel.designs.rows import Rows
 from fenchel.problem import Problem
 
-#: a part has at least so many entries, or starting a thread costs more than it saves
+#: fewest entries of a part: smaller parts take less time than starting a thread
 PART_ENTRIES = 1 << 18
+#: largest number of parts, and so of threads at work
 _MOST_PARTS = 8
 
 
 class Parts:
-    """Ranges of so many rows, and the pool that works on them, if there is one."""
+    """A division of rows into contiguous ranges, and the thread pool that processes them, if there is one."""
 
     def __init__(self, design: Design, pool: ThreadPoolExecutor | None = None, rows: int | None = None) -> None:
         self.rows, self.pool = design.shape[0] if rows is None else rows, pool
         features, entries = design.shape[1], design.stored_entries * self.rows / max(1, design.shape[0])
-        # each part has its own sum over the features, which must be small beside its rows
+        # each part has its own vector of sums, which must be small compared with its rows
         self.count = int(max(1, min(_MOST_PARTS, entries // PART_ENTRIES, entries // (4 * max(1, features)))))
 
     def each(self, work: Callable[[int, int], Any], rows: int | None = None, count: int | None = None) -> list[Any]:
-        """The results of all parts in order, computed in threads if there is a pool."""
+        """Return the results of ``work(begin, end)`` for all parts in order, computed by the pool if there is one."""
         count = count or self.count
         bounds = np.linspace(0, self.rows if rows is None else rows, count + 1).astype(int)
         pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
@@ -44,12 +45,12 @@ class Parts:
 
 
 class PartedDesign(Design):
-    """A design whose products are made part by part."""
+    """A design whose products are computed part by part."""
 
     def __init__(self, design: Design, parts: Parts) -> None:
-        self.whole, self.parts, self.shape = design, parts, design.shape
+        self.undivided, self.parts, self.shape = design, parts, design.shape
         found = parts.each(lambda begin, end: (slice(begin, end), design.part(begin, end)))
-        #: the parts by where they begin
+        #: slices and designs of the parts, by their first row
         self._parts = {rows.start: (rows, part) for rows, part in found}
 
     def scores(self, weights: NDArray) -> NDArray[np.float64]:
@@ -74,44 +75,44 @@ class PartedDesign(Design):
 
     @property
     def squared_row_norms(self) -> NDArray[np.float64]:
-        return self.whole.squared_row_norms
+        return self.undivided.squared_row_norms
 
     @property
     def largest_row_norm(self) -> float:
-        return self.whole.largest_row_norm
+        return self.undivided.largest_row_norm
 
     @property
     def mean_square(self) -> float:
-        return self.whole.mean_square
+        return self.undivided.mean_square
 
     @property
     def stored_entries(self) -> int:
-        return self.whole.stored_entries
+        return self.undivided.stored_entries
 
     def part(self, begin: int, end: int) -> Design:
-        return self.whole.part(begin, end)
+        return self.undivided.part(begin, end)
 
     def rows(self) -> Rows:
-        return self.whole.rows()
+        return self.undivided.rows()
 
     def narrowed(self, selected: NDArray) -> Design:
-        return self.whole.narrowed(selected)
+        return self.undivided.narrowed(selected)
 
     def transposed(self) -> Design:
-        return self.whole.transposed()
+        return self.undivided.transposed()
 
     def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
-        return self.whole.column_squares(shares)
+        return self.undivided.column_squares(shares)
 
     def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        return self.whole.gram(selected, weights)
+        return self.undivided.gram(selected, weights)
 
     def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
-        return self.whole.blocks(selected, rows)
+        return self.undivided.blocks(selected, rows)
 
 
 def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
-    """The problem with products that threads share, if it is large enough for that, and its parts."""
+    """Return the problem, with a design that divides its products among threads if it is large, and the parts."""
     parts = Parts(problem.design, pool_of(n_jobs))
     if parts.count == 1 or problem.design.kernel() is not None:
         return problem, parts
@@ -119,14 +120,14 @@ def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
 
 
 def pool_of(n_jobs: int | None) -> ThreadPoolExecutor | None:
-    """Threads, if there are to be more than one."""
+    """Return a thread pool for more than one thread, else None."""
     return ThreadPoolExecutor(n_jobs) if n_jobs is not None and n_jobs > 1 else None
 
 
 def weighted_gram(
     design: Design, selected: NDArray, weights: NDArray, parts: Parts
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """X^T diag(weights) X and X^T weights over the selected rows: BLAS where the design has it."""
+    """Return X^T diag(weights) X and X^T weights over the selected rows, by BLAS for dense designs."""
     dense = design.gram(selected, weights)
     if dense is not None:
         return dense

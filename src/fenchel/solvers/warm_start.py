@@ -1,4 +1,4 @@
-"""Where a dual method starts: cold, or from the best that a warm start offers."""
+"""The first dual point of a dual method, with or without a warm start."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from fenchel.solvers.base import Warm
 
 
 def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, NDArray]:
-    """The dual point to start from, u = X^T theta / lam, and the intercepts.
+    """Return the first dual point, v = X^T theta / lam, and the intercepts.
 
-    A warm start offers its theta (or the subgradient at its model, if theta does not fit), and the same scaled back
-    so that the weights stay what they were, for a lam that has become smaller.  The best of these and zero is taken.
+    The candidates are theta of the warm start (or minus the subgradient at its model, if theta has another shape), the
+    multiple of it whose weights are those of the warm start, for a smaller lam, and zero.  The candidate with the
+    largest dual objective is returned.
     """
     zero, centre = np.zeros(problem.theta_shape), np.zeros(problem.risk.outputs or 1)
     if problem.intercept:
@@ -27,24 +28,24 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
     path_certificate = warm.path_certificate
-    # a condensed path_certificate, as of a point of a path, has no vector to start from
+    # a compressed path certificate, such as that of a point of a path, does not store the vector
     if (
         path_certificate is not None
         and path_certificate.fits(problem)
         and path_certificate.v.shape == problem.weights_shape
     ):
-        u = path_certificate.v * (path_certificate.problem.lam / problem.lam)
+        v = path_certificate.v * (path_certificate.problem.lam / problem.lam)
     else:
         theta = problem.closed_form.project(theta)
-        u = problem.design.adjoint(theta) / problem.lam
-    # the factor t with t u = w, where the two are parallel
-    squared = float(np.vdot(u, u))
-    back = min(max(float(np.vdot(weights, u)) / squared, 0.0), 1.0) if squared > 0 else 0.0
-    scale = max((1.0, back, 0.0), key=lambda scale: _dual_value(problem, theta, u, scale))
-    return (theta, u, centre) if scale == 1.0 else (scale * theta, scale * u, centre)
+        v = problem.design.adjoint(theta) / problem.lam
+    # the factor t with t v = w if both are parallel
+    squared = float(np.vdot(v, v))
+    same_weights = min(max(float(np.vdot(weights, v)) / squared, 0.0), 1.0) if squared > 0 else 0.0
+    scale = max((1.0, same_weights, 0.0), key=lambda scale: _dual_value(problem, theta, v, scale))
+    return (theta, v, centre) if scale == 1.0 else (scale * theta, scale * v, centre)
 
 
-def _dual_value(problem: Problem, theta: NDArray, u: NDArray, scale: float) -> float:
-    """D(scale theta) to choose a start: heuristic, not reported."""
+def _dual_value(problem: Problem, theta: NDArray, v: NDArray, scale: float) -> float:
+    """Return D(scale theta), which selects a start: heuristic, not reported."""
     conjugate = problem.closed_form.conjugate(scale * theta, feasible=True)
-    return -problem.lam * problem.regularizer.conjugate(u, scale) - conjugate
+    return -problem.lam * problem.regularizer.conjugate(v, scale) - conjugate

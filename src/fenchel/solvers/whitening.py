@@ -1,4 +1,4 @@
-"""A quadratic form as ridge regularization, by a change of variables."""
+"""Change of variables that turns a quadratic form into ridge regularization."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from fenchel.solvers.base import Start, Warm
 
 
 def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
-    """A problem with a dense square as one with the plain square, and R with w = R w'; others as they are."""
+    """Return an equivalent ridge problem, warm start and R with w = R w', for a dense quadratic form.
+
+    Problems with other regularizers are returned unchanged, with None for R.
+    """
     form = problem.regularizer.quadratic_form()
     if form is None or form.diagonal:
         return problem, warm, None

@@ -36,7 +36,6 @@ a, c, g              ``planes.slopes``, ``planes.offsets``, ``planes.vectors``
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -46,9 +45,9 @@ from numpy.typing import NDArray
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
+from fenchel.solvers.bundle.level import level_point
 from fenchel.solvers.bundle.line_search import Point, between, point_at, segment_search
-from fenchel.solvers.bundle.linear_program import minimize_model_l1
+from fenchel.solvers.bundle.model import State, add_dual_point, add_plane, minimize_model
 from fenchel.solvers.bundle.oracle import Plane, PlaneOracle
 from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.threads import in_parts
@@ -64,46 +63,15 @@ _MAX_STEPS_WITHOUT_WEIGHT = 60
 _MAX_ENTRIES = 1 << 27
 #: position of a plane between the minimum on the segment (0) and the minimizer of the model (1)
 _BEYOND_MINIMUM = 0.1
-#: the level, and the interval of levels that are accepted, as shares of the gap above the bound
-_LEVEL, _ACCEPTED_LEVELS = 0.6, (0.4, 0.8)
-#: smallest proximal curvature relative to that of the regularizer; its reciprocal is the largest
-_LEAST_PROXIMITY = 1e-9
-#: largest number of proximal problems per step
-_MAX_LEVEL_TRIALS = 4
-#: accuracy of a proximal problem, as a share of the gap
-_LEVEL_ACCURACY = 0.05
 #: relative rounding error of the objective, and the gap, in units of it, below which objectives cannot be compared
 _ROUNDING, _ROUNDING_GAP = 4.0 * float(np.finfo(np.float64).eps), 100.0
 #: the method stalls after this many consecutive steps without progress
 _MAX_STEPS_WITHOUT_PROGRESS = 8
 #: count of a step without progress whose minimizer moved: a linear program may have many minimizers to cut off
 _MOVED_STEP = 0.05
-#: after this many consecutive steps in which the bound rose by less than _BOUND_PROGRESS of the gap, no level is used
+#: the minimizer of the model replaces the level after this many steps in which the bound rose by less than
+#: _BOUND_PROGRESS of the gap
 _MAX_LEVEL_STEPS, _BOUND_PROGRESS = 3, 0.01
-#: a sum of theta below this multiple of the sum of |theta| is zero up to rounding
-_BALANCE_TOLERANCE = 1e-13
-
-
-@dataclass
-class State:
-    """State of a bundle method."""
-
-    problem: Problem
-    oracle: PlaneOracle
-    planes: Planes
-    best: Point
-    #: the solution of the inner problem with the current planes
-    model: Optimum
-    #: curvature of the last proximal term
-    proximity: float = 0.0
-    #: consecutive steps without progress, and consecutive steps with little progress of the bound
-    steps_without_progress: float = 0.0
-    steps_with_static_bound: int = 0
-
-    @property
-    def gap(self) -> float:
-        """The best objective minus the lower bound."""
-        return self.best.value - self.model.value
 
 
 @dataclass(frozen=True)
@@ -202,14 +170,12 @@ class Bundle(Solver):
         scores = problem.design.scores(weights)
         plane = oracle.plane(scores)
         best = point_at(problem, weights, scores, plane)
-        _add(problem, planes, plane.slope, plane.offset)
+        add_plane(problem, planes, plane.slope, plane.offset)
         if warm is not None and fits:
-            _add_witness(problem, planes, warm)
+            add_dual_point(problem, planes, warm)
         first = np.zeros(planes.count)
         first[-1] = 1.0
-        state = State(
-            problem, oracle, planes, best, _minimize_model(problem, planes, best, first, weights.ravel(), 0.0)
-        )
+        state = State(problem, oracle, planes, best, minimize_model(problem, planes, best, first, weights.ravel(), 0.0))
         planes.set_weights(state.model.combination)
         return state
 
@@ -231,7 +197,7 @@ class Bundle(Solver):
         if is_rounding or end.value < state.best.value:
             state.best = end
         # lines 3 and 4: add the plane
-        _add(problem, state.planes, plane.slope, plane.offset)
+        add_plane(problem, state.planes, plane.slope, plane.offset)
         self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._restore_zeros(state, hint.target_gap)
         self._limit_planes(state)
@@ -260,7 +226,7 @@ class Bundle(Solver):
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""
         planes, last = state.planes, state.model.weights
-        state.model = _minimize_model(state.problem, planes, state.best, planes.weights, last, tolerance)
+        state.model = minimize_model(state.problem, planes, state.best, planes.weights, last, tolerance)
         planes.set_weights(state.model.combination)
         if self.inner == "line_search":
             # Algorithm 2: one combination replaces all previous planes
@@ -268,38 +234,12 @@ class Bundle(Solver):
 
     def _target(self, state: State) -> NDArray[np.float64]:
         """Return the minimizer of the model, or the projection of the best point onto the level set."""
-        model, gap = state.model, state.gap
         # a plane at the level need not cut off the minimizer: after some steps without progress, use the minimizer
         # itself
-        is_rounding = gap <= _ROUNDING_GAP * _ROUNDING * abs(state.best.value)
+        is_rounding = state.gap <= _ROUNDING_GAP * _ROUNDING * abs(state.best.value)
         if self.stabilisation != "level" or state.steps_with_static_bound >= _MAX_LEVEL_STEPS or is_rounding:
-            return model.weights
-        problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
-
-        def share(weights: NDArray) -> float:
-            """Return J_k minus the bound, as a share of the gap."""
-            value = problem.lam * problem.regularizer.value(weights)
-            return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
-
-        if share(centre) <= _LEVEL:
-            # the planes at the best point have been dropped
-            return model.weights
-        plain = _penalty(problem)
-        # without strong convexity, the curvature with which the step to the minimizer costs as much as the gap
-        unit = plain.curvature or 2.0 * gap / float(np.sum((model.weights - centre) ** 2))
-        low, high = 0.0, np.inf
-        proximity, combination, weights = state.proximity or unit, planes.weights, model.weights
-        for _ in range(_MAX_LEVEL_TRIALS):
-            penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
-            found = best_combination(planes, penalty, combination, _LEVEL_ACCURACY * gap)
-            combination, weights = found.combination, found.weights
-            reached = share(weights)
-            if _ACCEPTED_LEVELS[0] <= reached <= _ACCEPTED_LEVELS[1]:
-                break
-            low, high = (proximity, high) if reached < _LEVEL else (low, proximity)
-            proximity = 8.0 * low if np.isinf(high) else 0.125 * high if low == 0.0 else float(np.sqrt(low * high))
-        state.proximity = float(np.clip(proximity, _LEAST_PROXIMITY * unit, unit / _LEAST_PROXIMITY))
-        return weights
+            return state.model.weights
+        return level_point(state)
 
     def _stabilised(self, state: State, plane: Plane, end: Point, tolerance: float) -> tuple[Plane, Point]:
         """Search on the segment to ``end``; return the plane a little beyond its minimum, and its point."""
@@ -343,43 +283,3 @@ class Bundle(Solver):
         elif np.count_nonzero(removed) <= planes.count // 4:
             return
         state.planes = planes.without(removed)
-
-
-def _penalty(problem: Problem) -> Penalty:
-    """Return lam Omega in the form of the inner problem."""
-    ratio = problem.regularizer.l1_ratio or 0.0
-    return Penalty(problem.lam * (1.0 - ratio), problem.lam * ratio)
-
-
-def _minimize_model(
-    problem: Problem, planes: Planes, best: Point, combination: NDArray, weights: NDArray, tolerance: float
-) -> Optimum:
-    """Line 5: minimize the model, from a combination of planes and the last weights."""
-    if problem.regularizer.l1_ratio != 1.0:
-        return best_combination(planes, _penalty(problem), combination, tolerance)
-    # a risk of unknown infimum is assumed to be nonnegative
-    infimum = -problem.risk.conjugate_at_zero if math.isfinite(problem.risk.conjugate_at_zero) else 0.0
-    return minimize_model_l1(planes, problem.lam, (best.value - infimum) / problem.lam, combination, weights)
-
-
-def _add(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> None:
-    planes.add(slope, offset, problem.design.adjoint(slope).ravel())
-
-
-def _add_witness(problem: Problem, planes: Planes, warm: Warm) -> None:
-    """Add the plane R(s) >= -theta . s - R*(-theta) of the dual point of a warm start, if R* is known."""
-    theta = np.array(warm.witness.theta, dtype=np.float64)
-    if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
-        return
-    form, known, bound = problem.risk.closed_form(), warm.path_certificate, warm.witness.conjugate_bound
-    if form is not None:
-        theta = form.project(theta)
-        conjugate = form.conjugate(theta, feasible=True)
-    elif known is not None and known.fits(problem) and bound is not None:
-        conjugate = bound
-    else:
-        return
-    sums, sizes = np.abs(np.sum(theta, axis=0)), np.sum(np.abs(theta), axis=0)
-    balanced = not problem.intercept or bool(np.all(sums <= _BALANCE_TOLERANCE * sizes))
-    if balanced and np.isfinite(conjugate):
-        _add(problem, planes, -theta, -conjugate)

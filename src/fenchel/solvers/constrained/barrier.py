@@ -1,14 +1,15 @@
-r"""Constraints instead of losses, for regularizers with a smooth conjugate: Newton's method on a dual with a barrier.
+r"""Newton's method on the dual of a barrier problem, for hard constraints and regularizers with a smooth conjugate.
 
-Solves the hard-constraint limits of Zhang (2002), Sec. 2,
+Solves the hard-constraint limits of Zhang (Machine Learning 46, 2002), Sec. 2,
 
 .. math::
     \min_{w,b}\; \lambda\,\Omega(w) \quad\text{with } |s_i - y_i| \le \tau \;\text{ (interpolation)}\quad\text{or}\quad
     y_i s_i \ge 1 \;\text{ (hard margin)}, \qquad s = Xw + b\mathbf 1
 
-among them maximum entropy density estimation (Jaynes, 1957) and its classification version (Jaakkola, Meila & Jebara,
-2000).  A barrier :math:`h_\mu` keeps the scores away from the borders (Boyd & Vandenberghe, Convex Optimization, Sec.
-11.2): :math:`-\mu\ln(1 - (s-y)^2/\tau^2)`, or :math:`-\mu\ln(ys - 1)`.  Its conjugate makes the dual smooth:
+among them maximum entropy density estimation (Jaynes, 1957) and maximum entropy discrimination (Jaakkola, Meila and
+Jebara, 2000).  A logarithmic barrier :math:`h_\mu` keeps the scores strictly feasible (Boyd and Vandenberghe, Convex
+Optimization, 2004, Sec. 11.2): :math:`-\mu\ln(1 - (s-y)^2/\tau^2)`, or :math:`-\mu\ln(ys - 1)`.  Its conjugate is
+smooth, and so is the dual:
 
 .. math::
     \min_\theta\; F_\mu(\theta) = \lambda\,\Omega^*(X^T\theta/\lambda) + \sum_i h_\mu^*(-\theta_i), \qquad
@@ -23,20 +24,30 @@ constraint          :math:`e(\theta)`                                      :math
 ``hard_margin``     :math:`-y(1 + \mu/\beta)`, :math:`\beta = y\theta > 0`  :math:`\mu/\beta^2`
 ==================  =====================================================  ===================================
 
-Where the gradient vanishes the scores are inside their borders, the weights are positive and have their mass, and
-:math:`P(w) - D(\theta) \le n\mu`: so the weights of the dual point are a model that meets all constraints, and a
-smaller :math:`\mu` makes it optimal.
+Where the gradient vanishes, the scores are strictly feasible, the weights are in the domain of :math:`\Omega`, and
+:math:`P(w) - D(\theta) \le n\mu`.  The weights :math:`\nabla\Omega^*(X^T\theta/\lambda)` are therefore a feasible
+model, which becomes optimal as :math:`\mu` decreases.
 
-1. Newton's direction, from the Hessian :math:`X\,\Omega^{*\prime\prime}X^T/\lambda + \operatorname{diag}(e')`, with a
-   free intercept as one more unknown (``solvers.barrier_system``);
-2. a minimum of :math:`F_\mu` along it, at the cost of the features and constraints;
-3. :math:`\mu` is divided by ten once the scores are inside the borders and the step promised little.
+1. The Newton direction is computed from the Hessian
+   :math:`X\,\Omega^{*\prime\prime}X^T/\lambda + \operatorname{diag}(e')`, with a free intercept as the multiplier of
+   :math:`\sum\theta = 0` (``constrained.barrier_system``).
+2. :math:`F_\mu` is minimized along it, at a cost of n + d per evaluation.
+3. :math:`\mu` is divided by ten once the scores are feasible and the predicted decrease is small.
 
-Where nothing meets the constraints F has no minimum.  The direction then runs along a ray on which
-:math:`\theta\cdot y` outgrows the conjugates, the search in 2 follows it as far as floats go, and the certificate of
-that :math:`\theta` is beyond what any model has.  For the normalized entropy such a ray separates y from the hull of
-the columns times the mass, for the unnormalized one from their cone, for the others from their span.  The last two
-have to be met by equalities, so that a long way may be needed: where it is not gone, ``solvers.rays`` looks for a ray.
+If the constraints are infeasible, :math:`F_\mu` is unbounded below.  The direction then approaches a ray along which
+:math:`\theta\cdot y` grows faster than the conjugates, the line search of step 2 follows it up to overflow, and the
+dual objective of that :math:`\theta` exceeds the objective of every admissible model.  For the normalized entropy the
+ray separates y from the convex hull of the columns times the mass, for the unnormalized entropy from their cone, and
+for the other regularizers from their span.  Cones and spans can require a very long ray; if the line search does not
+find it, ``solvers.farkas`` computes one.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`\mu`          ``state.mu``
+:math:`\theta`       ``state.theta``, of the rows with positive weight
+v                    ``state.v``, :math:`X^T\theta/\lambda`
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -57,51 +68,55 @@ from fenchel.solvers.farkas import infeasible_ray
 from fenchel.solvers.whitening import whitened
 
 Vector = NDArray[np.float64]
-#: constraints, or features, of which a matrix is formed
+#: largest order of the matrix that is formed: 4000^2 doubles take 128 MB
 MOST = 4000
-#: the search along a direction ends at this share of the first slope, or after so many looks
-_LINE, _LOOKS = 0.3, 100
-#: the gap that mu asks for, as a share of the objective, as long as no model is known
-_FIRST = 0.01
-#: mu is divided by this once a step promises less than this share of it, or after so many steps
-_SMALLER, _PROMISE, _PATIENCE = 10.0, 0.1, 30
-#: a direction is at most so many times as long as theta is
-_LONGEST = 1e6
-#: a bound that exceeds that of all reasonable models so many times ends the search for one
-_BEYOND = 4.0
-#: a gap of this share of the objective is nothing but rounding
-_NOTHING = 1e-15
-#: a design with more non-zeros than this share is multiplied as a dense one
+#: relative size of the derivative at which the line search ends, and the largest number of evaluations
+_LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 100
+#: largest growth of the step per evaluation
+_STEP_GROWTH = 10.0
+#: n mu as a share of the dual objective, as long as no feasible model is known
+_FIRST_GAP = 0.01
+#: divisor of mu; mu decreases once the predicted decrease is below _DECREASE times mu, or after _MAX_STEPS steps
+_MU_DIVISOR, _DECREASE, _MAX_STEPS = 10.0, 0.1, 30
+#: largest entry of a direction, relative to theta
+_LONGEST_DIRECTION = 1e6
+#: the search ends as infeasible when the dual objective exceeds this multiple of the level bound of the problem
+_INFEASIBLE = 4.0
+#: a gap below this share of the objective is rounding error
+_ROUNDING = 1e-15
+#: smallest entry of a warm start for margins, relative to the mean of |theta|: theta must be inside its domain
+_WARM_FLOOR = 1e-3
+#: share of nonzeros above which a design is converted to a dense array
 _DENSE = 0.2
 
 
 @dataclass
 class State:
-    """Where the method stands; rows without weight are left out."""
+    """State of the method, for the rows with positive weight."""
 
     problem: Problem
-    #: R of a dense square that was whitened
+    #: root of a dense quadratic form that was whitened
     root: Vector | None
-    chosen: NDArray[np.intp]
+    weighted: NDArray[np.intp]
     rows: Any
     barrier: Tube | Margin
     theta: Vector
     #: X^T theta / lam
-    dual: Vector
+    v: Vector
     mu: float
-    #: as it was given, with the square that it has: how far is too far depends on it
+    #: the problem before whitening, which determines the level bound
     given: Problem
-    #: weights that met the constraints, and lam Omega of them
-    met: Vector | None = None
+    #: the best feasible weights, and lam Omega of them
+    feasible: Vector | None = None
     primal: float = math.inf
-    #: since mu was changed, and whether it has become smaller
+    #: steps since the last change of mu, and whether mu has been decreased
     steps: int = 0
-    sharpened: bool = False
+    mu_decreased: bool = False
     stalled: bool = False
 
 
 def _order(problem: Problem) -> int:
-    """Rows of the matrix that is factorized."""
+    """Return the order of the matrix that is factorized."""
     constraints, features = int(np.count_nonzero(problem.risk.shares)), problem.design.shape[1]
     tall = problem.mean_risk.loss.constraint == "margin" and constraints > TALL * features
     return features if tall else constraints
@@ -167,125 +182,127 @@ class Barrier(Solver):
         given = problem
         problem, warm, root = whitened(problem, warm)
         risk, (_, features) = problem.mean_risk, problem.design.shape
-        chosen = np.flatnonzero(risk.shares > 0)
-        labels = risk.labels[chosen]
-        rows: Any = problem.design.sparse()[chosen]
-        if rows.nnz > _DENSE * len(chosen) * features:
+        weighted = np.flatnonzero(risk.shares > 0)
+        labels = risk.labels[weighted]
+        rows: Any = problem.design.sparse()[weighted]
+        if rows.nnz > _DENSE * len(weighted) * features:
             rows = rows.toarray()
         margin = risk.loss.constraint == "margin"
         barrier = Margin(labels) if margin else Tube(labels, risk.loss.tolerance)
-        theta = np.zeros(len(chosen))
-        state = State(problem, root, chosen, rows, barrier, theta, np.zeros(features), problem.lam, given)
-        if self._look(state, problem.regularizer.centre((features,))):
-            # the best weights of all meet the constraints
+        theta = np.zeros(len(weighted))
+        state = State(problem, root, weighted, rows, barrier, theta, np.zeros(features), problem.lam, given)
+        if self._keep_if_feasible(state, problem.regularizer.centre((features,))):
+            # the minimizer of the regularizer is feasible
             state.stalled = True
             return state
-        self._first(state, labels, warm)
+        self._set_first_point(state, labels, warm)
         return state
 
-    def _first(self, state: State, labels: Vector, warm: Warm | None) -> None:
-        """A dual point to start from: the one that is given, or one so short that the weights hardly move."""
+    def _set_first_point(self, state: State, labels: Vector, warm: Warm | None) -> None:
+        """Set the first dual point: that of the warm start, or one with |X^T theta| <= lam."""
         problem, margin = state.problem, isinstance(state.barrier, Margin)
-        theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.grad_conjugate(state.dual)
+        theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.grad_conjugate(state.v)
         if problem.intercept:
             if margin:
-                # the two classes have the same weight
+                # theta sums to zero: both classes have the same total
                 theta[labels > 0] /= np.count_nonzero(labels > 0)
                 theta[labels < 0] /= np.count_nonzero(labels < 0)
             else:
                 theta -= np.mean(theta)
-        pull = float(np.max(np.abs(state.rows.T @ theta), initial=0.0))
-        theta *= problem.lam / pull if pull > 0.0 else problem.lam
+        largest = float(np.max(np.abs(state.rows.T @ theta), initial=0.0))
+        theta *= problem.lam / largest if largest > 0.0 else problem.lam
         state.mu = float(np.mean(np.abs(theta)))
         if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
-            known = np.asarray(warm.witness.theta, dtype=np.float64)[state.chosen]
+            known = np.asarray(warm.witness.theta, dtype=np.float64)[state.weighted]
             if np.all(np.isfinite(known)) and np.any(known):
-                floor = 1e-3 * float(np.mean(np.abs(known)))
+                floor = _WARM_FLOOR * float(np.mean(np.abs(known)))
                 theta = labels * np.maximum(labels * known, floor) if margin else known
-        state.theta, state.dual = theta, state.rows.T @ theta / problem.lam
-        self._look(state, problem.regularizer.grad_conjugate(state.dual))
+        state.theta, state.v = theta, state.rows.T @ theta / problem.lam
+        self._keep_if_feasible(state, problem.regularizer.grad_conjugate(state.v))
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled:
             return STALLED
         state.steps += 1
-        if state.met is None and not state.sharpened:
-            # the objective has outgrown what mu was chosen for
-            state.mu = max(state.mu, _FIRST * self._bound(state) / len(state.theta))
+        if state.feasible is None and not state.mu_decreased:
+            # the dual objective has become large compared with n mu
+            state.mu = max(state.mu, _FIRST_GAP * self._dual_objective(state) / len(state.theta))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # 1. the direction
             direction, gradient, intercept = self._direction(state)
-            length, longest = float(np.max(np.abs(direction))), _LONGEST * float(np.max(np.abs(state.theta)))
-            if length > longest:
-                direction *= longest / length
-            # 2. the minimum along it
-            promise = -float(gradient @ direction)
-            size = self._search(state, direction, intercept, promise) if promise > 0.0 else 0.0
-            state.theta = state.theta + size * direction
-            state.dual = state.rows.T @ state.theta / state.problem.lam
-            inside = self._look(state, state.problem.regularizer.grad_conjugate(state.dual))
+            length, limit = float(np.max(np.abs(direction))), _LONGEST_DIRECTION * float(np.max(np.abs(state.theta)))
+            if length > limit:
+                direction *= limit / length
+            # 2. the line search
+            decrease = -float(gradient @ direction)
+            step = self._line_search(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
+            state.theta = state.theta + step * direction
+            state.v = state.rows.T @ state.theta / state.problem.lam
+            feasible = self._keep_if_feasible(state, state.problem.regularizer.grad_conjugate(state.v))
         # 3. a smaller mu
-        if size == 0.0 or (inside and promise <= _PROMISE * state.mu) or state.steps >= _PATIENCE:
-            self._sharpen(state)
-        if self._bound(state) > _BEYOND * state.given.level_bound:
+        if step == 0.0 or (feasible and decrease <= _DECREASE * state.mu) or state.steps >= _MAX_STEPS:
+            self._decrease_mu(state)
+        if self._dual_objective(state) > _INFEASIBLE * state.given.level_bound:
             state.stalled = True
-        elif state.stalled and state.met is None and not state.problem.regularizer.fixes_mass:
-            # the last chance for a proof that nothing meets them
-            ray = infeasible_ray(state.given)[state.chosen]
+        elif state.stalled and state.feasible is None and not state.problem.regularizer.fixes_mass:
+            # a Farkas ray proves infeasibility
+            ray = infeasible_ray(state.given)[state.weighted]
             state.theta = ray if np.any(ray) else state.theta
         return 2.0
 
     def expected_gap(self, state: State) -> float:
-        return state.primal - self._bound(state) if state.met is not None else math.nan
+        return state.primal - self._dual_objective(state) if state.feasible is not None else math.nan
 
     def expected_objective(self, state: State) -> float:
         return state.primal
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
-        weights = problem.regularizer.grad_conjugate(state.dual) if state.met is None else state.met
+        weights = problem.regularizer.grad_conjugate(state.v) if state.feasible is None else state.feasible
         theta = np.zeros(problem.theta_shape)
-        theta[state.chosen] = state.theta
+        theta[state.weighted] = state.theta
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights if state.root is None else state.root @ weights, intercept), Witness(theta)
 
-    def _search(self, state: State, direction: Vector, intercept: float, promise: float) -> float:
-        """About where F is smallest along a direction; zero if floats see nothing of it.
+    def _line_search(self, state: State, direction: Vector, intercept: float, decrease: float) -> float:
+        """Return a step where F is almost minimal along a direction; zero if rounding errors hide the decrease.
 
-        Followed without an end where there is no minimum, until the bound is one that no model can have.
+        If F is unbounded below, the step grows until the dual objective exceeds that of every admissible model.
         """
         problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
-        beyond, pulled = _BEYOND * state.given.level_bound, state.rows.T @ direction / lam
+        limit, v_change = _INFEASIBLE * state.given.level_bound, state.rows.T @ direction / lam
         total = intercept * float(np.sum(direction))
         low, high, step = 0.0, math.inf, 1.0
-        for _ in range(_LOOKS):
-            theta, v = state.theta + step * direction, state.dual + step * pulled
-            slope = lam * float(problem.regularizer.grad_conjugate(v) @ pulled) + float(
-                barrier.slope(theta, mu) @ direction
-            )
-            slope = slope + total if math.isfinite(slope) else math.inf
-            if abs(slope) <= _LINE * promise or (slope < 0.0 and self._value(state, theta, v) > beyond):
+        for _ in range(_MAX_EVALUATIONS):
+            theta, v = state.theta + step * direction, state.v + step * v_change
+            first = lam * float(problem.regularizer.grad_conjugate(v) @ v_change)
+            first = first + float(barrier.derivative(theta, mu) @ direction)
+            first = first + total if math.isfinite(first) else math.inf
+            if abs(first) <= _LINE_SEARCH_TOLERANCE * decrease or (first < 0.0 and self._dual(state, theta, v) > limit):
                 return step
-            low, high = (low, step) if slope > 0.0 else (step, high)
-            bend = problem.regularizer.hess_conjugate(v)
-            assert bend is not None
-            curve = float(bend.diagonal @ pulled**2) + bend.outer * float(np.square(bend.vector @ pulled))
-            curve = lam * curve + float(barrier.bend(theta, mu) @ direction**2)
-            following = step - slope / curve if curve > 0.0 and slope <= promise else math.nan
-            if not low < following < min(high, 10.0 * step):
+            low, high = (low, step) if first > 0.0 else (step, high)
+            hess = problem.regularizer.hess_conjugate(v)
+            assert hess is not None
+            second = float(hess.diagonal @ v_change**2) + hess.outer * float(np.square(hess.vector @ v_change))
+            second = lam * second + float(barrier.hess(theta, mu) @ direction**2)
+            following = step - first / second if second > 0.0 and first <= decrease else math.nan
+            if not low < following < min(high, _STEP_GROWTH * step):
                 following = 2.0 * step if math.isinf(high) else 0.5 * (low + high) if low > 0.0 else 0.1 * high
             step = following
         return low
 
     def _direction(self, state: State) -> tuple[Vector, Vector, float]:
-        """Newton's, along which the sum of theta becomes zero if the intercept is free; the gradient, with it."""
+        """Return the Newton direction, the gradient and the multiplier of sum theta = 0 if the intercept is free.
+
+        The gradient includes the multiplier.  A full step makes the sum of theta zero.
+        """
         problem, theta, rows = state.problem, state.theta, state.rows
-        bend = problem.regularizer.hess_conjugate(state.dual)
-        assert bend is not None
-        own, separate = state.barrier.bend(theta, state.mu), isinstance(state.barrier, Margin)
-        system = System(rows, bend, problem.lam, own, intercept=problem.intercept, separate=separate)
-        gradient = rows @ problem.regularizer.grad_conjugate(state.dual) + state.barrier.slope(theta, state.mu)
-        if not system.sound:
+        hess = problem.regularizer.hess_conjugate(state.v)
+        assert hess is not None
+        barrier_hess, all_positive = state.barrier.hess(theta, state.mu), isinstance(state.barrier, Margin)
+        system = System(rows, hess, problem.lam, barrier_hess, intercept=problem.intercept, all_positive=all_positive)
+        gradient = rows @ problem.regularizer.grad_conjugate(state.v) + state.barrier.derivative(theta, state.mu)
+        if not system.finite:
             return np.zeros(len(theta)), gradient, 0.0
         if not problem.intercept:
             return -system.solve(gradient), gradient, 0.0
@@ -294,8 +311,8 @@ class Barrier(Solver):
         intercept = shift - system.level * total
         return -other - shift * one, gradient + intercept, intercept
 
-    def _look(self, state: State, weights: Vector) -> bool:
-        """Whether these weights meet the constraints; if they are the best that do, they are kept."""
+    def _keep_if_feasible(self, state: State, weights: Vector) -> bool:
+        """Return whether weights are feasible, and keep them if they are the best feasible ones."""
         problem = state.problem
         if not np.all(np.isfinite(weights)):
             return False
@@ -304,18 +321,18 @@ class Barrier(Solver):
         if problem.risk.value(scores) > 0.0:
             return False
         primal = problem.lam * problem.regularizer.value(weights)
-        if primal < state.primal or state.met is None:
-            state.met, state.primal = weights, primal
+        if primal < state.primal or state.feasible is None:
+            state.feasible, state.primal = weights, primal
         return True
 
-    def _sharpen(self, state: State) -> None:
-        """A smaller mu; the end if it makes no difference any more."""
-        state.mu, state.steps, state.sharpened = state.mu / _SMALLER, 0, True
-        state.stalled = not len(state.theta) * state.mu > _NOTHING * abs(self._bound(state))
+    def _decrease_mu(self, state: State) -> None:
+        """Decrease mu; stall once n mu is a rounding error of the objective."""
+        state.mu, state.steps, state.mu_decreased = state.mu / _MU_DIVISOR, 0, True
+        state.stalled = not len(state.theta) * state.mu > _ROUNDING * abs(self._dual_objective(state))
 
-    def _bound(self, state: State) -> float:
-        """About D(theta): heuristic, not reported."""
-        return self._value(state, state.theta, state.dual)
+    def _dual_objective(self, state: State) -> float:
+        """Return D(theta): heuristic, not reported."""
+        return self._dual(state, state.theta, state.v)
 
-    def _value(self, state: State, theta: Vector, dual: Vector) -> float:
-        return state.barrier.gain(theta) - state.problem.lam * state.problem.regularizer.conjugate(dual)
+    def _dual(self, state: State, theta: Vector, v: Vector) -> float:
+        return state.barrier.negative_conjugate(theta) - state.problem.lam * state.problem.regularizer.conjugate(v)

@@ -1,6 +1,7 @@
-r"""The barriers that ``solvers.barrier`` keeps scores inside their borders with: e, its derivative, and the gain.
+r"""Conjugates of the logarithmic barriers of ``constrained.barrier``: first and second derivative, and the limit mu =
+0.
 
-The formulas are in the table there.  ``theta``, ``labels`` and what is returned have one entry for each constraint.
+The formulas are in the table there.  ``theta``, ``labels`` and the returned vectors have one entry per constraint.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ class Tube:
     def __init__(self, labels: Vector, tolerance: float) -> None:
         self.labels, self.tolerance = labels, tolerance
 
-    def slope(self, theta: Vector, mu: float) -> Vector:
-        """e."""
+    def derivative(self, theta: Vector, mu: float) -> Vector:
+        """Return e."""
         t = self.tolerance
         return -self.labels + t * (t * theta) / (mu + np.hypot(mu, t * theta))
 
-    def bend(self, theta: Vector, mu: float) -> Vector:
-        """e'."""
+    def hess(self, theta: Vector, mu: float) -> Vector:
+        """Return e'."""
         root = np.hypot(mu, self.tolerance * theta)
         return self.tolerance * (self.tolerance / root) * (mu / (mu + root))
 
-    def gain(self, theta: Vector) -> float:
-        """-R*(-theta)."""
+    def negative_conjugate(self, theta: Vector) -> float:
+        """Return -R*(-theta)."""
         return float(theta @ self.labels) - self.tolerance * float(np.sum(np.abs(theta)))
 
 
@@ -38,15 +39,15 @@ class Margin:
     def __init__(self, labels: Vector) -> None:
         self.labels = labels
 
-    def slope(self, theta: Vector, mu: float) -> Vector:
-        """e, infinite uphill where theta has the wrong sign."""
+    def derivative(self, theta: Vector, mu: float) -> Vector:
+        """Return e; NaN where theta has the wrong sign, which is outside of the domain."""
         beta = self.labels * theta
         return np.where(beta > 0.0, -self.labels - mu / theta, np.nan)
 
-    def bend(self, theta: Vector, mu: float) -> Vector:
-        """e'."""
+    def hess(self, theta: Vector, mu: float) -> Vector:
+        """Return e'."""
         return mu / theta / theta
 
-    def gain(self, theta: Vector) -> float:
-        """-R*(-theta)."""
+    def negative_conjugate(self, theta: Vector) -> float:
+        """Return -R*(-theta)."""
         return float(theta @ self.labels)

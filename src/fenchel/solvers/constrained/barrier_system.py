@@ -1,19 +1,27 @@
-r"""The linear system of a Newton step of ``solvers.barrier``.
+r"""The linear system of a Newton step of ``constrained.barrier``.
 
 .. math:: H = \operatorname{diag}(e') + X B X^T/\lambda + \ell\mathbf 1\mathbf 1^T, \qquad
     B = \operatorname{diag}(h) + k\,gg^T = \Omega^{*\prime\prime}
 
-Where the sum of the solution is given, as with a free intercept, the last term changes nothing but the multiplier of
-that equality; it keeps H from being nearly singular.  Two ways:
+With a free intercept the sum of the solution is given, so the last term changes only the multiplier of this equality;
+it keeps H well conditioned.  H is inverted in one of two ways:
 
 - few constraints: H is formed and factorized;
-- many more constraints than features, each with its own :math:`e' > 0`: with :math:`B = FF^T`,
+- many more constraints than features, and all :math:`e' > 0`: with :math:`B = FF^T`,
   :math:`F = \operatorname{diag}(\sqrt h)(I - c\,uu^T)`, :math:`u = g/\sqrt h` and :math:`2c - c^2|u|^2 = -k`, and
   :math:`Z = [XF/\sqrt\lambda, \sqrt\ell\mathbf 1]`, it is :math:`H^{-1} = E - EZ(I + Z^TEZ)^{-1}Z^TE` with
-  :math:`E = \operatorname{diag}(1/e')`, which takes a matrix of the features only.
+  :math:`E = \operatorname{diag}(1/e')` (Sherman-Morrison-Woodbury formula), whose matrix has the order of the features.
 
-Solutions are corrected by their residuals, which are products with X: the ridge of a factor, and what the second way
-loses to cancellation, do not stay.
+Iterative refinement, with residuals from products with X, removes the effect of the ridge of the Cholesky factor and of
+cancellation in the second way.
+
+=====================  ==========================================================
+symbol                 here
+=====================  ==========================================================
+:math:`e'`             ``barrier_hess``
+h, k, g                ``hess.diagonal``, ``hess.outer``, ``hess.vector``
+:math:`\ell`           ``level``
+=====================  ==========================================================
 """
 
 from __future__ import annotations
@@ -26,40 +34,47 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from fenchel.numerics.linear_algebra import factorized
+from fenchel.numerics.linear_algebra import cholesky_solver
 from fenchel.regularizers.base import DiagonalPlusRankOne
 
 Vector = NDArray[np.float64]
-#: corrections of a solution
-_CORRECTIONS = 2
-#: constraints for each feature from which on the second way is taken
+#: steps of iterative refinement
+_REFINEMENTS = 2
+#: constraints per feature above which the second way is used
 TALL = 2.0
 
 
 class System:
-    """H, by products and inverse."""
+    """H: products with it, and its inverse."""
 
     def __init__(
-        self, rows: Any, bend: DiagonalPlusRankOne, lam: float, own: Vector, *, intercept: bool, separate: bool
+        self,
+        rows: Any,
+        hess: DiagonalPlusRankOne,
+        lam: float,
+        barrier_hess: Vector,
+        *,
+        intercept: bool,
+        all_positive: bool,
     ) -> None:
-        self.rows, self.own = rows, own
-        self.inner, self.outer, self.product = bend.diagonal / lam, bend.outer / lam, rows @ bend.vector
-        self.level, self.sound = 0.0, True
+        self.rows, self.barrier_hess = rows, barrier_hess
+        self.inner, self.outer, self.product = hess.diagonal / lam, hess.outer / lam, rows @ hess.vector
+        self.level, self.finite = 0.0, True
         self._inverse: Callable[[Vector], Vector]
-        if separate and len(own) > TALL * rows.shape[1]:
-            self._by_features(bend, lam, intercept)
+        if all_positive and len(barrier_hess) > TALL * rows.shape[1]:
+            self._by_features(hess, lam, intercept)
         else:
             self._by_constraints(intercept)
 
     def solve(self, right: Vector) -> Vector:
-        """H^-1 right."""
+        """Return H^-1 right."""
         found = self._inverse(right)
-        for _ in range(_CORRECTIONS):
+        for _ in range(_REFINEMENTS):
             found = found + self._inverse(right - self._times(found))
         return found
 
     def _times(self, vector: Vector) -> Vector:
-        product = self.rows @ (self.inner * (self.rows.T @ vector)) + self.own * vector
+        product = self.rows @ (self.inner * (self.rows.T @ vector)) + self.barrier_hess * vector
         return product + self.outer * float(self.product @ vector) * self.product + self.level * float(np.sum(vector))
 
     def _by_constraints(self, intercept: bool) -> None:
@@ -67,30 +82,30 @@ class System:
         matrix = (rows @ sp.diags_array(inner) @ rows.T).toarray() if sp.issparse(rows) else (rows * inner) @ rows.T
         if self.outer != 0.0:
             matrix += self.outer * np.outer(self.product, self.product)
-        self.level = float(np.trace(matrix)) / len(self.own) if intercept else 0.0
+        self.level = float(np.trace(matrix)) / len(self.barrier_hess) if intercept else 0.0
         matrix += self.level
-        matrix[np.diag_indices(len(self.own))] += self.own
-        self.sound = bool(np.all(np.isfinite(matrix)))
-        if self.sound:
-            self._inverse = factorized(matrix)
+        matrix[np.diag_indices(len(self.barrier_hess))] += self.barrier_hess
+        self.finite = bool(np.all(np.isfinite(matrix)))
+        if self.finite:
+            self._inverse = cholesky_solver(matrix)
 
-    def _by_features(self, bend: DiagonalPlusRankOne, lam: float, intercept: bool) -> None:
-        root = np.sqrt(bend.diagonal)
-        u = np.divide(bend.vector, root, out=np.zeros_like(root), where=root > 0.0)
+    def _by_features(self, hess: DiagonalPlusRankOne, lam: float, intercept: bool) -> None:
+        root = np.sqrt(hess.diagonal)
+        u = np.divide(hess.vector, root, out=np.zeros_like(root), where=root > 0.0)
         rows = self.rows.toarray() if sp.issparse(self.rows) else self.rows
         factor = rows * (root / math.sqrt(lam))
         square = float(u @ u)
-        if bend.outer != 0.0 and square > 0.0:
-            # 1 + k |u|^2 >= 0 since B is positive
-            c = (1.0 - math.sqrt(max(0.0, 1.0 + bend.outer * square))) / square
+        if hess.outer != 0.0 and square > 0.0:
+            # 1 + k |u|^2 >= 0 as B is positive semidefinite
+            c = (1.0 - math.sqrt(max(0.0, 1.0 + hess.outer * square))) / square
             factor -= c * np.outer(factor @ u, u)
         if intercept:
-            self.level = float(np.vdot(factor, factor)) / len(self.own)
-            factor = np.column_stack([factor, np.full(len(self.own), math.sqrt(self.level))])
-        over = factor / self.own[:, None]
+            self.level = float(np.vdot(factor, factor)) / len(self.barrier_hess)
+            factor = np.column_stack([factor, np.full(len(self.barrier_hess), math.sqrt(self.level))])
+        over = factor / self.barrier_hess[:, None]
         matrix = factor.T @ over
         matrix[np.diag_indices(len(matrix))] += 1.0
-        self.sound = bool(np.all(np.isfinite(matrix)))
-        if self.sound:
-            small = factorized(matrix)
-            self._inverse = lambda right: right / self.own - over @ small(over.T @ right)
+        self.finite = bool(np.all(np.isfinite(matrix)))
+        if self.finite:
+            small = cholesky_solver(matrix)
+            self._inverse = lambda right: right / self.barrier_hess - over @ small(over.T @ right)

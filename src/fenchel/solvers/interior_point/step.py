@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fenchel.solvers.interior_point.pair_matrix import Solve, complete, inverse, star
 from fenchel.solvers.interior_point.state import Point, State, advance
 
-#: share of the largest step to the boundary that is taken (Wright 1997, Sec. 10.1)
+#: share of the largest step to the boundary that is taken (Wright 1997, chapter 10)
 _BOUNDARY_SHARE = 0.995
 #: Gondzio's K: largest number of centrality corrections, made as long as the step length is below _LONG_STEP
 _MAX_CORRECTIONS, _LONG_STEP = 2, 0.9

@@ -6,7 +6,7 @@ few features they may be all of X.
 
 1. Gap: :math:`\theta = -\nabla R(s)`, :math:`v = X^T\theta`, and the duality gap of :math:`t\theta` for the largest
    :math:`t \le 1` with :math:`t|v_j| \le \lambda` for all j.
-2. Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18, 2017, Sec. 3).  With :math:`f'' \le L` the dual is
+2. Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon, JMLR 18, 2017).  With :math:`f'' \le L` the dual is
    strongly concave, :math:`\tfrac1{2L}\sum_i(\theta_i - \theta^*_i)^2/c_i \le \text{gap}`, so by the Cauchy-Schwarz
    inequality a feature with
 
@@ -88,13 +88,13 @@ class State:
 class ProxNewton(Solver):
     """Proximal Newton method for the lasso with smooth losses, on working sets of features.
 
-    Gap-safe screening [1]_ removes features for good; working sets [2]_ hold the features that are likely to have a
-    weight.
+    Gap-safe screening [1]_ removes features whose weights are zero at the optimum; working sets [2]_ contain the
+    features that are likely to have nonzero weights.
 
     Parameters
     ----------
     screening : bool, default=True
-        Whether features are screened for good; otherwise only working sets leave them out.
+        Whether features are screened; otherwise only working sets omit features.
 
     See Also
     --------

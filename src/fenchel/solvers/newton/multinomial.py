@@ -48,7 +48,7 @@ _MAX_PRODUCTS = 100
 _REPLACE_FACTOR = 1.5
 #: relative size of the derivative at which the line search ends
 _LINE_SEARCH_TOLERANCE = 0.1
-#: rows per feature in the first sample
+#: fewest rows per feature in the first sample
 _ROWS_PER_FEATURE = 10
 #: a gap below this multiple of the objective is rounding error
 _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
@@ -260,7 +260,7 @@ class NewtonCG(Solver):
         rows_read += found.rows_read + 2 * len(sample.selected)
         state.predicted_decrease = 0.5 * found.decrease
         if not (found.decrease > 0.0 and np.all(np.isfinite(sample.change))):
-            # no descent direction in double precision: the present point is the best one that is available
+            # no descent direction in double precision: the current point is kept
             state.stalled = True
             return rows_read
         square, product = (float(np.vdot(found.weights, other)) for other in (found.weights, state.weights))

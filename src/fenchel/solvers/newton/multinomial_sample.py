@@ -30,6 +30,7 @@ from fenchel.solvers.newton.loop_multinomial import (
 
 #: entries of a block of rows for BLAS (1 MB): the block stays in the cache between two products
 _BLOCK_ENTRIES = 1 << 17
+#: fewest rows of a block
 _FEWEST_ROWS = 256
 #: the diagonal of the Hessian is centred if the means contribute more than this share to it
 _MEAN_SHARE = 0.1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: fewest rows of the first sample: smaller ones cost as much, by the overhead of a step
+#: fewest rows of the first sample
 _FEWEST_ROWS = 1000
 #: factor by which samples grow
 _GROWTH = 4

@@ -60,7 +60,7 @@ _MU_FACTOR = 0.5
 _INNER_ACCURACY = 0.1
 #: the centre moves as well when the gap of the regularizer is below this share of the gap of the risk
 _INNER_GAP = 0.01
-#: rows per feature in the first sample: a Newton step on them costs little more than its factorization
+#: fewest rows per feature in the first sample
 _ROWS_PER_FEATURE = 20
 #: the method stalls after this many steps without a gap below _PROGRESS times the smallest gap so far
 _MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 100, 0.99
@@ -218,7 +218,7 @@ class Newton(Solver):
         return output.risk_gap + output.regularizer_gap + balance_cost(state.problem, output)
 
     def _advance(self, state: State, output: OutputState, hint: Hint) -> int:
-        """Enlarge the sample, or move the centre if that is due and make a Newton step; return the rows read."""
+        """Enlarge the sample, or move the centre if step 4 requires it and make a Newton step; return the rows read."""
         rows_read, target = 0, hint.target_gap / len(state.outputs)
         if len(output.sample.selected) < len(state.order):
             accuracy = statistical_accuracy(len(output.weights), len(output.sample.selected))

@@ -72,7 +72,7 @@ def newton_step(state: State, output: OutputState) -> int:
     change, shift = direction[: len(output.weights)], float(direction[-1]) if free else 0.0
     sample.multiply(change, shift, sample.change)
     if not np.all(np.isfinite(sample.change)):
-        # the direction overflows: the present point is the best one that is available
+        # the direction overflows: the current point is kept
         output.stalled = True
         return quadratic.rows_read + len(sample.selected)
     derivative = float(gradient @ direction)

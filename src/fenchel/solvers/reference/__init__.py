@@ -1,1 +1,1 @@
-"""Methods of the papers that ``auto`` never takes."""
+"""Reference methods from the papers, which ``solver="auto"`` never selects."""

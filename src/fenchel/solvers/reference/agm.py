@@ -1,21 +1,28 @@
 r"""Nesterov's accelerated gradient method on a smoothed objective, with an adaptive Lipschitz estimate.
 
 Solves :math:`\min_w \tfrac\lambda2\|w\|^2 + R(Xw)` through :math:`f(w) = R_\mu(Xw)` and :math:`\Psi =
-\tfrac\lambda2\|w\|^2` (``smoothed``): method (4.9) of Nesterov, Gradient methods for minimizing composite objective
-function (2007), whose rate uses the strong convexity :math:`\lambda` of :math:`\Psi`.  Zhang, Saha and Vishwanathan
-(2012), Sec. 5.5.3, compare L-BFGS with it.
+\tfrac\lambda2\|w\|^2` (``smoothing.objective``): method (4.9) of Nesterov, Gradient methods for minimizing composite
+objective function (CORE, 2007), whose rate uses the strong convexity :math:`\lambda` of :math:`\Psi`.  Zhang, Saha and
+Vishwanathan (JMLR 13, 2012), Sec. 5.5.3, compare L-BFGS with it.
 
 1. a solves :math:`a^2/(A + a) = 2(1 + \lambda A)/L`.
 2. :math:`y = (A x + a v)/(A + a)`, and T minimizes :math:`f(y) + \nabla f(y)\cdot(x - y) + \tfrac L2\|x - y\|^2 +
    \Psi(x)`.
 3. With :math:`\varphi'(T) = L(y - T) + \nabla f(T) - \nabla f(y)`: if :math:`\varphi'(T)\cdot(y - T) <
-   \|\varphi'(T)\|^2/L` then L doubles, and again from 1.
-4. Otherwise x = T, A grows by a, L is a little smaller in the next step, and v minimizes :math:`\sum a_i[f(x_i) +
+   \|\varphi'(T)\|^2/L`, double L and return to 1.
+4. Otherwise x = T, A increases by a, L decreases slightly for the next step, and v minimizes :math:`\sum a_i[f(x_i) +
    \nabla f(x_i)\cdot(x - x_i) + \Psi(x)] + \tfrac12\|x - x_0\|^2`.
 
-When mu shrinks the method begins anew from x.  (To do so whenever the objective rises, too, was tried on made-up data
-of 40 and 2,000 rows and made no difference: the passes to 1e-5 were between 0.96 and 1.15 times as many.)  Each trial
-of L takes two pairs of products, at y and at T.
+When mu decreases, the method restarts from x.  Additional restarts whenever the objective increases made no difference:
+on synthetic data of 40 and 2,000 rows they changed the passes to a gap of 1e-5 by factors of 0.96 to 1.15.  Each trial
+of L needs a product with X and one with its transpose at y, and both again at T.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+x, v                 ``state.point.weights``, ``v``
+:math:`x_0`, A, L    ``state.origin``, ``state.total``, ``state.lipschitz``
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -30,28 +37,29 @@ from numpy.typing import NDArray
 from fenchel.problem import Problem
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Warm
-from fenchel.solvers.smoothing.objective import SmoothedSolver, Standing
+from fenchel.solvers.smoothing.objective import SmoothedSolver, SmoothedState
 
-#: how much L changes at a time: down less than up, since a trial that fails costs two pairs of products
-_UP, _DOWN = 2.0, 1.2
-#: trials of L in one step; the state stays valid if it takes more
-_TRIALS = 8
-#: L beyond this many times the first one: rounding, not curvature
-_BEYOND = 1e30
-#: what rounding may add to the test of L, relative to what is compared
+#: factors of L after a rejected and an accepted trial (gamma_u and gamma_d); a rejected trial costs four products with
+#: X
+_INCREASE, _DECREASE = 2.0, 1.2
+#: largest number of trials of L in one step; the state stays valid if there are more
+_MAX_TRIALS = 8
+#: L beyond this multiple of the first one is caused by rounding errors: the method stalls
+_LARGEST_GROWTH = 1e30
+#: relative rounding error that the test of L allows
 _ROUNDING = 1e-12
 
 
 @dataclass
-class State(Standing):
-    """Where the method stands."""
+class State(SmoothedState):
+    """State of the method."""
 
-    #: x_0, the sum of a_i times the gradient of f, A and L
+    #: x_0, minus the sum of a_i times the gradient of f, A, L and the first L
     origin: NDArray[np.float64]
-    pulls: NDArray[np.float64]
+    x_theta_sum: NDArray[np.float64]
     total: float
-    steepness: float
-    first_steepness: float
+    lipschitz: float
+    first_lipschitz: float
     stalled: bool = False
 
 
@@ -59,7 +67,7 @@ class State(Standing):
 class AGM(SmoothedSolver):
     """Nesterov's accelerated gradient method on a smoothed objective, for comparison.
 
-    The Lipschitz constant is estimated on the way, and the rate uses the strong convexity of ridge [2]_.
+    The Lipschitz constant is estimated adaptively, and the rate uses the strong convexity of ridge [2]_.
 
     Parameters
     ----------
@@ -104,58 +112,58 @@ class AGM(SmoothedSolver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):
-            begin = self.beginning(problem, warm)
-        # too small is found out by trials; with a mean square per row it is about right for means of rows
-        steepness = problem.design.mean_square / max(begin.objective.mu, 1.0) or 1.0
-        weights = begin.point.weights
-        return State(begin.objective, begin.point, weights, np.zeros_like(weights), 0.0, steepness, steepness)
+            start = self.start_state(problem, warm)
+        # trials correct too small a value
+        lipschitz = problem.design.mean_square / max(start.objective.mu, 1.0) or 1.0
+        weights = start.point.weights
+        return State(start.objective, start.point, weights, np.zeros_like(weights), 0.0, lipschitz, lipschitz)
 
     def step(self, state: State, hint: Hint) -> float:
-        if state.stalled or state.objective.is_done(state.point, self.fixed):
+        if state.stalled or state.objective.has_converged(state.point, self.fixed):
             return STALLED
         passes = 0.0
         with np.errstate(over="ignore", invalid="ignore"):
             mu = state.objective.next_mu(state.point, hint, self.fixed)
             if mu != state.objective.mu:
                 self._restart(state, mu)
-                passes += state.objective.space.pulling
-            for _ in range(_TRIALS):
+                passes += state.objective.space.adjoint_passes
+            for _ in range(_MAX_TRIALS):
                 passes += 2.0
                 if self._try(state) or hint.stop_requested():
                     break
-        state.stalled = state.stalled or not state.steepness < _BEYOND * state.first_steepness
+        state.stalled = state.stalled or not state.lipschitz < _LARGEST_GROWTH * state.first_lipschitz
         return passes
 
     def _restart(self, state: State, mu: float) -> None:
-        """From the present point with another mu."""
+        """Restart from the current point with another mu."""
         point = state.point
-        state.steepness *= state.objective.mu / mu
+        state.lipschitz *= state.objective.mu / mu
         state.objective = replace(state.objective, mu=mu)
         state.point = state.objective.from_scores(point.weights, point.intercept, point.scores)
-        state.origin, state.pulls, state.total = point.weights, np.zeros_like(point.weights), 0.0
+        state.origin, state.x_theta_sum, state.total = point.weights, np.zeros_like(point.weights), 0.0
 
     def _try(self, state: State) -> bool:
-        """One trial of L; whether it was accepted."""
-        objective, lam, L, A = state.objective, state.objective.problem.lam, state.steepness, state.total
+        """Try L; return whether it is accepted."""
+        objective, lam, L, A = state.objective, state.objective.problem.lam, state.lipschitz, state.total
         # 1.
         half = (1.0 + lam * A) / L
         a = half + math.sqrt(half * half + 2.0 * A * half)
-        # 2. the gradient of f is minus the pull
-        dual = (state.origin + state.pulls) / (1.0 + lam * A)
-        y = objective.point((A * state.point.weights + a * dual) / (A + a), state.point.intercept)
-        weights = (L * y.weights + y.pull) / (L + lam)
+        # 2. the gradient of f is -X^T theta
+        v = (state.origin + state.x_theta_sum) / (1.0 + lam * A)
+        y = objective.point((A * state.point.weights + a * v) / (A + a), state.point.intercept)
+        weights = (L * y.weights + y.x_theta) / (L + lam)
         found = objective.point(weights, state.point.intercept)
         # 3.
         move = y.weights - weights
-        slope = L * move + y.pull - found.pull
+        phi_gradient = L * move + y.x_theta - found.x_theta
         dot = objective.space.dot
-        product, square = dot(slope, move), dot(slope, slope) / L
+        product, square = dot(phi_gradient, move), dot(phi_gradient, phi_gradient) / L
         if product < square - _ROUNDING * (abs(product) + L * dot(move, move)):
-            state.steepness *= _UP
+            state.lipschitz *= _INCREASE
             return False
         # 4.
         if np.array_equal(weights, state.point.weights) and np.array_equal(weights, y.weights):
             state.stalled = True
-        state.point, state.total, state.steepness = found, A + a, L / _DOWN
-        state.pulls = state.pulls + a * found.pull
+        state.point, state.total, state.lipschitz = found, A + a, L / _DECREASE
+        state.x_theta_sum = state.x_theta_sum + a * found.x_theta
         return True

@@ -3,17 +3,18 @@ r"""The excessive gap technique over labellings, with the entropy: Zhang, Saha a
 Solves :math:`\min_w J(w) = \tfrac\lambda2\|w\|^2 + \max_z\,[\Delta(z) - \theta(z)\cdot Xw]` for any measure of a
 contingency table.  Its dual is over distributions :math:`\alpha` on the :math:`2^n` labellings,
 :math:`D(\alpha) = E_\alpha\Delta - \|X^TE_\alpha\theta\|^2/(2\lambda)`, and the proximal function is the entropy
-relative to the uniform distribution, whose range is :math:`D_2 = n\log 2`.  The only distributions ever asked for are
-those of (21), by their means (``risks.labellings``):
+relative to the uniform distribution, whose range is :math:`D_2 = n\log 2`.  Only the distributions (21) are needed, and
+only their means (``risks.measures.labellings``):
 
 .. math:: \alpha_\mu(w):\quad p(z) \propto \exp\bigl([\Delta(z) - \theta(z)\cdot Xw]/\mu\bigr), \qquad
           R_\mu = \mu\log\,\text{mean}_z \exp(\cdot)
 
-The paper's Bregman step starts from :math:`\hat\alpha = \alpha_{\mu_k}(w_k)` (from a mixture it would leave the form):
+The paper's Bregman step starts from :math:`\hat\alpha = \alpha_{\mu_k}(w_k)` (from a convex combination the result
+would not have this form):
 :math:`\tilde\alpha \propto \hat\alpha\,e^{\kappa\nabla D(\beta)},\ \kappa = \tau/((1-\tau)\mu_k)`, which is
 :math:`\alpha_{\mu_{k+1}}(w_{k+1})`, so that the method is that of ``averaging``, with :math:`L \le
-\max_z\|X^T\theta(z)\|^2/\lambda`.  A step takes a pair of products and a pass of :math:`O(n^2)` for every trial of L:
-for some thousand examples.
+\max_z\|X^T\theta(z)\|^2/\lambda`.  Each trial of L costs one product with X, one with its transpose and a sum of
+:math:`O(n^2)` terms, which limits the method to a few thousand examples.
 """
 
 from __future__ import annotations
@@ -74,15 +75,15 @@ class Bregman(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.risk.contingency()
         assert risk is not None
-        largest = float(np.mean(np.sqrt(design.squared_row_norms))) ** 2 / problem.lam or 1.0
-        # labellings that are not allowed have no weight in the uniform distribution either
+        lipschitz_bound = float(np.mean(np.sqrt(design.squared_row_norms))) ** 2 / problem.lam or 1.0
+        # the uniform distribution over the admissible labellings
         uniform = moments(risk, 0.0, np.zeros(risk.examples))
 
         def maximize(mu: float, scores: NDArray[np.float64]) -> Maximizer:
             found = moments(risk, 1.0 / mu, scores / mu)
             return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta)
 
-        return averaging.start(problem, maximize, uniform.theta, largest, risk.examples * math.log(2.0))
+        return averaging.start(problem, maximize, uniform.theta, lipschitz_bound, risk.examples * math.log(2.0))
 
     def step(self, state: State, hint: Hint) -> float:
         return averaging.step(state, hint)

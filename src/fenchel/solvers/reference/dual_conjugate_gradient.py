@@ -1,7 +1,7 @@
 r"""Dual ridge regression by preconditioned conjugate gradients: Zhang (2002), Sec. 4.
 
-For the squared loss and the square regularizer the dual is a linear system.  With :math:`\theta = C^{1/2}t`, where C
-is the diagonal of the shares, it reads
+Solves :math:`\min_w \tfrac\lambda2\|w\|^2 + \tfrac12\sum_i c_i(x_i\cdot w - y_i)^2`, whose dual is a linear system
+(Zhang, Machine Learning 46, 2002).  With :math:`\theta = C^{1/2}t`, where C is the diagonal matrix of the shares, it is
 
 .. math:: At = C^{1/2}y, \qquad A = I + \tfrac1\lambda C^{1/2}XX^TC^{1/2} = L + G + L^T
 
@@ -10,22 +10,23 @@ symmetrized version of Algorithm 1 as the preconditioner": one sweep of Algorith
 
 .. math:: M^{-1}r, \qquad M = (G + L)\,G^{-1}(G + L^T)
 
-which is symmetric and positive definite (Golub & Van Loan, 1996, Sec. 10.3).  Each half costs the non-zeros of X
-(``loops.symmetric_sweep``).  The sweep back leaves the weights of its result behind, so that the product with A takes
-the scores of these weights only: an iteration is two and a half data passes.
+which is symmetric and positive definite (Golub and Van Loan, Matrix Computations, 3rd ed., 1996, Sec. 10.3).  Each half
+costs one pass over the nonzeros of X (``reference.loop_symmetric_sweep``).  The backward sweep also computes the
+weights of its result, so that the product with A needs only the scores of these weights: an iteration costs two and a
+half data passes.
 
-The sweeps gain where rows differ in length and there are no more rows than features.  Where few directions outweigh all
-others (many rows of few features, a mean far from zero without an intercept), A is the identity plus a matrix of low
-rank: the plain method, ``preconditioned=False``, settles it in as many iterations, and sweeps in a fixed order are slow
-(benchmarks/README.md, ridge regression).
+The preconditioner is useful where rows differ in norm and there are no more rows than features.  Where A is close to
+the identity plus a matrix of low rank (many rows of few features, a mean far from zero without an intercept), conjugate
+gradients without preconditioner, ``preconditioned=False``, need about as many iterations as that rank, and sweeps in a
+fixed order are slower (benchmarks/README.md, ridge regression).
 
 With :math:`w = X^T\theta/\lambda` the residual :math:`r = C^{1/2}y - At` has the duality gap
-:math:`P(w) - D(\theta) = \tfrac12\|r\|^2`.  As :math:`A \succeq I`, rows of zeros, equal rows and rows without weight
-(:math:`t_i = 0`) need no care.
+:math:`P(w) - D(\theta) = \tfrac12\|r\|^2`.  As :math:`A \succeq I`, rows of zeros, equal rows and rows of weight zero
+(:math:`t_i = 0`) are no special cases.
 
-Free intercept.  The rows and labels are centred on their means under the shares, the rows without touching them.  The
-solution then has :math:`\sum\theta = 0`; what is left of the sum on the way is taken off along C1, which changes no
-weight.  Kernels, eq. (15): as in ``dual_coordinate`` the scores :math:`K\theta/\lambda` are in the place of weights.
+Free intercept.  Rows and labels are centred by their weighted means, the rows implicitly.  The solution then has
+:math:`\sum\theta = 0`; before convergence the sum is subtracted along C1, which does not change the weights.  Kernels,
+eq. (15): as in ``dual_coordinate`` the scores :math:`K\theta/\lambda` take the place of the weights.
 
 Several outputs share A and are advanced in turn.
 
@@ -36,7 +37,8 @@ symbol                      here
 m                           ``System.mean``
 t, r                        ``OutputState.t``, ``OutputState.residual``
 search direction            ``OutputState.direction``
-weights of t, of the latter ``OutputState.weights``, ``OutputState.slope``
+weights of t                ``OutputState.weights``
+weights of the direction    ``OutputState.weights_direction``
 ==========================  ==================================================
 """
 
@@ -60,8 +62,8 @@ from fenchel.solvers.warm_start import first_dual
 from fenchel.validation import check_bool
 
 Vector = NDArray[np.float64]
-#: iterations after which the residual is recomputed, or sooner when it has fallen by this much
-_REFRESH, _FALL = 50, 1e-8
+#: the residual is recomputed after this many iterations, or once it has decreased by this factor
+_RECOMPUTE_ITERATIONS, _RECOMPUTE_DECREASE = 50, 1e-8
 
 
 class System:
@@ -78,16 +80,16 @@ class System:
         if problem.intercept:
             mean = problem.design.adjoint(self.shares)
             self.projection, self.spread = problem.design.scores(mean), squared_length(problem, mean)
-            # any positive diagonal makes a preconditioner: cancellation here costs iterations at most
+            # any positive diagonal is valid in a preconditioner: cancellation only costs iterations
             norms = np.maximum(norms + self.spread - 2.0 * self.projection, 0.0)
-            #: of the vectors that ``weights`` are: in kernel form these are scores
+            #: mean of the vectors that ``weights`` returns, which are scores in kernel form
             self.mean = self.projection if self.in_kernel_form else mean
         self.diagonal = 1.0 + self.shares * norms / self.lam
         if not np.all(np.isfinite(self.diagonal)):
             raise FenchelError("X holds NaN or infinity, or its squared norms over lam overflow: repair or scale X")
 
     def weights(self, t: Vector) -> Vector:
-        """Z^T C^1/2 t / lam for the centred rows Z; their scores before centring in kernel form."""
+        """Return Z^T C^1/2 t / lam for the centred rows Z; in kernel form its scores before centring."""
         theta = self.root * t
         if self.problem.intercept:
             theta = theta - self.shares * np.sum(theta)
@@ -95,19 +97,19 @@ class System:
         return self.problem.design.scores(u) if self.in_kernel_form else u
 
     def product(self, t: Vector, weights: Vector) -> Vector:
-        """A t, for t and its weights."""
+        """Return A t, for t and its weights."""
         scores = weights if self.in_kernel_form else self.problem.design.scores(weights)
         if self.problem.intercept:
             scores = scores - self.shares @ scores
         return t + self.root * scores
 
     def sweep(self, given: Vector) -> tuple[Vector, Vector]:
-        """M^-1 given, and its weights."""
-        t, _, _ = self._half(given, False)
-        t, u, total = self._half(self.diagonal * t, True)
+        """Return M^-1 given, and its weights."""
+        t, _, _ = self._half_sweep(given, False)
+        t, u, total = self._half_sweep(self.diagonal * t, True)
         return t, u - total * self.mean if self.problem.intercept else u
 
-    def _half(self, given: Vector, backward: bool) -> tuple[Vector, Vector, float]:
+    def _half_sweep(self, given: Vector, backward: bool) -> tuple[Vector, Vector, float]:
         t, u, free = np.empty(len(given)), np.zeros(self.problem.design.shape[1]), np.zeros(2)
         fixed = (self.rows, self.root, self.diagonal, self.lam, self.projection, self.spread)
         half_sweep(*fixed, backward, given, t, u, free)
@@ -116,7 +118,7 @@ class System:
 
 @dataclass
 class OutputState:
-    """Where the iteration of one output stands."""
+    """State of one output."""
 
     #: C^1/2 y
     right: Vector
@@ -124,19 +126,19 @@ class OutputState:
     weights: Vector
     residual: Vector
     direction: Vector
-    slope: Vector
-    #: residual times preconditioned residual of the last iteration; zero begins anew
-    power: float = 0.0
-    since_refresh: int = 0
-    #: the length of the residual when it was last recomputed, and when the recurrence last proved inaccurate
-    refreshed: float = np.inf
-    lost: float = np.inf
+    weights_direction: Vector
+    #: r^T M^-1 r of the last iteration; zero restarts the recurrence
+    squared_norm: float = 0.0
+    iterations_since: int = 0
+    #: the norm of the residual when it was last recomputed, and when the recurrence was last inaccurate
+    recomputed_norm: float = np.inf
+    inaccurate_norm: float = np.inf
     stalled: bool = False
 
 
 @dataclass
 class State:
-    """The system and where each output stands."""
+    """The system and the state of each output."""
 
     system: System
     outputs: list[OutputState]
@@ -201,7 +203,7 @@ class DualConjugateGradient(Solver):
             weights = system.weights(t) if np.any(t) else np.zeros(problem.design.shape[1])
             output = OutputState(right, t, weights, right, np.zeros_like(t), np.zeros_like(weights))
             output.residual = right - system.product(t, weights)
-            output.refreshed = float(np.linalg.norm(output.residual))
+            output.recomputed_norm = float(np.linalg.norm(output.residual))
             state.outputs.append(output)
         return state
 
@@ -231,41 +233,44 @@ class DualConjugateGradient(Solver):
         return model, Witness(theta.reshape(problem.theta_shape))
 
     def _iterate(self, system: System, output: OutputState) -> float:
-        """One iteration; the data passes that it took."""
+        """Make one iteration; return the data passes."""
         residual = output.residual
         if self.preconditioned:
             conditioned, weights = system.sweep(residual)
         else:
             conditioned, weights = residual, system.weights(residual)
-        power = float(residual @ conditioned)
-        ratio = power / output.power if output.power > 0.0 else 0.0
-        direction, slope = conditioned + ratio * output.direction, weights + ratio * output.slope
-        image = system.product(direction, slope)
+        squared_norm = float(residual @ conditioned)
+        ratio = squared_norm / output.squared_norm if output.squared_norm > 0.0 else 0.0
+        direction, weights_direction = (
+            conditioned + ratio * output.direction,
+            weights + ratio * output.weights_direction,
+        )
+        image = system.product(direction, weights_direction)
         curvature = float(direction @ image)
-        if not (power > 0.0 and curvature > 0.0 and np.isfinite(power / curvature)):
+        if not (squared_norm > 0.0 and curvature > 0.0 and np.isfinite(squared_norm / curvature)):
             output.stalled = True
             return 2.0
-        length = power / curvature
-        output.direction, output.slope, output.power = direction, slope, power
+        length = squared_norm / curvature
+        output.direction, output.weights_direction, output.squared_norm = direction, weights_direction, squared_norm
         output.t = output.t + length * direction
-        output.weights = output.weights + length * slope
+        output.weights = output.weights + length * weights_direction
         output.residual = residual - length * image
-        output.since_refresh += 1
+        output.iterations_since += 1
         passes = (2.0 if self.preconditioned else 0.5) + (0.0 if system.in_kernel_form else 0.5)
         size = float(np.linalg.norm(output.residual))
-        if output.since_refresh >= _REFRESH or size <= _FALL * output.refreshed:
-            self._refresh(system, output)
+        if output.iterations_since >= _RECOMPUTE_ITERATIONS or size <= _RECOMPUTE_DECREASE * output.recomputed_norm:
+            self._recompute(system, output)
             passes += 1.0
         return passes
 
-    def _refresh(self, system: System, output: OutputState) -> None:
-        """Recompute weights and residual from t.  A recurrence that has come to nothing begins anew, or ends."""
+    def _recompute(self, system: System, output: OutputState) -> None:
+        """Recompute weights and residual from t; restart the recurrence if it is inaccurate, or stall."""
         output.weights = system.weights(output.t)
         residual = output.right - system.product(output.t, output.weights)
         size, error = float(np.linalg.norm(residual)), float(np.linalg.norm(residual - output.residual))
         if 2.0 * error >= size:
-            output.power = 0.0
-            # beginning anew gained nothing the last time: this is as far as rounding lets it go
-            output.stalled = not 2.0 * size < output.lost
-            output.lost = min(size, output.lost)
-        output.residual, output.refreshed, output.since_refresh = residual, size, 0
+            output.squared_norm = 0.0
+            # the last restart made no progress: the residual is rounding error
+            output.stalled = not 2.0 * size < output.inaccurate_norm
+            output.inaccurate_norm = min(size, output.inaccurate_norm)
+        output.residual, output.recomputed_norm, output.iterations_since = residual, size, 0

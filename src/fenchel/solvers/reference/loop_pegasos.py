@@ -1,19 +1,19 @@
-r"""Passes of Pegasos: stochastic subgradient steps on the hinge with the square.
+r"""Epochs of Pegasos: stochastic subgradient steps on the hinge loss with ridge.
 
-The t-th step with a batch A, one of ``batches`` in a pass, is
+Step t with a batch A, one of m batches of an epoch, is
 
 .. math::
     w_{t+1} = (1 - \tfrac1t)\,w_t + \frac{m}{\lambda t}\sum_{i\in A,\ y_i x_i\cdot w_t < 1} c_i y_i x_i
 
-followed by the projection on :math:`\|w\| \le \lambda^{-1/2}`.  It is kept as :math:`w = \frac{\kappa}{\lambda t} u`
-with :math:`u = X^T\beta`, so that a step costs the rows of its batch: :math:`\theta = \kappa\beta/t` are the averaged
-active counts.
+followed by the projection onto :math:`\|w\| \le \lambda^{-1/2}`.  The weights are represented as
+:math:`w = \frac{\kappa}{\lambda t} u` with :math:`u = X^T\beta`, so that a step reads only the rows of its batch, and
+:math:`\theta = \kappa\beta/t` is the dual point.
 
 ==============================  =========================  ====================================
 symbol                          argument                   meaning
 ==============================  =========================  ====================================
-:math:`\beta_i`                 ``counts``                 times :math:`m c_i y_i`: steps in which i was active
-:math:`m c_i y_i`               ``gains``                  what an active example adds
+:math:`\beta_i`                 ``counts``                 times :math:`m c_i y_i`: steps with a positive loss of i
+:math:`m c_i y_i`               ``gains``                  contribution of an active example
 t, :math:`\kappa`, |u|^2        ``scalars``                changed in place
 ==============================  =========================  ====================================
 """
@@ -30,8 +30,8 @@ from fenchel.compile.loop import loop
 
 #: t, kappa and |u|^2
 TIME, KAPPA, SQUARE = range(3)
-#: kappa is made one again when it has become this small
-_SMALL = 1e-100
+#: kappa is normalized to one when it is below this
+_SMALLEST_KAPPA = 1e-100
 
 
 @loop
@@ -49,7 +49,7 @@ def pegasos_steps(
     end: int,
     lam: float,
 ) -> None:
-    """The steps with batches ``begin`` to ``end``; batch b is ``order[bounds[b]:bounds[b + 1]]``."""
+    """Make the steps of batches ``begin`` to ``end``; batch b is ``order[bounds[b]:bounds[b + 1]]``."""
     for b in range(begin, end):
         first, last = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         time, kappa = scalars[TIME], scalars[KAPPA]
@@ -73,7 +73,7 @@ def pegasos_steps(
         length = kappa * math.sqrt(max(square, 0.0)) / (math.sqrt(lam) * time)
         if length > 1.0:
             kappa /= length
-        if kappa < _SMALL:
+        if kappa < _SMALLEST_KAPPA:
             for j in range(len(u)):
                 u[j] *= kappa
             for j in range(len(counts)):

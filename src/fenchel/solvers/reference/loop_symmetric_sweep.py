@@ -1,11 +1,11 @@
-r"""One triangular half of the symmetrized Gauss-Seidel sweep over the dual of ridge regression: Zhang (2002), Sec. 4.
+r"""One half of the symmetric Gauss-Seidel sweep over the dual of ridge regression: Zhang (2002), Sec. 4.
 
-The matrix :math:`A = I + \tfrac1\lambda C^{1/2}ZZ^TC^{1/2} = L + G + L^T` is never formed.  Visiting the rows in order
-and keeping :math:`u = \tfrac1\lambda Z^TC^{1/2}t` over the rows seen so far solves :math:`(G + L)t = g`, eq. (13) with
-the variables that come later at zero; in the opposite order it solves :math:`(G + L^T)t = g`.  A visit costs the
-non-zeros of its row.
+The matrix :math:`A = I + \tfrac1\lambda C^{1/2}ZZ^TC^{1/2} = L + G + L^T` is never formed.  A pass over the rows in
+order, which updates :math:`u = \tfrac1\lambda Z^TC^{1/2}t` of the previous rows, solves :math:`(G + L)t = g` by forward
+substitution; this is eq. (13) with the later variables at zero.  The opposite order solves :math:`(G + L^T)t = g`.
+Each row costs its number of nonzeros.
 
-With a free intercept the rows are centred on the way, :math:`z_i = x_i - m`, as in ``loops.dual_coordinate``.
+With a free intercept the rows are centred implicitly, :math:`z_i = x_i - m`, as in ``dual_coordinate.loop``.
 
 ===================  ================  ====================================================================
 symbol               argument          meaning
@@ -48,12 +48,12 @@ def half_sweep(
     u: Any,
     free: Any,
 ) -> None:
-    """Solve (G + L) t = given, or (G + L^T) t = given if ``backward``; u and free begin at zero."""
+    """Solve (G + L) t = given, or (G + L^T) t = given if ``backward``; u and free must be zero at the start."""
     count = np.uint64(len(given))
     centred = len(projection) > 0
     for k in range(count):
         i = count - _ONE - k if backward else k
-        # a row without weight has t_i = g_i and moves nothing
+        # a row of weight zero has t_i = g_i and does not change u
         if root[i] == 0.0:
             t[i] = given[i]
             continue

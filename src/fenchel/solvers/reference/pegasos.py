@@ -1,10 +1,17 @@
-r"""Pegasos: stochastic subgradient descent, here for comparison (paper 000, Sec. 5; Shalev-Shwartz et al., 2007).
+r"""Pegasos: stochastic subgradient descent (Shalev-Shwartz, Singer and Srebro, ICML 2007), for comparison.
 
-Solves :math:`\min_w \tfrac\lambda2\|w\|^2 + \sum_i c_i [1 - y_i x_i\cdot w]_+`.  Examples come in random order, every
-one once in a pass, in batches of one, of a given size, or all at once (``loops.pegasos``).  The weights are an average
-of the subgradients so far, so they come with a dual point: :math:`\theta_i = c_i y_i` times the share of passes in
-which i was active (shrunk where the projection shrank w).  It is feasible at the end of each pass, and after every step
-with ``batch="all"``; within a pass whoever judges it clips it.
+Solves :math:`\min_w \tfrac\lambda2\|w\|^2 + \sum_i c_i [1 - y_i x_i\cdot w]_+`.  Each epoch visits every example once
+in random order, in batches of one example, of a given size, or of all examples (``reference.loop_pegasos``).  The
+weights are an average of subgradients, which gives a dual point: :math:`\theta_i` is :math:`c_i y_i` times the share of
+epochs in which i had a positive loss (scaled by the projections of w).  It is feasible after each epoch, and after
+every step with ``batch="all"``; within an epoch the certificate clips it.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`\kappa, t`    ``scalars[KAPPA]``, ``scalars[TIME]``
+u                    ``u``, see ``reference.loop_pegasos``
+===================  ==========================================================
 """
 
 from __future__ import annotations
@@ -25,13 +32,13 @@ from fenchel.solvers.reference.loop_pegasos import KAPPA, SQUARE, TIME, pegasos_
 from fenchel.solvers.shrinking import random_state
 from fenchel.validation import check_seed, is_integer
 
-#: entries of X that one step may visit, unless one batch has more
+#: largest number of entries of X in one step, unless a single batch has more
 _STEP_ENTRIES = 1 << 24
 
 
 @dataclass
 class State:
-    """Where the descent stands."""
+    """State of the descent."""
 
     problem: Problem
     rows: Any
@@ -41,7 +48,7 @@ class State:
     scalars: NDArray[np.float64]
     order: NDArray
     active: NDArray[np.bool_]
-    #: where the batches of a pass begin and end
+    #: bounds of the batches of an epoch
     bounds: NDArray[np.int64]
     random: NDArray[np.uint64]
     #: the next batch
@@ -98,7 +105,7 @@ class Pegasos(Solver):
         return (needs.MEAN_OF_LOSSES, hinge, one, needs.RIDGE, needs.NO_INTERCEPT)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        # step sizes are 1/(lam t), so a start from elsewhere is forgotten in the first step
+        # the first step size is 1/lam, which removes any starting point
         shares = problem.risk.shares
         order = np.flatnonzero(shares > 0).astype(np.uint64)
         size = len(order) if self.batch == "all" else min(int(self.batch), len(order))
@@ -121,7 +128,7 @@ class Pegasos(Solver):
         batches, examples = len(state.bounds) - 1, len(state.order)
         if state.batch == 0:
             shuffle(state.order, examples, state.random)
-            # the running square is made free of its rounding once in a pass
+            # recompute the running square once in an epoch, to remove rounding errors
             state.scalars[SQUARE] = float(state.u @ state.u)
         design = state.problem.design
         entries = max(1, design.stored_entries * examples // (design.shape[0] * batches))

@@ -1,6 +1,6 @@
-"""Projections onto boxes with one linear equality each, by the compiled search: for solvers and whoever is in a hurry.
+"""Projections onto boxes with one linear equality each, by a compiled search.
 
-``fenchel.projections`` has the same in NumPy alone.
+``fenchel.projections`` contains the same projections in NumPy.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def project_blocks(
     weights: ArrayLike = 1.0,
     scales: ArrayLike = 1.0,
 ) -> NDArray[np.float64]:
-    """The nearest points to the rows of ``target`` between ``low`` and ``high`` whose weighted sums are ``totals``.
+    """Project the rows of ``target`` onto the points between ``low`` and ``high`` with weighted sums ``totals``.
 
-    One row may be given as a vector, with one total.  All else is broadcast to the shape of the target.
+    A single row may be a vector, with one total.  The other arguments are broadcast to the shape of the target.
     """
     m, low, high, sigma, d = checked_parts(target, low, high, weights, scales)
     if m.ndim not in (1, 2):
@@ -32,7 +32,7 @@ def project_blocks(
     rows = np.atleast_2d(m)
     z = np.broadcast_to(np.asarray(totals, dtype=np.float64), len(rows))
     found = np.empty(rows.shape)
-    # read-only and from the last column to the first: one layout for numba, and so one signature, whatever is broadcast
+    # read-only and with reversed columns: a single memory layout, and so one numba signature, for all broadcasts
     parts = [np.broadcast_to(part, rows.shape)[:, ::-1] for part in (rows, sigma, d * d, low, high)]
     row = project_rows(*parts, z, found[:, ::-1])
     if row >= 0:

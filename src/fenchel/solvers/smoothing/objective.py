@@ -3,8 +3,8 @@ r"""The smoothed objective: its points, their duality gaps, and the schedule of 
 .. math::
     J_\mu(w, b) = \tfrac\lambda2\|w\|^2 + R_\mu(Xw + b), \qquad \nabla_w J_\mu = \lambda w - X^T\hat\theta
 
-The maximizer :math:`\hat\theta` in the definition of the smoothed risk (Zhang, Saha and Vishwanathan, JMLR 13, 2012,
-Sec. 2) is feasible for the dual of the *unsmoothed* problem, with the duality gap
+The maximizer :math:`\hat\theta` in the definition of the smoothed risk (Zhang, Saha and Vishwanathan, JMLR 13, 2012) is
+feasible for the dual of the *unsmoothed* problem, with the duality gap
 
 .. math:: \underbrace{R(s) + R^*(-\hat\theta) + \hat\theta\cdot s}_{\text{excess}\;\le\;\mu D} +
           \underbrace{\|\lambda w - X^T\hat\theta\|^2/(2\lambda)}_{\text{distance}}
