@@ -31,6 +31,9 @@ class Hint:
         The duality gap that would end the solve.
     stop_requested : callable
         Returns whether the user or the time limit requests a stop: a solver with long steps should then return early.
+    certificates : int, default=0
+        The number of certificates so far: a solver that shrinks its working set of examples restores it when this
+        changes.
 
     See Also
     --------
@@ -68,7 +71,32 @@ class Warm(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Start:
-    """A warm start from a model and a dual point."""
+    """A warm start from a model and a dual point.
+
+    Parameters
+    ----------
+    model : Model
+        The weights and the intercept.
+    witness : Witness
+        The dual point.
+    path_certificate : PathCertificate, default=None
+        Their path certificate, if one was computed for the same data.
+
+    See Also
+    --------
+    fenchel.solve : Accepts it as ``warm_start``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Model, Problem, Witness, solve
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Start
+    >>> problem = Problem(np.eye(2), MeanRisk("squared", [1.0, 2.0]), 1.0)
+    >>> start = Start(Model(np.zeros(2), 0.0), Witness(np.zeros(2)))
+    >>> solve(problem, warm_start=start).converged
+    True
+    """
 
     model: Model
     witness: Witness
@@ -78,7 +106,30 @@ class Start:
 
 @dataclass(frozen=True)
 class Need:
-    """A requirement that a solver has of a problem."""
+    """A requirement that a solver has of a problem.
+
+    Parameters
+    ----------
+    met : callable
+        Returns whether a problem meets the requirement.
+    sentence : str or callable
+        The error message for a problem that does not, or a function of the problem that returns it, without the
+        subject, which is the name of the solver.
+
+    See Also
+    --------
+    Solver : Lists its requirements in ``needs``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fenchel import Problem
+    >>> from fenchel.risks import MeanRisk
+    >>> from fenchel.solvers import Need
+    >>> need = Need(lambda problem: problem.risk.smooth, "requires a smooth risk")
+    >>> need.refusal(Problem(np.eye(2), MeanRisk("hinge", [1.0, -1.0]), 1.0))
+    'requires a smooth risk'
+    """
 
     #: returns whether a problem meets the requirement
     met: Callable[[Problem], bool]

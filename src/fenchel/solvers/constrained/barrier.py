@@ -63,56 +63,26 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.constrained.barrier_functions import Margin, Tube
-from fenchel.solvers.constrained.barrier_system import TALL, System
-from fenchel.solvers.farkas import infeasible_ray
+from fenchel.solvers.constrained.barrier_step import State, dual_objective, line_search, newton_direction
+from fenchel.solvers.constrained.barrier_system import TALL
+from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 from fenchel.solvers.whitening import whitened
 
 Vector = NDArray[np.float64]
 #: largest order of the matrix that is formed: 4000^2 doubles take 128 MB
 MOST = 4000
-#: relative size of the derivative at which the line search ends, and the largest number of evaluations
-_LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 100
-#: largest growth of the step per evaluation
-_STEP_GROWTH = 10.0
 #: n mu as a share of the dual objective, as long as no feasible model is known
 _FIRST_GAP = 0.01
 #: divisor of mu; mu decreases once the predicted decrease is below _DECREASE times mu, or after _MAX_STEPS steps
 _MU_DIVISOR, _DECREASE, _MAX_STEPS = 10.0, 0.1, 30
 #: largest entry of a direction, relative to theta
 _LONGEST_DIRECTION = 1e6
-#: the search ends as infeasible when the dual objective exceeds this multiple of the level bound of the problem
-_INFEASIBLE = 4.0
 #: a gap below this share of the objective is rounding error
 _ROUNDING = 1e-15
 #: smallest entry of a warm start for margins, relative to the mean of |theta|: theta must be inside its domain
 _WARM_FLOOR = 1e-3
 #: share of nonzeros above which a design is converted to a dense array
 _DENSE = 0.2
-
-
-@dataclass
-class State:
-    """State of the method, for the rows with positive weight."""
-
-    problem: Problem
-    #: root of a dense quadratic form that was whitened
-    root: Vector | None
-    weighted: NDArray[np.intp]
-    rows: Any
-    barrier: Tube | Margin
-    theta: Vector
-    #: X^T theta / lam
-    v: Vector
-    mu: float
-    #: the problem before whitening, which determines the level bound
-    given: Problem
-    #: the best feasible weights, and lam Omega of them
-    feasible: Vector | None = None
-    primal: float = math.inf
-    #: steps since the last change of mu, and whether mu has been decreased
-    steps: int = 0
-    mu_decreased: bool = False
-    stalled: bool = False
 
 
 def _order(problem: Problem) -> int:
@@ -226,23 +196,23 @@ class Barrier(Solver):
         state.steps += 1
         if state.feasible is None and not state.mu_decreased:
             # the dual objective has become large compared with n mu
-            state.mu = max(state.mu, _FIRST_GAP * self._dual_objective(state) / len(state.theta))
+            state.mu = max(state.mu, _FIRST_GAP * dual_objective(state) / len(state.theta))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # 1. the direction
-            direction, gradient, intercept = self._direction(state)
+            direction, gradient, intercept = newton_direction(state)
             length, limit = float(np.max(np.abs(direction))), _LONGEST_DIRECTION * float(np.max(np.abs(state.theta)))
             if length > limit:
                 direction *= limit / length
             # 2. the line search
             decrease = -float(gradient @ direction)
-            step = self._line_search(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
+            step = line_search(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
             state.theta = state.theta + step * direction
             state.v = state.rows.T @ state.theta / state.problem.lam
             feasible = self._keep_if_feasible(state, state.problem.regularizer.grad_conjugate(state.v))
         # 3. a smaller mu
         if step == 0.0 or (feasible and decrease <= _DECREASE * state.mu) or state.steps >= _MAX_STEPS:
             self._decrease_mu(state)
-        if self._dual_objective(state) > _INFEASIBLE * state.given.level_bound:
+        if dual_objective(state) > INFEASIBLE_BOUND * state.given.level_bound:
             state.stalled = True
         elif state.stalled and state.feasible is None and not state.problem.regularizer.fixes_mass:
             # a Farkas ray proves infeasibility
@@ -251,7 +221,7 @@ class Barrier(Solver):
         return 2.0
 
     def expected_gap(self, state: State) -> float:
-        return state.primal - self._dual_objective(state) if state.feasible is not None else math.nan
+        return state.primal - dual_objective(state) if state.feasible is not None else math.nan
 
     def expected_objective(self, state: State) -> float:
         return state.primal
@@ -263,53 +233,6 @@ class Barrier(Solver):
         theta[state.weighted] = state.theta
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights if state.root is None else state.root @ weights, intercept), Witness(theta)
-
-    def _line_search(self, state: State, direction: Vector, intercept: float, decrease: float) -> float:
-        """Return a step where F is almost minimal along a direction; zero if rounding errors hide the decrease.
-
-        If F is unbounded below, the step grows until the dual objective exceeds that of every admissible model.
-        """
-        problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
-        limit, v_change = _INFEASIBLE * state.given.level_bound, state.rows.T @ direction / lam
-        total = intercept * float(np.sum(direction))
-        low, high, step = 0.0, math.inf, 1.0
-        for _ in range(_MAX_EVALUATIONS):
-            theta, v = state.theta + step * direction, state.v + step * v_change
-            first = lam * float(problem.regularizer.grad_conjugate(v) @ v_change)
-            first = first + float(barrier.derivative(theta, mu) @ direction)
-            first = first + total if math.isfinite(first) else math.inf
-            if abs(first) <= _LINE_SEARCH_TOLERANCE * decrease or (first < 0.0 and self._dual(state, theta, v) > limit):
-                return step
-            low, high = (low, step) if first > 0.0 else (step, high)
-            hess = problem.regularizer.hess_conjugate(v)
-            assert hess is not None
-            second = float(hess.diagonal @ v_change**2) + hess.outer * float(np.square(hess.vector @ v_change))
-            second = lam * second + float(barrier.hess(theta, mu) @ direction**2)
-            following = step - first / second if second > 0.0 and first <= decrease else math.nan
-            if not low < following < min(high, _STEP_GROWTH * step):
-                following = 2.0 * step if math.isinf(high) else 0.5 * (low + high) if low > 0.0 else 0.1 * high
-            step = following
-        return low
-
-    def _direction(self, state: State) -> tuple[Vector, Vector, float]:
-        """Return the Newton direction, the gradient and the multiplier of sum theta = 0 if the intercept is free.
-
-        The gradient includes the multiplier.  A full step makes the sum of theta zero.
-        """
-        problem, theta, rows = state.problem, state.theta, state.rows
-        hess = problem.regularizer.hess_conjugate(state.v)
-        assert hess is not None
-        barrier_hess, all_positive = state.barrier.hess(theta, state.mu), isinstance(state.barrier, Margin)
-        system = System(rows, hess, problem.lam, barrier_hess, intercept=problem.intercept, all_positive=all_positive)
-        gradient = rows @ problem.regularizer.grad_conjugate(state.v) + state.barrier.derivative(theta, state.mu)
-        if not system.finite:
-            return np.zeros(len(theta)), gradient, 0.0
-        if not problem.intercept:
-            return -system.solve(gradient), gradient, 0.0
-        one, other, total = system.solve(np.ones(len(theta))), system.solve(gradient), float(np.sum(theta))
-        shift = (total - float(np.sum(other))) / float(np.sum(one))
-        intercept = shift - system.level * total
-        return -other - shift * one, gradient + intercept, intercept
 
     def _keep_if_feasible(self, state: State, weights: Vector) -> bool:
         """Return whether weights are feasible, and keep them if they are the best feasible ones."""
@@ -328,11 +251,4 @@ class Barrier(Solver):
     def _decrease_mu(self, state: State) -> None:
         """Decrease mu; stall once n mu is a rounding error of the objective."""
         state.mu, state.steps, state.mu_decreased = state.mu / _MU_DIVISOR, 0, True
-        state.stalled = not len(state.theta) * state.mu > _ROUNDING * abs(self._dual_objective(state))
-
-    def _dual_objective(self, state: State) -> float:
-        """Return D(theta): heuristic, not reported."""
-        return self._dual(state, state.theta, state.v)
-
-    def _dual(self, state: State, theta: Vector, v: Vector) -> float:
-        return state.barrier.negative_conjugate(theta) - state.problem.lam * state.problem.regularizer.conjugate(v)
+        state.stalled = not len(state.theta) * state.mu > _ROUNDING * abs(dual_objective(state))

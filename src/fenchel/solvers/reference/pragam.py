@@ -55,7 +55,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,52 +67,20 @@ from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.reference import averaging
 from fenchel.solvers.reference.averaging import Maximizer
-from fenchel.solvers.reference.class_intercepts import BalancedClasses
-from fenchel.solvers.reference.dual_sets import DualSet, dual_set, has_dual_set, largest_tau, squared_length
+from fenchel.solvers.reference.dual_sets import dual_set, has_dual_set
+from fenchel.solvers.reference.excessive_gap import State, adaptive_move, gap_of, given_move, intercept_of, restart
 from fenchel.validation import check_bool, is_positive
 
 #: first L, relative to the bound from the data
 _FIRST_SHARE = 2.0**-6
-#: mu at the first restart, relative to its first value, and the factor of this ratio at each restart
-_FIRST_RESTART, _RESTART_FACTOR = 1e-3, 0.25
-#: lipschitz_bound mu D_2 at a restart, relative to R(0)
-_RESTART_GAP = 0.1
-#: relative rounding error that the test of L allows
-_ROUNDING = 1e-12
+#: factor by which the ratio of mu at a restart to its first value decreases at each restart
+_RESTART_FACTOR = 0.25
 #: the method stalls when the bound on the gap is below this multiple of R(0)
 _SMALLEST_GAP = 1e-16
 #: the gap is recomputed when the number of steps has grown by this share
 _GAP_INTERVAL = 0.05
 #: d(theta - theta_c) is at most this multiple of D_2 for any centre in Q
 _CENTRE_FACTOR = 4.0
-
-
-@dataclass
-class State:
-    """State of the method."""
-
-    problem: Problem
-    dual_set: DualSet
-    #: centre of the proximal function
-    centre: NDArray[np.float64]
-    theta: NDArray[np.float64]
-    #: X^T theta; only with an adaptive L
-    x_theta: NDArray[np.float64] | None
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    mu: float
-    lipschitz: float
-    #: last accepted L
-    accepted: float
-    #: upper bound on L
-    lipschitz_bound: float
-    steps: int = 0
-    #: the mu of the next restart, and its ratio to the first mu
-    restart_mu: float = 0.0
-    restart_ratio: float = _FIRST_RESTART
-    #: the last computed gap, and the step of the next computation
-    gap: float = math.inf
-    gap_due: float = 0.0
 
 
 def _is_not_separable(problem: Problem) -> bool:
@@ -217,7 +185,7 @@ class Pragam(Solver):
         L = lipschitz_bound * _FIRST_SHARE if adaptive else self._given_lipschitz(lipschitz_bound)
         state = State(problem, found, centre, centre, None, weights, scores, 2.0 * L, L, L, lipschitz_bound)
         if adaptive:
-            _restart(state, centre, x_theta, weights, scores)
+            restart(state, centre, x_theta, weights, scores)
         else:
             state.theta = found.step(centre, scores, L)
         return state
@@ -234,9 +202,7 @@ class Pragam(Solver):
         # 2.
         nearest = state.dual_set.step(state.centre, state.scores, state.mu)
         found = (
-            _given_move(state, nearest)
-            if state.x_theta is None
-            else _adaptive_move(state, state.x_theta, nearest, hint)
+            given_move(state, nearest) if state.x_theta is None else adaptive_move(state, state.x_theta, nearest, hint)
         )
         move, passes = found
         if move is None:
@@ -250,7 +216,7 @@ class Pragam(Solver):
             state.restart_ratio *= _RESTART_FACTOR
             weights = state.x_theta / state.problem.lam
             scores = state.problem.design.scores(weights)
-            passes += 0.5 + _restart(state, state.theta, state.x_theta, weights, scores)
+            passes += 0.5 + restart(state, state.theta, state.x_theta, weights, scores)
         return passes
 
     def expected_gap(self, state: State | averaging.State) -> float:
@@ -260,23 +226,13 @@ class Pragam(Solver):
         if state.x_theta is None:
             return math.nan
         if state.steps >= state.gap_due:
-            state.gap, state.gap_due = _gap(state, state.x_theta), (1.0 + _GAP_INTERVAL) * state.steps
+            state.gap, state.gap_due = gap_of(state, state.x_theta), (1.0 + _GAP_INTERVAL) * state.steps
         return state.gap
 
     def propose(self, state: State | averaging.State) -> tuple[Model, Witness]:
         if isinstance(state, averaging.State):
             return averaging.propose(state)
-        return Model(state.weights.copy(), _intercept(state)), Witness(state.theta.copy())
-
-
-class _Move(NamedTuple):
-    """tau, w(beta) with its scores, and v(beta) with its X^T theta."""
-
-    tau: float
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    theta: NDArray[np.float64]
-    x_theta: NDArray[np.float64] | None
+        return Model(state.weights.copy(), intercept_of(state)), Witness(state.theta.copy())
 
 
 def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
@@ -287,76 +243,3 @@ def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
         return Maximizer(found.value, found.theta, -found.conjugate(scores))
 
     return maximize
-
-
-def _gap(state: State, x_theta: NDArray) -> float:
-    """Return J(w) - D(theta), with the best intercept if one is free, or the multipliers for several classes."""
-    problem, risk, scores = state.problem, state.problem.risk, state.scores
-    squares = (
-        problem.lam * float(np.vdot(state.weights, state.weights)) + float(np.vdot(x_theta, x_theta)) / problem.lam
-    )
-    intercept = _intercept(state)
-    value = risk.value(scores + (problem.best_intercept(scores) if intercept is None else intercept))
-    return 0.5 * squares + value + problem.closed_form.conjugate(state.theta, feasible=True)
-
-
-def _intercept(state: State) -> Any:
-    """Return None for a single free intercept, which the certificate computes, or the multipliers of (23)."""
-    if not state.problem.intercept:
-        return state.problem.no_intercept()
-    if isinstance(state.dual_set, BalancedClasses):
-        return state.dual_set.intercepts(state.centre, state.scores, state.mu)
-    return None
-
-
-def _restart(state: State, centre: NDArray, x_theta: NDArray, weights: NDArray, scores: NDArray) -> float:
-    """Step 1 with trials of L; return the data passes."""
-    passes, lipschitz = 0.5, state.lipschitz
-    while True:
-        theta = state.dual_set.step(centre, scores, lipschitz)
-        found = state.problem.design.adjoint(theta)
-        if _is_large_enough(state, lipschitz, theta - centre, found - x_theta):
-            break
-        lipschitz, passes = min(2.0 * lipschitz, state.lipschitz_bound), passes + 0.5
-    state.centre, state.theta, state.x_theta, state.weights, state.scores = centre, theta, found, weights, scores
-    state.mu = state.lipschitz = state.accepted = lipschitz
-    state.restart_mu = min(
-        state.restart_ratio * lipschitz, _RESTART_GAP * state.problem.risk.value_at_zero / state.dual_set.d_range
-    )
-    return passes
-
-
-def _given_move(state: State, nearest: NDArray) -> tuple[_Move, float]:
-    """Step 3 with a given L."""
-    design, tau = state.problem.design, 2.0 / (state.steps + 3.0)
-    beta = (1.0 - tau) * state.theta + tau * nearest
-    weights = design.adjoint(beta) / state.problem.lam
-    scores = design.scores(weights)
-    return _Move(tau, weights, scores, state.dual_set.step(beta, scores, state.lipschitz), None), 1.0
-
-
-def _adaptive_move(state: State, last_x_theta: NDArray, nearest: NDArray, hint: Hint) -> tuple[_Move | None, float]:
-    """Step 3 with trials of L; no move if a stop is requested before one is accepted."""
-    design, x_theta_nearest, passes = state.problem.design, state.problem.design.adjoint(nearest), 0.5
-    while True:
-        tau = largest_tau(state.mu, state.lipschitz)
-        beta = (1.0 - tau) * state.theta + tau * nearest
-        x_theta_beta = (1.0 - tau) * last_x_theta + tau * x_theta_nearest
-        weights = x_theta_beta / state.problem.lam
-        scores = design.scores(weights)
-        theta = state.dual_set.step(beta, scores, state.lipschitz)
-        x_theta = design.adjoint(theta)
-        passes += 1.0
-        if _is_large_enough(state, state.lipschitz, theta - beta, x_theta - x_theta_beta):
-            state.accepted, state.lipschitz = state.lipschitz, 0.5 * state.lipschitz
-            return _Move(tau, weights, scores, theta, x_theta), passes
-        state.lipschitz = min(2.0 * state.lipschitz, state.lipschitz_bound)
-        if hint.stop_requested():
-            return None, passes
-
-
-def _is_large_enough(state: State, lipschitz: float, move: NDArray, x_theta: NDArray) -> bool:
-    """Return whether L is at least the curvature of D along this move."""
-    curvature = float(np.vdot(x_theta, x_theta)) / state.problem.lam
-    allowed = lipschitz * squared_length(state.problem.risk, move)
-    return curvature <= (1.0 + _ROUNDING) * allowed or lipschitz >= state.lipschitz_bound

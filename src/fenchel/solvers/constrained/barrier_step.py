@@ -1,0 +1,105 @@
+"""State, Newton direction and line search of the barrier method: see ``constrained.barrier`` for the formulas."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.problem import Problem
+from fenchel.solvers.constrained.barrier_functions import Margin, Tube
+from fenchel.solvers.constrained.barrier_system import System
+from fenchel.solvers.farkas import INFEASIBLE_BOUND
+
+Vector = NDArray[np.float64]
+#: relative size of the derivative at which the line search ends, and the largest number of evaluations
+_LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 100
+#: largest growth of the step per evaluation
+_STEP_GROWTH = 10.0
+
+
+@dataclass
+class State:
+    """State of the method, for the rows with positive weight."""
+
+    problem: Problem
+    #: root of a dense quadratic form that was whitened
+    root: Vector | None
+    weighted: NDArray[np.intp]
+    rows: Any
+    barrier: Tube | Margin
+    theta: Vector
+    #: X^T theta / lam
+    v: Vector
+    mu: float
+    #: the problem before whitening, which determines the level bound
+    given: Problem
+    #: the best feasible weights, and lam Omega of them
+    feasible: Vector | None = None
+    primal: float = math.inf
+    #: steps since the last change of mu, and whether mu has been decreased
+    steps: int = 0
+    mu_decreased: bool = False
+    stalled: bool = False
+
+
+def line_search(state: State, direction: Vector, intercept: float, decrease: float) -> float:
+    """Return a step where F is almost minimal along a direction; zero if rounding errors hide the decrease.
+
+    If F is unbounded below, the step grows until the dual objective exceeds that of every admissible model.
+    """
+    problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
+    limit, v_change = INFEASIBLE_BOUND * state.given.level_bound, state.rows.T @ direction / lam
+    total = intercept * float(np.sum(direction))
+    low, high, step = 0.0, math.inf, 1.0
+    for _ in range(_MAX_EVALUATIONS):
+        theta, v = state.theta + step * direction, state.v + step * v_change
+        first = lam * float(problem.regularizer.grad_conjugate(v) @ v_change)
+        first = first + float(barrier.derivative(theta, mu) @ direction)
+        first = first + total if math.isfinite(first) else math.inf
+        if abs(first) <= _LINE_SEARCH_TOLERANCE * decrease or (first < 0.0 and dual_value(state, theta, v) > limit):
+            return step
+        low, high = (low, step) if first > 0.0 else (step, high)
+        hess = problem.regularizer.hess_conjugate(v)
+        assert hess is not None
+        second = float(hess.diagonal @ v_change**2) + hess.outer * float(np.square(hess.vector @ v_change))
+        second = lam * second + float(barrier.hess(theta, mu) @ direction**2)
+        following = step - first / second if second > 0.0 and first <= decrease else math.nan
+        if not low < following < min(high, _STEP_GROWTH * step):
+            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high) if low > 0.0 else 0.1 * high
+        step = following
+    return low
+
+
+def newton_direction(state: State) -> tuple[Vector, Vector, float]:
+    """Return the Newton direction, the gradient and the multiplier of sum theta = 0 if the intercept is free.
+
+    The gradient includes the multiplier.  A full step makes the sum of theta zero.
+    """
+    problem, theta, rows = state.problem, state.theta, state.rows
+    hess = problem.regularizer.hess_conjugate(state.v)
+    assert hess is not None
+    barrier_hess, all_positive = state.barrier.hess(theta, state.mu), isinstance(state.barrier, Margin)
+    system = System(rows, hess, problem.lam, barrier_hess, intercept=problem.intercept, all_positive=all_positive)
+    gradient = rows @ problem.regularizer.grad_conjugate(state.v) + state.barrier.derivative(theta, state.mu)
+    if not system.finite:
+        return np.zeros(len(theta)), gradient, 0.0
+    if not problem.intercept:
+        return -system.solve(gradient), gradient, 0.0
+    one, other, total = system.solve(np.ones(len(theta))), system.solve(gradient), float(np.sum(theta))
+    shift = (total - float(np.sum(other))) / float(np.sum(one))
+    intercept = shift - system.level * total
+    return -other - shift * one, gradient + intercept, intercept
+
+
+def dual_objective(state: State) -> float:
+    """Return D(theta): heuristic, not reported."""
+    return dual_value(state, state.theta, state.v)
+
+
+def dual_value(state: State, theta: Vector, v: Vector) -> float:
+    """Return D(theta) for theta and v = X^T theta / lam."""
+    return state.barrier.negative_conjugate(theta) - state.problem.lam * state.problem.regularizer.conjugate(v)
