@@ -39,7 +39,7 @@ def test_roc_area_keeps_its_digits_with_many_examples():
         z = 1 - scores[y > 0][:, None] + scores[y < 0][None, :]
         for mu in (1e-6, 1e-3, 1.0, 100.0):
             beta = np.clip(z / mu, 0, 1)
-            found = evaluator(Problem(np.zeros((len(y), 1)), RocAUC(y, weights), 1.0))(scores, mu)
+            found = evaluator(RocAUC(y, weights))(scores, mu)
             np.testing.assert_allclose(found.theta[y > 0], a * (beta @ b), rtol=0, atol=1e-12 * a.max())
             np.testing.assert_allclose(found.theta[y < 0], -b * (a @ beta), rtol=0, atol=1e-12 * b.max())
             assert found.value == pytest.approx(a @ (beta * z - mu / 2 * beta**2) @ b, rel=1e-12)
