@@ -383,7 +383,7 @@ def test_the_same_pair_at_another_strength(case):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (([0, -1, 1],), "classes must be one number from 0 to k - 1"),
+        (([0, -1, 1],), "classes must be an integer from 0 to k - 1"),
         (([0.0, 1.0],), "classes must be one number"),
         ((["a", "b"],), "encode the labels first"),
         (([True, False],), "classes must be one number"),

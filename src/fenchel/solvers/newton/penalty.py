@@ -10,7 +10,7 @@ from fenchel.problem import Problem
 
 def slope_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
     """lam times the derivative of the regularizer, without absolute values."""
-    if problem.regularizer.steep_conjugate:
+    if problem.regularizer.singular_hess:
         return problem.lam * problem.regularizer.gradient(weights)
     return problem.lam * problem.regularizer.strong_convexity * weights
 
