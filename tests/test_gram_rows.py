@@ -291,7 +291,7 @@ def test_a_warm_start_has_nothing_left_to_do(data):
     ("settings", "match"),
     [
         ({"memory_limit": LIMIT[1]}, "too small: two rows of the Gram matrix of 120 examples"),
-        ({"memory_limit": 0.5 * LIMIT[1]}, "raise memory_limit"),
+        ({"memory_limit": 0.5 * LIMIT[1]}, "Increase memory_limit"),
         ({"kernel": "precomputed"}, "the Gram matrix of 120 examples takes 0.1 MB, more than memory_limit"),
         ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "negative"),
         ({"kernel": lambda A, B: A @ B[:5].T}, "kernel must return a matrix of shape"),
@@ -312,7 +312,7 @@ def test_what_is_refused(data, settings, match):
 def test_rows_show_what_a_sample_does_not():
     """The sample of the examples does not hold all: rows that are computed later are looked at, too."""
     diagonal = np.ones(6)
-    for entry, match in ((np.nan, "NaN or infinity"), (1.1, "exceeds what the diagonal allows")):
+    for entry, match in ((np.nan, "NaN or infinity"), (1.1, "K_ij exceeds")):
         gram = np.eye(6)
         gram[4, 5] = gram[5, 4] = entry
         design = CachedGram(Source(gram), diagonal, 1.0, checked=True)

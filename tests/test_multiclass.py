@@ -383,10 +383,10 @@ def test_the_same_pair_at_another_strength(case):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (([0, -1, 1],), "classes must be one number from 0 to k - 1"),
-        (([0.0, 1.0],), "classes must be one number"),
+        (([0, -1, 1],), "classes must be an integer from 0 to k - 1"),
+        (([0.0, 1.0],), "classes must be an integer"),
         ((["a", "b"],), "encode the labels first"),
-        (([True, False],), "classes must be one number"),
+        (([True, False],), "classes must be an integer"),
         (([],), "classes must be"),
         (([[0, 1]],), "classes must be"),
         (([0, 1, 2], 2), "count must be at least 2 and more than the largest class, 2, got 2"),

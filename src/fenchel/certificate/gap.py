@@ -1,4 +1,4 @@
-r"""The duality gap of a model and a witness, recomputed from the data: the only place where certificates are made.
+r"""Certificates: the duality gap of a model and a witness, recomputed from the data.
 
 .. math:: \text{gap} = P(w, b) - D(\theta) \;\ge\; P(w, b) - P^*
 

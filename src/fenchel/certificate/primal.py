@@ -1,4 +1,4 @@
-r"""The primal side of a certificate: :math:`P(w, b) = \lambda\,\Omega(w) + R(Xw + b\mathbf 1)`, from the data."""
+r"""The primal objective :math:`P(w, b) = \lambda\,\Omega(w) + R(Xw + b\mathbf 1)`, from the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Losses f(s, y), convex functions of one score; ``LOSSES``, ``EXPONENTIAL`` and ``INFINITE`` are the registry."""
+"""Losses f(s, y), convex functions of one score.  ``NAMED`` is the registry of names."""
 
 from __future__ import annotations
 

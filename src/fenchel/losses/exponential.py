@@ -47,8 +47,8 @@ class CompiledExponential(NamedTuple):
             tau = k
             if curvature > 0.0:
                 for _ in range(100):
-                    steep = curvature * math.exp(tau)
-                    following = tau - (tau + steep - k) / (1.0 + steep)
+                    term = curvature * math.exp(tau)
+                    following = tau - (tau + term - k) / (1.0 + term)
                     if not following < tau:
                         break
                     tau = following
@@ -99,8 +99,8 @@ class _ExponentialLoss(Loss):
             near = m <= 1.0
             tau, x = np.where(near, k, 0.0), np.where(near, 1.0, m - np.log(np.where(near, 1.0, m)))
             for _ in range(100):
-                steep = np.where(near, curvature * np.exp(tau), 0.0)
-                down = tau - (tau + steep - k) / (1.0 + steep)
+                term = np.where(near, curvature * np.exp(tau), 0.0)
+                down = tau - (tau + term - k) / (1.0 + term)
                 up = x - (x + np.log(x) - m) * x / (1.0 + x)
                 falls, rises = near & (down < tau), ~near & (up > x)
                 tau, x = np.where(falls, down, tau), np.where(rises, up, x)

@@ -63,8 +63,8 @@ class CompiledPower(NamedTuple):
         x = min(x, size / a) if a > 0.0 else x
         if a > 0.0 and b > 0.0 and x > 0.0:
             for _ in range(100):
-                steep = b * math.exp((r - 1.0) * math.log(x))
-                following = x - (a * x + steep * x - size) / (a + r * steep)
+                term = b * math.exp((r - 1.0) * math.log(x))
+                following = x - (a * x + term * x - size) / (a + r * term)
                 if not 0.0 < following < x:
                     break
                 x = following
@@ -158,8 +158,8 @@ class PowerLoss(Loss):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             x = np.fmin(size / a, (size / b) ** (1.0 / r))
             for _ in range(_STEPS):
-                steep = b * x ** (r - 1.0)
-                following = x - (a * x + steep * x - size) / (a + r * steep)
+                term = b * x ** (r - 1.0)
+                following = x - (a * x + term * x - size) / (a + r * term)
                 falls = (following > 0.0) & (following < x)
                 x = np.where(falls, following, x)
                 if not np.any(falls):

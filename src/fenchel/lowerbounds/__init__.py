@@ -1,4 +1,4 @@
-"""The lower-bound laboratory: problems on which cutting planes are provably slow, and what solvers do on them.
+"""The lower-bound laboratory: problems on which cutting planes are provably slow, and the iterates of solvers.
 
 ``python -m fenchel.lowerbounds`` prints measured gaps against the exact formulas and a table of rates.
 """

@@ -1,4 +1,4 @@
-"""Print, and with ``--plot`` draw, what solvers do on the constructions: ``python -m fenchel.lowerbounds``."""
+"""``python -m fenchel.lowerbounds``: print, and with ``--plot`` draw, the iterates of solvers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from fenchel.lowerbounds.report import (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The whole report; the exit status is 0 if every check holds."""
+    """Print the report; the exit status is 0 if every check holds."""
     parser = argparse.ArgumentParser(prog="python -m fenchel.lowerbounds", description=__doc__)
     parser.add_argument(
         "--plot", nargs="?", type=Path, const=Path("lowerbounds.png"), help="draw the gaps into this file"

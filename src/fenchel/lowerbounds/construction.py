@@ -1,4 +1,4 @@
-r"""What a construction of a lower bound is, and how solvers are watched on it.
+r"""Base class of lower-bound constructions, and the iterates of solvers on them.
 
 A construction is a problem :math:`J(w) = \lambda\|w\|^2/2 + R(Xw)` together with a start :math:`w_0` and the
 subgradient that an adversary chooses wherever R has a kink: its risk answers with that one.  For the bundle method that
@@ -42,7 +42,7 @@ class Construction(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def for_accuracy(cls, epsilon: float) -> Self:
-        """The one that the theorem makes for this accuracy."""
+        """The construction of the theorem for this accuracy."""
 
     @property
     @abc.abstractmethod
@@ -61,7 +61,7 @@ class Construction(abc.ABC):
     @property
     @abc.abstractmethod
     def last(self) -> int:
-        """The formulas hold for 1 <= k <= last."""
+        """The largest k for which the formulas hold."""
 
     @abc.abstractmethod
     def iterate(self, k: int) -> NDArray[np.float64]:
@@ -72,13 +72,13 @@ class Construction(abc.ABC):
         """J(w_k) - J*."""
 
     def objective(self, weights: NDArray) -> float:
-        """J."""
+        """J(w), the objective."""
         problem = self.problem
         return problem.lam * problem.regularizer.value(weights) + problem.risk.value(problem.design.scores(weights))
 
     @property
     def solver(self) -> Bundle:
-        """The bundle method that the theorem is about."""
+        """The bundle method of the theorem."""
         return bundle(self.inner)
 
 
@@ -96,11 +96,11 @@ class SizedConstruction(Construction):
 
     @abc.abstractmethod
     def _problem(self) -> Problem:
-        """The problem, made once."""
+        """The problem, cached."""
 
 
 class EveryKink(SizedConstruction):
-    """The mean of n hinges that are all at their kinks at the start; the minimum is where they are so again."""
+    """The mean of n hinges that are all at their kinks at the start; and again at the minimum."""
 
     @classmethod
     def for_accuracy(cls, epsilon: float) -> Self:
@@ -124,7 +124,7 @@ def bundle(inner: str) -> Bundle:
 
 
 def inverse(epsilon: float) -> float:
-    """1/epsilon without what rounding adds, or an error."""
+    """1/epsilon, rounded; raise unless epsilon is between 0 and 1."""
     if not 0.0 < epsilon < 1.0:
         raise FenchelError(f"epsilon must be between 0 and 1, got {epsilon}")
     found = 1.0 / epsilon
@@ -132,7 +132,7 @@ def inverse(epsilon: float) -> float:
 
 
 def weights_of(solver: Any, construction: Construction) -> Iterator[NDArray[np.float64]]:
-    """w_1, w_2, ... of a solver; it ends when the solver stalls."""
+    """The iterates w_1, w_2, ... of a solver, until it stalls."""
     problem = construction.problem
     cutting = isinstance(solver, Bundle)
     # no dual point comes with the start
@@ -154,7 +154,7 @@ def gaps(solver: Solver, construction: Construction, count: int) -> NDArray[np.f
 
 
 def wrong_or_first(short: NDArray, scores: NDArray) -> NDArray[np.bool_]:
-    """Which hinges count: all that are short of their margin, and the first one at its kink, up to rounding."""
+    """The hinges that are active: all below their margin, and the first one at its kink, up to rounding."""
     near = TIE * (1.0 + float(np.max(np.abs(scores))))
     counted = short > near
     counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True

@@ -28,10 +28,10 @@ from fenchel.risks.base import CuttingPlane
 
 
 class OneFalsePositive(F1):
-    """F1; if one false positive is as bad as anything, the first one of those that are."""
+    """F1; if a single false positive attains the maximum, the first such example is chosen."""
 
     def cutting_plane(self, scores: NDArray) -> CuttingPlane:
-        """The adversary's."""
+        """The adversarial choice of the theorem."""
         worst = self.value(scores)
         j = self._negatives[first_tied(scores[self._negatives])]
         delta = float(self.delta(np.array(0), np.array(1)))

@@ -28,7 +28,7 @@ from fenchel.risks.base import ClosedForm, Risk
 
 
 class LargestScore(Risk):
-    """R(s) = max s; of equal scores the first one's slope."""
+    """R(s) = max s; ties go to the first score."""
 
     name = "largest_score"
     #: R is not bounded below, so zero is no dual point
@@ -42,7 +42,7 @@ class LargestScore(Risk):
         return self
 
     def largest_scale(self, theta: NDArray) -> float:
-        """One: a mixture can't be lengthened."""
+        """1: multiples of a convex combination are infeasible."""
         return 1.0
 
     def value(self, scores: NDArray) -> float:
@@ -50,19 +50,19 @@ class LargestScore(Risk):
         return float(np.max(scores))
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """The first of the largest."""
+        """The unit vector of the first largest score."""
         slope = np.zeros(self.examples)
         slope[first_tied(scores)] = 1.0
         return slope
 
     def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
-        """R*(-theta): zero where -theta is a mixture."""
+        """R*(-theta): zero where -theta is a convex combination."""
         mixture = -np.asarray(theta, dtype=np.float64)
         inside = np.min(mixture) >= -1e-12 and abs(float(np.sum(mixture)) - 1.0) <= 1e-12
         return 0.0 if feasible or inside else math.inf
 
     def project(self, theta: NDArray) -> NDArray[np.float64]:
-        """A mixture near -theta."""
+        """A theta near this one, such that -theta is a convex combination."""
         mixture = np.maximum(-np.asarray(theta, dtype=np.float64), 0.0)
         total = float(np.sum(mixture))
         return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
@@ -115,5 +115,5 @@ class Hadamard(Construction):
         return 1.0 / (2.0 * self.lam * k) - self.optimum
 
     def bound(self, k: int) -> float:
-        """J_k(w_k), which is what a bundle method knows of J*."""
+        """J_k(w_k), the lower bound of a bundle method on J*."""
         return -1.0 / (2.0 * self.lam * k)

@@ -26,13 +26,13 @@ from fenchel.risks import MeanRisk
 
 
 class OneAtItsKink(MeanRisk):
-    """The mean hinge loss; of the examples at their kinks the first one counts as wrong, the others as right."""
+    """The mean hinge loss; only the first example at its kink is active."""
 
     def __init__(self, labels: NDArray) -> None:
         super().__init__("hinge", labels)
 
     def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
-        """The adversary's."""
+        """The adversarial choice of the theorem."""
         counted = wrong_or_first(1.0 - self.labels * scores, scores)
         return np.where(counted, -self.labels * self.shares, 0.0)
 

@@ -29,10 +29,10 @@ _C = math.sqrt(2.0) / 4.0
 
 
 class OneSwap(BreakEven):
-    """Break-even with one positive; if a swap is as bad as no swap, the first one of those that are worst."""
+    """Break-even with one positive; if a swap attains the maximum, the first such example is chosen."""
 
     def cutting_plane(self, scores: NDArray) -> CuttingPlane:
-        """The adversary's."""
+        """The adversarial choice of the theorem."""
         worst = self.value(scores)
         (i,) = self._positives
         j = self._negatives[first_tied(scores[self._negatives])]

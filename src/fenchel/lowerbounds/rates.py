@@ -1,4 +1,4 @@
-r"""How many steps solvers take on the constructions, and how that grows with :math:`1/\varepsilon`.
+r"""Numbers of steps of solvers on the constructions, and their growth with :math:`1/\varepsilon`.
 
 For every accuracy the step :math:`T(\varepsilon)` is the first k with :math:`J(w_k) - J^* \le \varepsilon`, on the
 construction for that accuracy (a weak lower bound) or on the one problem that there is (a strong one); the exponent p
@@ -28,7 +28,7 @@ _FEW = 6
 
 @dataclass(frozen=True)
 class Rate:
-    """What was measured of one solver on one construction."""
+    """The measurements of one solver on one construction."""
 
     construction: type[Construction]
     solver: str
@@ -40,7 +40,7 @@ class Rate:
 
     @property
     def exponent(self) -> float:
-        """p of T ~ eps^-p; 0 if a handful of steps is always enough, NaN if an accuracy was not reached."""
+        """p of T ~ eps^-p; 0 if a few steps always suffice, NaN if an accuracy was not reached."""
         found = [step for step in self.steps if step is not None]
         if len(found) < len(self.steps):
             return float("nan")
@@ -50,7 +50,7 @@ class Rate:
 
 
 def contenders() -> dict[str, Solver]:
-    """The solvers that are watched: the bundle methods of the papers, and pragam."""
+    """The solvers that are measured: the bundle methods of the papers, and pragam."""
     return {
         "line-search bundle": bundle("line_search"),
         "qp bundle": bundle("qp"),
@@ -59,7 +59,7 @@ def contenders() -> dict[str, Solver]:
 
 
 def applies(solver: str, kind: type[Construction]) -> bool:
-    """Whether a solver is watched on a construction: pragam's rate needs rows of bounded length."""
+    """Whether a solver is measured on a construction: pragam's rate needs rows of bounded length."""
     return solver != "pragam" or kind is FourPoints
 
 
@@ -71,7 +71,7 @@ def claim(solver: str, kind: type[Construction]) -> str:
 
 
 def steps_to(solver: Any, construction: Construction, epsilon: float, most: int) -> int | None:
-    """The first k with a gap of at most epsilon, up to rounding; None if there are too many before."""
+    """The first k with a gap of at most epsilon, up to rounding; None if it takes too many steps."""
     for k, weights in enumerate(weights_of(solver, construction), start=1):
         if construction.objective(weights) - construction.optimum <= epsilon * (1.0 + 1e-9):
             return k

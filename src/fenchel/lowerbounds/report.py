@@ -1,4 +1,4 @@
-"""What ``python -m fenchel.lowerbounds`` prints and draws: gaps against formulas, rates against Table 1, and checks."""
+"""The report of the lower bounds: gaps against formulas, rates against Table 1, and checks."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from fenchel.lowerbounds.rates import Rate, applies, contenders, rate
 from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solving.loop import solve
 
-#: formulas must hold to this
+#: absolute error of objectives up to which a formula counts as confirmed
 EXACT = 1e-9
-#: accuracies for which they are checked
+#: accuracies epsilon for which formulas are checked
 ACCURACIES = (0.33, 0.1, 1.0 / 32.0)
-#: steps that are watched at most, and where the limit of the four points is looked at
+#: steps measured at most, and the k at which the limit of the four points is checked
 _STEPS, _FAR = 64, 20_000
-#: how far a fitted exponent may be from the proved one, and the limit at a finite k
+#: tolerances of a fitted exponent, and of the limit at a finite k (relative)
 _NEAR, _NEAR_LIMIT = 0.15, 0.01
 
 
 @dataclass(frozen=True)
 class Check:
-    """One statement, and whether it holds."""
+    """One statement of the theory, and whether it holds."""
 
     statement: str
     holds: bool
@@ -62,7 +62,7 @@ def limit_check() -> Check:
 
 
 def rate_check(found: Rate) -> Check | None:
-    """Whether a fitted exponent is the one that is proved; nothing is proved where the paper says open."""
+    """Whether a fitted exponent is the proved one; true where the paper leaves it open."""
     if found.paper == "open":
         return None
     where = f"{found.construction.name}, {found.solver}: exponent {found.exponent:.2f}"

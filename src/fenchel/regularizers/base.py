@@ -126,8 +126,8 @@ class Regularizer(abc.ABC):
         return None
 
     @property
-    def steep_conjugate(self) -> bool:
-        """Whether the Hessian of the conjugate is infinite at zero, as for q-norms with q > 2."""
+    def singular_hess(self) -> bool:
+        """Whether the Hessian of the conjugate is unbounded near zero, as for q-norms with q > 2."""
         return False
 
     @property

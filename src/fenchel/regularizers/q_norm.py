@@ -181,7 +181,7 @@ class QNorm(Regularizer):
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
     @property
-    def steep_conjugate(self) -> bool:
+    def singular_hess(self) -> bool:
         return self.q > 2.0
 
     def hessian(self, weights: NDArray, v: NDArray) -> DiagonalPlusRankOne | None:
@@ -190,7 +190,7 @@ class QNorm(Regularizer):
         Where it changes much between w and ``grad_conjugate(v)``, as it does near zero, the diagonal holds secants
         instead of tangents.  The last factor preserves the second derivative along w.
         """
-        if not self.steep_conjugate:
+        if not self.singular_hess:
             return None
         q, power = self.q, self.power
         norm = float(_norms(weights, q)[0]) or float(_norms(self.grad_conjugate(v), q)[0])

@@ -1,4 +1,4 @@
-r"""Unnormalized entropy, without a fixed mass: Zhang (2002), eq. (17), shifted so that its smallest value is zero.
+r"""Unnormalized entropy: Zhang (2002), eq. (17), shifted so that its smallest value is zero.
 
 .. math::
     \Omega(w) = \sum_j w_j\ln\frac{w_j}{\mu_j} - w_j + \mu_j \quad (w \ge 0), \qquad

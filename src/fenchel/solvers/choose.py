@@ -283,7 +283,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         smoothable=subgradient_only and risk.smoothable() is not None and risk.closed_form() is not None,
         curvature=problem.design.mean_square / (problem.lam * examples),
         lasso=regularizer.l1_ratio == 1.0,
-        steep=regularizer.steep_conjugate,
+        steep=regularizer.singular_hess,
         constraint=mean is not None and mean.loss.constraint is not None,
         free=regularizer.free_directions() is not None,
     )

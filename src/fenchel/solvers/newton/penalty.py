@@ -10,7 +10,7 @@ from fenchel.problem import Problem
 
 def gradient_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
     """Return lam times the gradient of the regularizer without its l1 norm."""
-    if problem.regularizer.steep_conjugate:
+    if problem.regularizer.singular_hess:
         return problem.lam * problem.regularizer.gradient(weights)
     return problem.lam * problem.regularizer.strong_convexity * weights
 

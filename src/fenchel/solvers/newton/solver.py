@@ -120,7 +120,7 @@ class Newton(Solver):
             needs.MEAN_OF_LOSSES,
             needs.HESS_CONJUGATE,
             Need(
-                lambda problem: problem.regularizer.steep_conjugate or problem.regularizer.l1_ratio not in (None, 1.0),
+                lambda problem: problem.regularizer.singular_hess or problem.regularizer.l1_ratio not in (None, 1.0),
                 lambda problem: (
                     f"requires 'l2', 'elastic_net' or a q-norm with q > 2, got the regularizer "
                     f"{problem.regularizer.name!r}"
