@@ -4,15 +4,17 @@ An epoch goes through the active examples in random order, in one or more parts.
 much its dual variable satisfies the optimality conditions at a bound; negative: by how much it violates them) exceeds
 ``Part.threshold`` is shrunk.  A loop has the form
 
-    tally = begin(part)
+    order, threshold = part.order, part.threshold
+    remaining, violation, changes, gap = begin(part)
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         ...                                    # the score and the KKT margin of example order[t]
-        if margin > part.threshold:
+        if margin > threshold:
             continue                           # shrunk
-        tally = keep(part, t, tally, margin, gap)
-        ...                                    # the step
-        tally = count_change(tally)
-    return tally
+        remaining = keep(order, t, remaining)
+        ...                                    # add to violation, changes and gap; the step
+    return Tally(remaining, violation, changes, gap)
+
+Arrays leave their tuples before the loop, and the tally is one only after it: inside, both would cost time.
 
 ``fenchel.solvers.shrinking`` decides on thresholds and on when all examples become active again.
 """
@@ -61,14 +63,7 @@ def begin(part: Any) -> Any:
 
 
 @helper
-def keep(part: Any, t: Any, tally: Any, margin: float, gap: float) -> Any:
-    """Keep example ``order[t]`` active: move it to the front of ``order``; the tally with its margin and gap."""
-    order, front = part.order, tally.remaining
-    order[t], order[front] = order[front], order[t]
-    return Tally(front + _ONE, max(tally.violation, -margin), tally.changes, tally.gap + gap)
-
-
-@helper
-def count_change(tally: Any) -> Any:
-    """The tally after a step that changed the dual variable."""
-    return Tally(tally.remaining, tally.violation, tally.changes + 1, tally.gap)
+def keep(order: Any, t: Any, remaining: Any) -> Any:
+    """Keep example ``order[t]`` active: move it to the front of ``order``; how many are there now."""
+    order[t], order[remaining] = order[remaining], order[t]
+    return remaining + _ONE

@@ -28,7 +28,7 @@ import numpy as np
 
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_row_to_some, add_scores, add_some_scores
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.solvers.block_coordinate.loop_blocks import block
 
 #: columns of the table of examples
@@ -178,24 +178,22 @@ def intercept_scores(state: Any, centring: float, scores: Any) -> None:
 
 
 @helper
-def move_intercepts(intercepts: Any, centring: float, change: Any) -> None:
-    """Update S, b and m.v after v has changed by change x_i^T."""
-    state = intercepts.state
+def move_intercepts(state: Any, constant: float, projection: float, change: Any) -> None:
+    """Update S, b and m.v after v has changed by change x_i^T, where ``projection`` is m.x_i."""
     for j in range(np.uint64(len(change))):
         state[SUM, j] += change[j]
-        state[INTERCEPT, j] += intercepts.constant * change[j]
-        state[OFFSET, j] += (intercepts.square - centring) * change[j]
+        state[INTERCEPT, j] += constant * change[j]
+        state[OFFSET, j] += projection * change[j]
 
 
 @helper
-def _move_some_intercepts(intercepts: Any, centring: float, change: Any, places: Any, count: int) -> None:
+def _move_some_intercepts(state: Any, constant: float, projection: float, change: Any, places: Any, count: int) -> None:
     """The same for the first ``count`` classes in ``places``."""
-    state = intercepts.state
     for place in range(np.uint64(count)):
         j = places[place]
         state[SUM, j] += change[j]
-        state[INTERCEPT, j] += intercepts.constant * change[j]
-        state[OFFSET, j] += (intercepts.square - centring) * change[j]
+        state[INTERCEPT, j] += constant * change[j]
+        state[OFFSET, j] += projection * change[j]
 
 
 @helper
@@ -247,7 +245,10 @@ def epoch_blocks(
     ``rows`` give the scores of an example and ``images`` the changes of v by a step: both X, but for kernels.
     """
     alpha, v, classes, table, bounds, sum_bound = blocks
-    order, tally, count, room = part.order, begin(part), v.shape[1], lists.classes.shape[1]
+    (state, constant, square), (listed_classes, sizes) = intercepts, lists
+    order, threshold = part.order, part.threshold
+    remaining, violation, changes, gap = begin(part)
+    count, room = v.shape[1], listed_classes.shape[1]
     work = _Workspace(
         np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.uint64)
     )
@@ -256,38 +257,40 @@ def epoch_blocks(
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
         label, line, bound, size = classes[i], alpha[i], bounds[classes[i]], count
-        some = classes_shrunk and lists.sizes[i] > 0
+        some = classes_shrunk and sizes[i] > 0
         if some:
-            listed, label, size = lists.classes[i], 0, np.int64(lists.sizes[i])
+            listed, label, size = listed_classes[i], 0, np.int64(sizes[i])
             line, bound = some_alpha[:size], some_bounds[:size]
-            _gather(alpha[i], bounds[classes[i]], intercepts.state, table[i, CENTRING], listed, line, bound, scores)
+            _gather(alpha[i], bounds[classes[i]], state, table[i, CENTRING], listed, line, bound, scores)
             add_some_scores(rows, i, v, listed, size, scores)
         else:
             # (x_i - m).(v - m S) + b = x_i.v - m.v + (|m|^2 - x_i.m) S + b
-            intercept_scores(intercepts.state, table[i, CENTRING], scores)
+            intercept_scores(state, table[i, CENTRING], scores)
             add_scores(rows, i, v, scores)
-        margin, gap = block_margin(line, scores[:size], bound, label, sum_bound)
-        if margin > part.threshold:
+        margin, own_gap = block_margin(line, scores[:size], bound, label, sum_bound)
+        if margin > threshold:
             continue
-        tally = keep(part, t, tally, margin, table[i, SCALE] * gap)
+        remaining = keep(order, t, remaining)
+        gap += table[i, SCALE] * own_gap
+        violation = max(violation, -margin)
         # lines 5 to 7
         moved = _improve(inner, sum_bound, table[i], label, line, bound, work) if margin <= 0.0 else 0
         if room and not some:
             # after the step, for every class that has left zero must be listed
-            lists.sizes[i] = list_classes(line, scores, bound, label, sum_bound, part.threshold, lists.classes[i])
+            sizes[i] = list_classes(line, scores, bound, label, sum_bound, threshold, listed_classes[i])
         if moved == 0:
             continue
-        tally = count_change(tally)
+        changes += 1
         # line 8
         if some:
-            moved = _scatter(lists.classes[i], line, change, alpha[i], moves, all_changes)
+            moved = _scatter(listed_classes[i], line, change, alpha[i], moves, all_changes)
             add_row_to_some(images, i, all_changes, moves, moved, v)
-            _move_some_intercepts(intercepts, table[i, CENTRING], all_changes, moves, moved)
+            _move_some_intercepts(state, constant, square - table[i, CENTRING], all_changes, moves, moved)
         elif _SPARSE_CHANGE * (moved + 1) <= count:
             moves[moved] = label
             add_row_to_some(images, i, change, moves, moved + 1, v)
-            _move_some_intercepts(intercepts, table[i, CENTRING], change, moves, moved + 1)
+            _move_some_intercepts(state, constant, square - table[i, CENTRING], change, moves, moved + 1)
         else:
             add_row(images, i, change, v)
-            move_intercepts(intercepts, table[i, CENTRING], change)
-    return tally
+            move_intercepts(state, constant, square - table[i, CENTRING], change)
+    return Tally(remaining, violation, changes, gap)

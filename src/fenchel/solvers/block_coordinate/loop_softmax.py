@@ -29,7 +29,7 @@ import numpy as np
 
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
 
 #: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
@@ -131,31 +131,35 @@ def _store(alpha: Any, p: Any, label: int, scale: float, change: Any) -> None:
 def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: Any, part: Any) -> Any:
     """One part of an epoch; returns its ``Tally``.  ``blocks.bounds`` and ``sum_bound`` are not used."""
     alpha, v, classes, table = blocks.alpha, blocks.v, blocks.classes, blocks.table
-    tally, count = begin(part), np.uint64(v.shape[1])
+    (state, constant, square), order = intercepts, part.order
+    count = np.uint64(v.shape[1])
+    remaining, violation, changes, gap = begin(part)
     scores, before, p, log_p, change = (
         np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
     )  # fmt: skip
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
-        i = np.uint64(part.order[t])
+        i = np.uint64(order[t])
         label, scale, curvature, new = classes[i], table[i, SCALE], table[i, CURVATURE], False
         for j in range(count):
             before[j], log_p[j] = -alpha[i, j], logs[i, j]
             new |= log_p[j] <= UNSEEN
         before[label] += 1.0
-        intercept_scores(intercepts.state, table[i, CENTRING], scores)
+        intercept_scores(state, table[i, CENTRING], scores)
         add_scores(rows, i, v, scores)
         if new:
-            gap = first_step(scores, label, curvature, p, log_p)
+            own_gap = first_step(scores, label, curvature, p, log_p)
         else:
             p[:] = before
-            gap = second_order_gap(scores, log_p, before)
+            own_gap = second_order_gap(scores, log_p, before)
         away = solve_softmax_block(scores, before, curvature, p, log_p)
-        tally = keep(part, t, tally, -away if away > _UNCHANGED else 0.0, scale * gap)
+        remaining = keep(order, t, remaining)
+        gap += scale * own_gap
         if away <= _UNCHANGED:
             continue
-        tally = count_change(tally)
+        violation = max(violation, away)
+        changes += 1
         logs[i] = log_p
         _store(alpha[i], p, label, scale, change)
         add_row(images, i, change, v)
-        move_intercepts(intercepts, table[i, CENTRING], change)
-    return tally
+        move_intercepts(state, constant, square - table[i, CENTRING], change)
+    return Tally(remaining, violation, changes, gap)

@@ -53,7 +53,7 @@ from fenchel.compile.dispatch import (
     weight,
 )
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.designs.rows import prefetch
 
 #: columns of the table of examples
@@ -76,20 +76,19 @@ class Intercept(NamedTuple):
 
 
 @helper
-def intercept_score(intercept: Any, i: Any) -> float:
+def intercept_score(state: Any, projection: Any, spread: float, i: Any) -> float:
     """The intercept of (27) in the score of example i; zero without an intercept."""
-    if len(intercept.projection) == 0:
+    if len(projection) == 0:
         return 0.0
-    state = intercept.state
-    return state[SUM] * (intercept.spread - intercept.projection[i]) - state[OFFSET] + state[CENTRE]
+    return state[SUM] * (spread - projection[i]) - state[OFFSET] + state[CENTRE]
 
 
 @helper
-def move_intercept(intercept: Any, i: Any, step: float) -> None:
+def move_intercept(state: Any, projection: Any, i: Any, step: float) -> None:
     """Update S and m.v after v has moved by step times x_i."""
-    if len(intercept.projection) > 0:
-        intercept.state[SUM] += step
-        intercept.state[OFFSET] += step * intercept.projection[i]
+    if len(projection) > 0:
+        state[SUM] += step
+        state[OFFSET] += step * projection[i]
 
 
 @helper
@@ -114,7 +113,10 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float)
 @loop
 def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
     """One part of an epoch of Algorithm 1; returns its ``Tally``."""
-    order, stop, tally = part.order, np.uint64(part.end), begin(part)
+    order, threshold, stop = part.order, part.threshold, np.uint64(part.end)
+    remaining, violation, changes, gap = begin(part)
+    state, projection, spread = intercept
+    centred = len(projection) > 0
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
         if t + _AHEAD + _AHEAD < stop:
@@ -124,24 +126,28 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
         label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
         # c_2 of (14), with the intercept of (27)
         score = row_dot(rows, i, v) if linear(regularizer) else _dot_weights(regularizer, rows, i, v)
-        score += intercept_score(intercept, i)
+        if centred:
+            score += intercept_score(state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
-        if margin > part.threshold:
+        if margin > threshold:
             continue
-        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
+        remaining = keep(order, t, remaining)
+        gap += scale * fenchel_young_gap(loss, label, old, score)
         if margin > 0.0:
             continue
+        violation = max(violation, -margin)
         # (*) minimize (13) exactly, or a quadratic upper bound of it
         curvature = table[i, CURVATURE]
         if not linear(regularizer):
-            least = scale * (_curvature_within(regularizer, rows, i, v, 0.0) + intercept.spread)
+            least = scale * (_curvature_within(regularizer, rows, i, v, 0.0) + spread)
             reach = scale * abs(dual_step(loss, label, old, score, least) - old)
-            curvature = scale * (_curvature_within(regularizer, rows, i, v, reach) + intercept.spread)
+            curvature = scale * (_curvature_within(regularizer, rows, i, v, reach) + spread)
         new = dual_step(loss, label, old, score, curvature)
         if new != old:
             # update v and alpha
             row_add(rows, i, scale * (new - old), v)
-            move_intercept(intercept, i, scale * (new - old))
+            if centred:
+                move_intercept(state, projection, i, scale * (new - old))
             table[i, ALPHA] = new
-            tally = count_change(tally)
-    return tally
+            changes += 1
+    return Tally(remaining, violation, changes, gap)

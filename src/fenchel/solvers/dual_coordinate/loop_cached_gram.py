@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
 from fenchel.compile.loop import loop
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.solvers.dual_coordinate.loop import (
     ALPHA,
     CURVATURE,
@@ -53,30 +53,34 @@ def epoch_cached_gram(
     rows: Any, cache: Any, loss: Any, table: Any, v: Any, intercept: Any, part: Any, least: Any
 ) -> tuple[Any, int]:
     """One part of an epoch, up to an example that needs a row which is not cached; the ``Tally`` and the position."""
-    order, tally = part.order, begin(part)
+    order, threshold = part.order, part.threshold
+    remaining, violation, changes, gap = begin(part)
+    (state, projection, spread), (slots, stamps, clock) = intercept, cache
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
         label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
-        score = v[i] + intercept_score(intercept, i)
+        score = v[i] + intercept_score(state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
-        if margin > part.threshold:
+        if margin > threshold:
             continue
         new = old if margin > 0.0 else dual_step(loss, label, old, score, table[i, CURVATURE])
-        slot = cache.slots[i]
+        slot = slots[i]
         if new != old and slot < 0 and -margin >= least.computed:
-            return tally, int(np.int64(t))
-        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
+            return Tally(remaining, violation, changes, gap), int(np.int64(t))
+        remaining = keep(order, t, remaining)
+        gap += scale * fenchel_young_gap(loss, label, old, score)
+        violation = max(violation, -margin)
         if new == old:
             continue
-        tally = count_change(tally)
+        changes += 1
         if slot < 0 or -margin < least.used:
             continue
         # update v and alpha
         row_add(rows, np.uint64(slot), scale * (new - old), v)
-        cache.stamps[slot] = cache.clock
-        move_intercept(intercept, i, scale * (new - old))
+        stamps[slot] = clock
+        move_intercept(state, projection, i, scale * (new - old))
         table[i, ALPHA] = new
-    return tally, part.end
+    return Tally(remaining, violation, changes, gap), part.end
 
 
 @loop
@@ -84,13 +88,13 @@ def missing_rows(
     cache: Any, loss: Any, table: Any, v: Any, intercept: Any, part: Any, computed: float, found: Any
 ) -> int:
     """The first examples of the part whose rows are needed at the present scores and not cached; how many."""
-    count = 0
+    count, order, slots, (state, projection, spread) = 0, part.order, cache.slots, intercept
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
-        i = np.uint64(part.order[t])
-        if cache.slots[i] >= 0:
+        i = np.uint64(order[t])
+        if slots[i] >= 0:
             continue
         label, old = table[i, LABEL], table[i, ALPHA]
-        score = v[i] + intercept_score(intercept, i)
+        score = v[i] + intercept_score(state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
         if margin > 0.0 or -margin < computed or dual_step(loss, label, old, score, table[i, CURVATURE]) == old:
             continue

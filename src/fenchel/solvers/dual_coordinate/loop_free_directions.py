@@ -36,7 +36,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add, row_dot
 from fenchel.compile.loop import loop
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE
 
 
@@ -53,7 +53,8 @@ class Equalities(NamedTuple):
 def epoch_with_equalities(rows: Any, loss: Any, table: Any, v: Any, equalities: Any, part: Any) -> Any:
     """One part of an epoch of Algorithm 3; returns its ``Tally``."""
     sides, residual, offset, penalty = equalities
-    order, tally, count = part.order, begin(part), np.uint64(len(residual))
+    order, threshold, count = part.order, part.threshold, np.uint64(len(residual))
+    remaining, violation, changes, gap = begin(part)
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
         label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
@@ -61,11 +62,13 @@ def epoch_with_equalities(rows: Any, loss: Any, table: Any, v: Any, equalities: 
         for k in range(count):
             score += sides[i, k] * (offset[k] + penalty * residual[k]) - sides[i, count + k] * residual[k]
         margin = kkt_margin(loss, label, old, score)
-        if margin > part.threshold:
+        if margin > threshold:
             continue
-        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
+        remaining = keep(order, t, remaining)
+        gap += scale * fenchel_young_gap(loss, label, old, score)
         if margin > 0.0:
             continue
+        violation = max(violation, -margin)
         # (**) exactly
         new = dual_step(loss, label, old, score, table[i, CURVATURE])
         if new != old:
@@ -76,5 +79,5 @@ def epoch_with_equalities(rows: Any, loss: Any, table: Any, v: Any, equalities: 
                 residual[k] += step * sides[i, k]
                 offset[k] += step * sides[i, count + count + k]
             table[i, ALPHA] = new
-            tally = count_change(tally)
-    return tally
+            changes += 1
+    return Tally(remaining, violation, changes, gap)

@@ -55,7 +55,7 @@ from fenchel.compile.dispatch import (
     update,
 )
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.epoch import begin, count_change, keep
+from fenchel.compile.primitives.epoch import Tally, begin, keep
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, SCALE, SUM
 
 #: columns of ``Mirror.terms``
@@ -258,7 +258,9 @@ def epoch_mirror(
     rows: Any, loss: Any, regularizer: Any, table: Any, mirror: Any, intercept: Any, rule: Any, part: Any
 ) -> Any:
     """One part of an epoch of Algorithm 1; returns its ``Tally``."""
-    order, stop, tally = part.order, np.uint64(part.end), begin(part)
+    order, threshold, stop = part.order, part.threshold, np.uint64(part.end)
+    remaining, violation, changes, gap = begin(part)
+    state, constant = intercept.state, intercept.spread
     terms, running, features, entries_moved = mirror.terms, mirror.running, len(mirror.v), 0
     for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
@@ -271,27 +273,29 @@ def epoch_mirror(
             j = row_column(rows, i, k)
             dot += row_entry(rows, i, k) * terms[j, GRAD]
             own += terms[j, VALUE]
-        b = intercept.state[CENTRE] + intercept.spread * intercept.state[SUM]
+        b = state[CENTRE] + constant * state[SUM]
         score = outer_grad(regularizer, running[TOTAL], running[FRAME]) * dot + b
         margin = kkt_margin(loss, label, old, score)
-        if margin > part.threshold:
+        if margin > threshold:
             continue
-        tally = keep(part, t, tally, margin, scale * fenchel_young_gap(loss, label, old, score))
+        remaining = keep(order, t, remaining)
+        gap += scale * fenchel_young_gap(loss, label, old, score)
         if margin > 0.0:
             continue
+        violation = max(violation, -margin)
         # (*) minimize (13) with the true score; h_j of the features that are not in the row stay
         entries = int(row_end(rows, i) - row_begin(rows, i))
         others = 0.0 if entries == features else max(running[TOTAL] - own, 0.0)
-        along = ScoreLine(score, b, intercept.spread, others)
+        along = ScoreLine(score, b, constant, others)
         new, slope, total = _search(regularizer, loss, rows, i, table[i], mirror, along, rule)
         table[i, CURVATURE] = slope
         if new == old:
             continue
         # update v and alpha
         accept(rows, i, scale * (new - old), mirror)
-        intercept.state[SUM] += scale * (new - old)
+        state[SUM] += scale * (new - old)
         table[i, ALPHA] = new
-        tally = count_change(tally)
+        changes += 1
         if coupled(regularizer):
             entries_moved += entries
             running[TOTAL], running[HIGHEST] = total, max(running[HIGHEST], total)
@@ -299,4 +303,4 @@ def epoch_mirror(
             if entries_moved > _SUMS * features or total < _FALL * running[HIGHEST] or not inside:
                 refresh(regularizer, mirror)
                 entries_moved = 0
-    return tally
+    return Tally(remaining, violation, changes, gap)
