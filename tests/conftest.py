@@ -41,8 +41,10 @@ def pytest_collection_modifyitems(config, items):
     functions = {}
     for item in items:
         if hasattr(item, "callspec"):
+            mark = item.get_closest_marker("meetings")
+            law = mark.kwargs.get("law") if mark else None
             # what is expected to fail stands for nothing else
-            key = item.nodeid.partition("[")[0], item.get_closest_marker("xfail") is None
+            key = law or item.nodeid.partition("[")[0], item.get_closest_marker("xfail") is None
             functions.setdefault(key, []).append(item)
     left_out = set()
     for cases in functions.values():

@@ -43,6 +43,7 @@ TIGHT = {"tol": 1e-11, "max_iter": 100_000, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks([LinearSVC(tol=0), LinearSVR(tol=0), LogisticRegression(tol=0, max_iter=1000)])
 def test_scikit_learn_checks(estimator, check):
     """No expected failures.  tol=0 because some checks compare two fits to the last digits."""

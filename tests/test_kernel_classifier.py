@@ -42,7 +42,7 @@ TIGHT = {"tol": 1e-10, "max_iter": 1e5, "random_state": 0}
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
-@pytest.mark.meetings(1)
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks(
     [
         KernelClassifier(tol=1e-10, random_state=0),

@@ -29,7 +29,7 @@ def three_classes(n=150):
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
-@pytest.mark.meetings(1)
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks([multinomial(tol=0, random_state=0), LogisticRegression(tol=0, max_iter=1000)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

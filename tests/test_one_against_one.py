@@ -33,6 +33,7 @@ def four_classes(n=160):
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks([LinearClassifier(multi_class="ovo", tol=1e-10, random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

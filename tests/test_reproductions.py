@@ -65,8 +65,14 @@ def test_the_committed_results_are_within_the_goals(monkeypatch):
     assert (RESULTS / "tables.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
 
 
-def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path):
+def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib", reason="the figures need matplotlib")
+    monkeypatch.syspath_prepend(str(ROOT))
+    from reproductions.zhang2012 import runs
+
+    # nobody asks how long it takes
+    monkeypatch.setattr(runs, "warm_up", lambda data: None)
+    monkeypatch.setattr(runs, "_TIMES", 1)
     options = ["--quick", "--output", str(tmp_path)]
     assert "[4/4]" in _run("table2", *options, paper="zhang2012")
     cells = json.loads((tmp_path / "runs.json").read_text(encoding="utf-8"))["cells"]

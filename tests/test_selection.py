@@ -15,7 +15,7 @@ CS = [0.1, 1.0]
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
-@pytest.mark.meetings(1)
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks(
     [
         LinearClassifierCV("squared_hinge", Cs=CS, cv=3, tol=0.0, random_state=0),

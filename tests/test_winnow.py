@@ -19,7 +19,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.meetings(1)
+@pytest.mark.meetings(1, law="scikit_learn_checks")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     """No expected failures."""
