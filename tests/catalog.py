@@ -20,7 +20,7 @@ LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 #: of the elastic net: no absolute values at all, few, many, and hardly anything else
 L1_RATIOS = (0.0, 0.1, 0.5, 0.99)
 #: those that are zero at zero weights and act on each weight alone; the others, and the absolute values alone, have
-#: laws of their own: tests/test_transfers.py and tests/test_l1.py
+#: laws of their own: tests/regularizers/test_transfers.py and tests/solvers/test_l1.py
 REGULARIZER_OBJECTS = [regularizer() for regularizer in REGULARIZERS.values() if regularizer().compiled() is not None]
 REGULARIZER_OBJECTS += [ElasticNet(ratio) for ratio in L1_RATIOS if ElasticNet(ratio) not in REGULARIZER_OBJECTS]
 #: those that take losses of single scores, and those that take a joint risk of several classes

@@ -1,7 +1,7 @@
 """scikit-learn's own tests that fail on the drop-ins, each with the closed category that it belongs to.
 
-Every one of them must fail (strict), and every other test must pass: ``tests/test_sklearn_suite.py`` runs them, and
-docs/drop-ins.md has the same list.
+Every one of them must fail (strict), and every other test must pass: ``tests/estimators/test_sklearn_suite.py`` runs
+them, and docs/drop-ins.md has the same list.
 """
 
 from fnmatch import fnmatchcase

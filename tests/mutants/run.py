@@ -22,9 +22,26 @@ HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 #: quick files of each room without compiled loops, those that kill most first
 TESTS = {
-    "certificate": ["test_free_directions", "test_dual_pairs", "test_certificate", "test_path"],
-    "losses": ["test_losses", "test_loss_curve", "test_constraints", "test_loss_parameters", "test_power_losses"],
-    "risks": ["test_ordinal", "test_measures", "test_smoothed_risks", "test_multinomial", "test_measure_duals"],
+    "certificate": [
+        "solvers/test_free_directions",
+        "regularizers/test_dual_pairs",
+        "certificate/test_certificate",
+        "estimators/test_path",
+    ],
+    "losses": [
+        "losses/test_losses",
+        "losses/test_loss_curve",
+        "solvers/test_constraints",
+        "losses/test_loss_parameters",
+        "losses/test_power_losses",
+    ],
+    "risks": [
+        "risks/test_ordinal",
+        "risks/test_measures",
+        "risks/test_smoothed_risks",
+        "risks/test_multinomial",
+        "risks/test_measure_duals",
+    ],
 }
 
 

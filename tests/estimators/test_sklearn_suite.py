@@ -14,7 +14,7 @@ import pytest
 
 from sklearn_failures import FAILURES
 
-TESTS = Path(__file__).resolve().parent
+TESTS = Path(__file__).resolve().parents[1]
 #: modules, or folders of them, of scikit-learn that fit one of the three
 MODULES = (
     "sklearn.linear_model.tests.test_logistic",

@@ -263,7 +263,7 @@ print(json.dumps(results))
 
 
 def test_the_core_works_without_the_compiler(tmp_path):
-    code = JIT_OFF.format(tests=str(Path(__file__).parent))
+    code = JIT_OFF.format(tests=str(Path(__file__).resolve().parents[1]))
     plain, errors = run(code, tmp_path, NUMBA_DISABLE_JIT="1", flags=("-W", "error"))
     assert errors == ""
     assert not cache_files(tmp_path)

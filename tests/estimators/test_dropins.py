@@ -435,7 +435,7 @@ def test_the_classes_of_linear_svc_run_in_joblibs_threads():
 
 
 def test_the_page_runs(capsys):
-    page = Path(__file__).resolve().parent.parent / "docs" / "drop-ins.md"
+    page = Path(__file__).resolve().parents[2] / "docs" / "drop-ins.md"
     (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

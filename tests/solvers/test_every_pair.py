@@ -70,7 +70,9 @@ def plain_loops(monkeypatch):
 
     for module in (descent, dual_coordinate, parts, prox_newton, sample, transfer, working_set):
         for name, loop in list(vars(module).items()):
-            if getattr(loop, "__module__", "").startswith("fenchel.loops.") and hasattr(loop, "__wrapped__"):
+            if getattr(loop, "__module__", "").startswith(("fenchel.compile.", "fenchel.solvers.")) and hasattr(
+                loop, "__wrapped__"
+            ):
                 monkeypatch.setattr(module, name, loop.__wrapped__)
 
 

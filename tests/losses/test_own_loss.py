@@ -24,7 +24,7 @@ from fenchel.compile.dispatch import dual_step, kkt_margin, method_of, step_by_d
 from fenchel.losses import LOSSES, CustomLoss
 from fenchel.risks import MeanRisk
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "custom-loss.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "custom-loss.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 MODULE, CHECK, CLASSIFICATION = BLOCKS[0], BLOCKS[2], BLOCKS[3]
 

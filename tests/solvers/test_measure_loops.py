@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from test_smoothed_risks import every_point
+from test_smoothing import data, risks
 
 import fenchel.solvers.smoothing.curvature as curvature_module
 import fenchel.solvers.threads as parts_module
@@ -12,8 +14,6 @@ from fenchel.solvers import AGM, Bundle, Smoothing
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.measures import evaluator
 from fenchel.solvers.threads import PartedDesign, Parts, in_parts
-from test_smoothed_risks import every_point
-from test_smoothing import data, risks
 
 
 @pytest.mark.parametrize("seed", range(3))
