@@ -179,7 +179,7 @@ def test_what_is_left_of_the_equalities_is_bounded_exactly():
     X, y = data("hinge")
     theta, _ = equalities.restored(problem, y * RNG.random(N) / N)
     rows = np.vstack([MIXED, np.zeros(D)])
-    for j, bound in enumerate(known.left(theta)):
+    for j, bound in enumerate(known.residuals(theta)):
         parts = ([Fraction(rows[j, k]) * Fraction(X[i, k]) for k in range(D)] for i in range(N))
         sides = [sum(part) + (j == 2) for part in parts]
         exact = sum(Fraction(t) * side for t, side in zip(theta, sides, strict=True))
