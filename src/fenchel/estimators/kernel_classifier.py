@@ -174,7 +174,9 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         X, y, fitted = validated(self, X, y, **KERNEL_INPUT)
         X = summed(X)
         sample_weight = checked_weights(sample_weight, X)
-        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight)
+        # scikit-learn's check of one class with weight passes a precomputed matrix that is no Gram matrix
+        constant = self.kernel != "precomputed"
+        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight, constant=constant)
         form = self.multi_class if self._loss() == Hinge() else "ovr"
         fitted.update(classes_=classes, multi_class_=form)
         given = {"y": y, "targets": codes, "sample_weight": sample_weight}
