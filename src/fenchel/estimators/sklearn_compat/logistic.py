@@ -44,7 +44,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         Deprecated in scikit-learn 1.8: ``l1_ratio`` says the same, and ``C=inf`` is None.
     C : float, default=1.0
         Inverse strength of the regularization.  Infinity leaves a trace of the square, 1e-11 of the features' mean
-        variance: where the classes overlap the weights are those without regularization to about ten digits, and where
+        variance: where the classes overlap the weights are those without regularization to about six digits, and where
         they can be separated, so that there are none, large ones that separate them.
     l1_ratio : float, default=0.0
         The share :math:`\rho` of the absolute values in the regularization, from 0 to 1, for any number of classes.
