@@ -61,6 +61,7 @@ NONE = [case for case in CASES if case[0] == "negative_log" and (case[1] == "l1"
 
 @pytest.fixture
 def plain_loops(monkeypatch):
+    from fenchel.compile.loop import Loop
     from fenchel.solvers import shrinking as descent
     from fenchel.solvers import threads as parts
     from fenchel.solvers.dual_coordinate import mirror as transfer
@@ -70,9 +71,7 @@ def plain_loops(monkeypatch):
 
     for module in (descent, dual_coordinate, parts, prox_newton, sample, transfer, working_set):
         for name, loop in list(vars(module).items()):
-            if getattr(loop, "__module__", "").startswith(("fenchel.compile.", "fenchel.solvers.")) and hasattr(
-                loop, "__wrapped__"
-            ):
+            if isinstance(loop, Loop):
                 monkeypatch.setattr(module, name, loop.__wrapped__)
 
 
