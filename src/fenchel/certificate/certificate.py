@@ -109,8 +109,8 @@ class Certificate:
             if not self.consistent:
                 where = f"one of the objectives that add up to {primal} is below its lower bound"
             return (
-                f"The objective and its lower bound are inconsistent: {where} by more than rounding explains{trust}. "
-                "A kernel must be positive semi-definite to this accuracy: scale or centre X."
+                f"The objective and its lower bound are inconsistent: {where} by more than rounding explains{trust}; "
+                "a kernel must be positive semi-definite to this accuracy: scale or centre X."
             )
         if self.optimal:
             exact = "optimal to the accuracy of the arithmetic"
