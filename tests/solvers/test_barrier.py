@@ -245,7 +245,7 @@ def test_estimators():
     np.testing.assert_allclose(model.predict(X), y, atol=1e-9)
     assert np.all(model.coef_ > 0)
     assert model.converged_
-    with pytest.raises(FenchelError, match="no model meets the constraints"):
+    with pytest.raises(FenchelError, match="the constraints are infeasible"):
         LinearRegressor("interpolation", regularizer="entropy", fit_intercept=False).fit(X, y + 10)
     labels = np.where(np.arange(4) % 2, 1, 0)
     spread = LinearClassifier("hard_margin", regularizer=Entropy(20.0, balanced=True), tol=1e-6).fit(X, labels)

@@ -145,7 +145,7 @@ def test_classes_that_nothing_separates(intercept, sparse, l1_ratio):
     assert solution.status is Status.INFEASIBLE
     assert not solution.converged
     assert solution.certificate.primal == math.inf
-    assert "no model meets" in str(solution) and "infinite" in str(solution)
+    assert "the constraints are infeasible" in str(solution) and "infinite" in str(solution)
     proves_infeasibility(solution, X, y, True, intercept)
 
 
@@ -198,9 +198,9 @@ def test_estimators_say_that_it_is_infeasible():
     model = LinearClassifier("hard_margin", random_state=0, tol=1e-6, max_iter=20000).fit(X, y)
     assert model.score(X, y) == 1.0
     y[:3] *= -1.0
-    with pytest.raises(FenchelError, match=r"hard_margin.*no model meets the constraints"):
+    with pytest.raises(FenchelError, match=r"hard_margin.*the constraints are infeasible"):
         LinearClassifier("hard_margin", random_state=0).fit(X, y)
-    with pytest.raises(FenchelError, match="no model meets the constraints"):
+    with pytest.raises(FenchelError, match="the constraints are infeasible"):
         LinearRegressor("interpolation", random_state=0).fit(X, y)
 
 

@@ -122,7 +122,7 @@ class Regularizer(abc.ABC):
 
     @property
     def l1_ratio(self) -> float | None:
-        """rho if Omega is (1 - rho)/2 |w|^2 + rho |w|_1: 0 for ridge, 1 for the lasso; None for other regularizers."""
+        """The mixing parameter of the elastic net: 0 for ridge, 1 for the lasso; None for other regularizers."""
         return None
 
     @property

@@ -174,7 +174,7 @@ class FreeDirections(Regularizer):
         return self.base.conjugate(v) if met else math.inf
 
     def relaxed_conjugate(self, v: NDArray, scale: float = 1.0) -> float:
-        """Half of |Pi v|^2 + |v_0|^2, which is the conjugate wherever Cv = b."""
+        """Half the squared norms of Pi v and v_0, which is the conjugate wherever Cv = b."""
         if not self.priced:
             return self.base.conjugate(self._projected(v), scale)
         # a multiple of a feasible v is infeasible
