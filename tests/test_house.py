@@ -65,3 +65,17 @@ def test_no_capability_is_guessed_by_an_attribute():
         name = path.relative_to(PACKAGE)
         if name.parts[0] in rooms and name.as_posix() not in PROBING:
             assert not calls(path, "hasattr"), path
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if "import" in path.read_text() and "@loop" in path.read_text()]
+)
+def test_a_loop_returns_no_named_tuple(path):
+    """numba makes a NamedTuple by running Python code, and the process dies if Ctrl-C arrives there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        decorated = isinstance(node, ast.FunctionDef) and "loop" in {
+            getattr(one, "id", "") for one in node.decorator_list
+        }
+        for part in ast.walk(node) if decorated else ():
+            if isinstance(part, ast.Return) and isinstance(part.value, ast.Call):
+                assert not getattr(part.value.func, "id", "")[:1].isupper(), f"{path.name}:{part.lineno}"

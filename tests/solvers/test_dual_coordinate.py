@@ -11,7 +11,7 @@ import slow_reference as slow
 from agreement import assert_same_optimum
 from catalog import LOSS_OBJECTS, PLAIN_CASES, PLAIN_SPARSE_CASES, Case, loss_id
 from fenchel import Problem, solve
-from fenchel.compile.primitives.epoch import Part
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.designs import as_design
@@ -52,7 +52,7 @@ def test_compiled_loop_equals_slow_reference(loss, storage, constant):
             centred, y, loss, c, case.lam, gain, expected, slow_alpha, slow_w, slow_b
         )
         part = Part(order, 0, len(order), 0, np.inf)
-        tally = epoch(design.rows(), loss.compiled(), L2().compiled(), table, v, intercept, part)
+        tally = Tally(*epoch(design.rows(), loss.compiled(), L2().compiled(), table, v, intercept, part))
         assert case.lam * tally.gap == pytest.approx(slow_gap, rel=1e-9, abs=1e-13)
         np.testing.assert_allclose(alpha, slow_alpha, rtol=1e-11, atol=1e-13)
         np.testing.assert_allclose(v - intercept.state[0] * mean, slow_w, rtol=1e-11, atol=1e-13)
@@ -89,7 +89,7 @@ def test_examples_that_rest_are_set_aside_but_not_lost():
     arguments = (as_design(X).rows(), loss.compiled(), L2().compiled(), table)
     # margins 3, 0.1, 4, 0.2: the first and third rest by more than 1
     intercept = Intercept(np.zeros(3), np.zeros(0), 0.0)
-    tally = epoch(*arguments, np.array([1.0]), intercept, Part(order, 0, 4, 0, 1.0))
+    tally = Tally(*epoch(*arguments, np.array([1.0]), intercept, Part(order, 0, 4, 0, 1.0)))
     assert tally.remaining == 2
     assert set(order[:2]) == {1, 3}
     assert sorted(order) == [0, 1, 2, 3]

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
 
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
-from fenchel.compile.primitives.epoch import Part
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.kernels.gram_rows import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
@@ -149,16 +149,17 @@ def test_one_pass_is_that_over_the_whole_matrix(centred):
     ]
     rows, buffer = GramDesign(gram).descending(), np.empty(design.together, dtype=np.int64)
     for threshold in (np.inf, 0.1):
-        expected = epoch(rows, loss, L2().compiled(), *whole[:3], Part(whole[3], 0, n, 0, threshold))
+        expected = Tally(*epoch(rows, loss, L2().compiled(), *whole[:3], Part(whole[3], 0, n, 0, threshold)))
         remaining, position, violation, changes, gap = 0, 0, 0.0, 0, 0.0
         while position < n:
             part, cache = (
                 Part(parts[3], position, n, remaining, threshold),
                 Cache(design.slots, design.stamps, design.clock),
             )
-            tally, position = epoch_cached_gram(
+            numbers, position = epoch_cached_gram(
                 design.descending(), cache, loss, *parts[:3], part, LeastViolations(0.0, 0.0)
             )
+            tally = Tally(*numbers)
             remaining, violation = tally.remaining, max(violation, tally.violation)
             changes, gap = changes + tally.changes, gap + tally.gap
             if position < n:

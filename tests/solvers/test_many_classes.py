@@ -99,9 +99,9 @@ def test_a_witness_in_single_precision_proves_what_it_is(case):
 @plain_cases
 def test_many_dual_variables_are_kept_in_single_precision_while_that_is_enough(case, monkeypatch):
     problem, solver = case.problem(), BlockCoordinate()
-    assert solver.start(problem, None).alpha.dtype == np.float64
+    assert solver.start(problem, None).blocks.alpha.dtype == np.float64
     monkeypatch.setattr(module, "_MANY", 100)
-    assert BlockCoordinate(single=False).start(problem, None).alpha.dtype == np.float64
+    assert BlockCoordinate(single=False).start(problem, None).blocks.alpha.dtype == np.float64
     state = solver.start(problem, None)
     solver.step(state, Hint(None, 1e-3, lambda: False))
     assert state.blocks.alpha.dtype == np.float32

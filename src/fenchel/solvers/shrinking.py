@@ -9,6 +9,8 @@ steps, most of all to a rough answer.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -74,11 +76,12 @@ class ActiveSet:
         end = min(self.size, self.position + max(1, most))
         return Part(self.order, self.position, end, self.remaining, self.threshold if shrinking else np.inf)
 
-    def record(self, tally: Tally, end: int, lam: float) -> bool:
+    def record(self, tally: tuple[Any, float, int, float], end: int, lam: float) -> bool:
         """Add what a loop found on its way to ``end``; returns whether that ends the epoch."""
-        self.remaining, self.changes = int(tally.remaining), self.changes + tally.changes
-        self.violation = max(self.violation, tally.violation)
-        self.gap += lam * tally.gap
+        found = Tally(*tally)
+        self.remaining, self.changes = int(found.remaining), self.changes + found.changes
+        self.violation = max(self.violation, found.violation)
+        self.gap += lam * found.gap
         self.position = end
         return end == self.size
 

@@ -12,9 +12,10 @@ much its dual variable satisfies the optimality conditions at a bound; negative:
             continue                           # shrunk
         remaining = keep(order, t, remaining)
         ...                                    # add to violation, changes and gap; the step
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap
 
-Arrays leave their tuples before the loop, and the tally is one only after it: inside, both would cost time.
+Arrays leave their tuples before the loop, since inside they would cost time.  A loop returns a plain tuple, of which
+the caller makes a ``Tally``: numba makes a NamedTuple by running Python code, and crashes if Ctrl-C arrives there.
 
 ``fenchel.solvers.shrinking`` decides on thresholds and on when all examples become active again.
 """
@@ -58,8 +59,8 @@ class Tally(NamedTuple):
 
 @helper
 def begin(part: Any) -> Any:
-    """The tally before the first example."""
-    return Tally(np.uint64(part.remaining), 0.0, 0, 0.0)
+    """The numbers of the tally before the first example."""
+    return np.uint64(part.remaining), 0.0, 0, 0.0
 
 
 @helper

@@ -28,7 +28,7 @@ import numpy as np
 
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_row_to_some, add_scores, add_some_scores
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.solvers.block_coordinate.loop_blocks import block
 
 #: columns of the table of examples
@@ -293,4 +293,4 @@ def epoch_blocks(
         else:
             add_row(images, i, change, v)
             move_intercepts(state, constant, square - table[i, CENTRING], change)
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap

@@ -29,7 +29,7 @@ import numpy as np
 
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
 
 #: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
@@ -162,4 +162,4 @@ def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: An
         _store(alpha[i], p, label, scale, change)
         add_row(images, i, change, v)
         move_intercepts(state, constant, square - table[i, CENTRING], change)
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap

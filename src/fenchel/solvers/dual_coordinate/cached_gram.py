@@ -76,7 +76,8 @@ def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part:
     found: NDArray[np.int64] = np.empty(design.together, dtype=np.int64)
     budget, rest = max(1, _STEP_VALUES // design.shape[0]), part
     while True:
-        tally, position = epoch_cached_gram(state.rows, _cache(design), *arrays, rest, least)
+        numbers, position = epoch_cached_gram(state.rows, _cache(design), *arrays, rest, least)
+        tally = Tally(*numbers)
         violation, changes, gap = max(violation, tally.violation), changes + tally.changes, gap + tally.gap
         if position == part.end or (budget <= 0 and position > part.begin):
             total = Tally(tally.remaining, violation, changes, gap)

@@ -53,7 +53,7 @@ from fenchel.compile.dispatch import (
     weight,
 )
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.designs.rows import prefetch
 
 #: columns of the table of examples
@@ -150,4 +150,4 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
                 move_intercept(state, projection, i, scale * (new - old))
             table[i, ALPHA] = new
             changes += 1
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap

@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
 from fenchel.compile.loop import loop
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.solvers.dual_coordinate.loop import (
     ALPHA,
     CURVATURE,
@@ -66,7 +66,7 @@ def epoch_cached_gram(
         new = old if margin > 0.0 else dual_step(loss, label, old, score, table[i, CURVATURE])
         slot = slots[i]
         if new != old and slot < 0 and -margin >= least.computed:
-            return Tally(remaining, violation, changes, gap), int(np.int64(t))
+            return (remaining, violation, changes, gap), int(np.int64(t))
         remaining = keep(order, t, remaining)
         gap += scale * fenchel_young_gap(loss, label, old, score)
         violation = max(violation, -margin)
@@ -80,7 +80,7 @@ def epoch_cached_gram(
         stamps[slot] = clock
         move_intercept(state, projection, i, scale * (new - old))
         table[i, ALPHA] = new
-    return Tally(remaining, violation, changes, gap), part.end
+    return (remaining, violation, changes, gap), part.end
 
 
 @loop

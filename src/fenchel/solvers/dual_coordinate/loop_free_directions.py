@@ -36,7 +36,7 @@ import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add, row_dot
 from fenchel.compile.loop import loop
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE
 
 
@@ -80,4 +80,4 @@ def epoch_with_equalities(rows: Any, loss: Any, table: Any, v: Any, equalities: 
                 offset[k] += step * sides[i, count + count + k]
             table[i, ALPHA] = new
             changes += 1
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap

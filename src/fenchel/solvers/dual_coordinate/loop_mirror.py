@@ -55,7 +55,7 @@ from fenchel.compile.dispatch import (
     update,
 )
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.epoch import Tally, begin, keep
+from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, SCALE, SUM
 
 #: columns of ``Mirror.terms``
@@ -303,4 +303,4 @@ def epoch_mirror(
             if entries_moved > _SUMS * features or total < _FALL * running[HIGHEST] or not inside:
                 refresh(regularizer, mirror)
                 entries_moved = 0
-    return Tally(remaining, violation, changes, gap)
+    return remaining, violation, changes, gap

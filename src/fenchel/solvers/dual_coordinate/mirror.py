@@ -89,10 +89,8 @@ class MirrorState:
     def epoch(self, state: State, output: OutputState, part: Part) -> Tally:
         """One part of an epoch of this output."""
         intercept = Intercept(output.intercept, _NOT_CENTRED, output.constant)
-        tally: Tally = epoch_mirror(
-            self.rows, state.loss, state.regularizer, output.table, self.mirror, intercept, self.rule, part
-        )
-        return tally
+        data = (self.rows, state.loss, state.regularizer, output.table)
+        return Tally(*epoch_mirror(*data, self.mirror, intercept, self.rule, part))
 
     def end_epoch(self, state: State, output: OutputState) -> None:
         """Recompute the terms against rounding errors, if steps cost more than that since the last time."""
