@@ -328,5 +328,5 @@ def test_a_gram_matrix_needs_its_norm_and_takes_no_intercepts():
     for matrix, norm in ((design, L2()), (design, GramNorm(other)), (rbf_kernel(X), GramNorm(other))):
         with pytest.raises(FenchelError, match="requires regularizer=GramNorm"):
             Problem(matrix, risk, 0.1, norm)
-    with pytest.raises(FenchelError, match="no intercepts with a Gram matrix"):
+    with pytest.raises(FenchelError, match="does not support free intercepts with a Gram matrix"):
         solve(Problem(design, risk, 0.1, GramNorm(design), intercept=True))

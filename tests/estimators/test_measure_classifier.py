@@ -236,7 +236,7 @@ def test_warm_starts_and_limits():
 
 def test_an_interrupted_fit_has_a_threshold(monkeypatch):
     X, y = rare()
-    calls, plane = [], F1.plane
+    calls, plane = [], F1.cutting_plane
 
     def interrupted(self, scores):
         calls.append(1)
@@ -244,7 +244,7 @@ def test_an_interrupted_fit_has_a_threshold(monkeypatch):
             raise KeyboardInterrupt
         return plane(self, scores)
 
-    monkeypatch.setattr(F1, "plane", interrupted)
+    monkeypatch.setattr(F1, "cutting_plane", interrupted)
     model = MeasureClassifier("f1", tol=1e-9, threshold="cv", random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -103,7 +103,7 @@ def test_solvers_do_not_visit_examples_of_other_classes(solver):
     used = solver.step(state, Hint(None, 0.0, lambda: False))
     if isinstance(solver, DualCoordinate):
         assert used == pytest.approx(np.mean(weights > 0))
-        assert set(state.outputs[0].descent.order) == set(np.flatnonzero(weights))
+        assert set(state.outputs[0].active_set.order) == set(np.flatnonzero(weights))
     else:
         assert set(state.order) == set(np.flatnonzero(weights))
 

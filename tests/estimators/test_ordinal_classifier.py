@@ -232,7 +232,7 @@ def test_too_little_time_is_told_with_a_sound_bound():
 
 def test_an_interrupted_fit_has_thresholds(monkeypatch):
     X, y = data()
-    found, calls = OrdinalHinge.plane, []
+    found, calls = OrdinalHinge.cutting_plane, []
 
     def interrupted(self, scores):
         calls.append(None)
@@ -240,7 +240,7 @@ def test_an_interrupted_fit_has_thresholds(monkeypatch):
             raise KeyboardInterrupt
         return found(self, scores)
 
-    monkeypatch.setattr(OrdinalHinge, "plane", interrupted)
+    monkeypatch.setattr(OrdinalHinge, "cutting_plane", interrupted)
     model = OrdinalClassifier(tol=1e-9)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)

@@ -19,10 +19,7 @@ from fenchel.solvers.threads import PartedDesign, Parts, in_parts
 @pytest.mark.parametrize("seed", range(3))
 def test_loops_give_what_numpy_gives(seed):
     for name, _, _, _, risk, scores, mu in every_point(seed):
-        expected, found = (
-            risk.smoothed(scores, mu),
-            evaluator(Problem(np.zeros((len(scores), 1)), risk, 1.0))(scores, mu),
-        )
+        expected, found = risk.smoothed(scores, mu), evaluator(risk)(scores, mu)
         size = 1e-13 * (1 + np.abs(scores).max())
         np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=1e-13, err_msg=f"{name} {mu} {scores}")
         for field in ("value", "risk", "excess"):
