@@ -30,7 +30,7 @@ from benchmarks.bundle import solver_of as bundle_of
 from benchmarks.ledger import Cell, Ledger
 from fenchel import Model, Problem, Solution, solve
 from fenchel.risks import BreakEven, RocAUC
-from fenchel.solvers import AGM, Smoothing
+from fenchel.solvers import AGM, Smoothing, Solver
 from reproductions.zhang2012 import paper
 
 RESULTS = Path(__file__).with_name("results")
@@ -68,8 +68,8 @@ class Moment(NamedTuple):
     objective: float
 
 
-@dataclass
-class Watched:
+@dataclass(frozen=True, eq=False)
+class Watched(Solver):
     """A solver that stops at a goal or a cap, with its objective after every step and test measures now and then."""
 
     solver: Any
@@ -80,11 +80,27 @@ class Watched:
     #: moments and test measures that are kept for figures
     curve: list[tuple[float, float, float, float]] = field(default_factory=list)
 
-    def __post_init__(self) -> None:
-        """What is not watched is the solver's own."""
-        self.name = self.solver.name
-        self.supports, self.propose = self.solver.supports, self.solver.propose
-        self.expected_gap, self.expected_objective = self.solver.expected_gap, self.solver.expected_objective
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """The solver's name."""
+        return str(self.solver.name)
+
+    @property
+    def needs(self) -> Any:
+        """The solver's needs."""
+        return self.solver.needs
+
+    def propose(self, state: Any) -> Any:
+        """The solver's model and dual point."""
+        return self.solver.propose(state)
+
+    def expected_gap(self, state: Any) -> float:
+        """The solver's estimate of its gap."""
+        return float(self.solver.expected_gap(state))
+
+    def expected_objective(self, state: Any) -> float:
+        """The solver's estimate of its objective."""
+        return float(self.solver.expected_objective(state))
 
     def start(self, problem: Problem, warm: Any) -> Any:
         """The solver's start, timed."""
