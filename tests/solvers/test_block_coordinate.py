@@ -164,7 +164,7 @@ def test_shrinking_does_not_change_the_optimum(case, inner):
 @plain_cases
 def test_single_precision_of_the_dual_variables(case):
     problem, solver = case.problem(), BlockCoordinate(single=True)
-    assert solver.start(problem, None).alpha.dtype == np.float32
+    assert solver.start(problem, None).blocks.alpha.dtype == np.float32
     solution = solve(problem, solver, tol=1e-5, **LONG)
     assert solution.converged
     assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=1e-4)
