@@ -74,9 +74,9 @@ def test_scikit_learn_on_generated_data(storage, intercept, C, loss):
         elif loss == "squared":
             peer = Ridge(alpha=1 / C, solver="lsqr", tol=tol, fit_intercept=intercept)
         elif LOSSES[loss].task == "regression":
-            peer = LinearSVR(loss=loss, epsilon=0.1, C=C, tol=tol, fit_intercept=False)
+            peer = LinearSVR(loss=loss, epsilon=0.1, C=C, tol=tol, fit_intercept=False, random_state=0)
         else:
-            peer = LinearSVC(loss=loss, C=C, tol=tol, fit_intercept=False)
+            peer = LinearSVC(loss=loss, C=C, tol=tol, fit_intercept=False, random_state=0)
         peer.fit(X, y)
         problem = Problem(X, MeanRisk(loss, y), 1 / (C * len(y)), intercept=intercept)
         b = float(np.ravel(peer.intercept_)[0]) if intercept else 0.0
