@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
+.PHONY: run test test-all test-sklearn lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -13,7 +13,11 @@ test: $(VENV)/test
 
 # the same laws in all their cases, see tests/products.py
 test-all: $(VENV)/test
-	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
+
+# scikit-learn's own test modules with the drop-ins in the place of its estimators
+test-sklearn: $(VENV)/test
+	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
