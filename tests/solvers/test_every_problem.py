@@ -166,7 +166,7 @@ def test_odd_little_problems_are_solved(solver, data, sparse):
     X, y, weights, loss, lam, intercept, l1_ratio = data
     design = sp.csr_array(X) if sparse else X
     problem = Problem(design, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
-    solution = solve(problem, solver, tol=1e-6, max_iter=20000)
+    solution = solve(problem, solver, tol=1e-6, max_iter=100_000)
     assert solution.converged, str(solution)
     conic = conic_optimum(loss.name, X, y, slow.shares(len(y), weights), lam, intercept, l1_ratio)[2]
     certificate = solution.certificate
