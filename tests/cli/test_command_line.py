@@ -299,3 +299,16 @@ def test_bad_input_is_refused_and_nothing_lost(folder, two_classes, capsys, argu
     assert said.out == ""
     assert (folder / "kept.npz").read_text() == "mine"
     assert {path.name for path in folder.iterdir()} == before
+
+
+def test_a_model_of_another_format_is_refused_by_name(folder, two_classes, capsys):
+    data = _svmlight(folder / "train.svm", *two_classes)
+    assert main(["train", str(data)]) == PROVED
+    path = folder / "train.model.npz"
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = dict(archive)
+    arrays["about"] = np.array(str(arrays["about"]).replace('"format": 2', '"format": 1'))
+    np.savez(path, **arrays)
+    capsys.readouterr()
+    assert main(["predict", str(path), str(data)]) == REFUSED
+    assert "has format 1 of fenchel" in capsys.readouterr().err

@@ -23,7 +23,7 @@ from fenchel.io.readers import Layout
 _KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRegressor, MeasureClassifier)}
 #: fitted attributes that are kept, where an estimator has them
 _ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
-_FORMAT = 1
+_FORMAT = 2
 
 
 @dataclass
@@ -93,7 +93,10 @@ def load(path: Path) -> ModelFile:
 def _restored(path: Path, about: dict[str, Any], arrays: dict[str, NDArray]) -> ModelFile:
     """The model of what a file holds."""
     if about["format"] != _FORMAT or about["kind"] not in _KINDS:
-        raise FenchelError(f"{path}: was written by fenchel {about['version']}; this is {fenchel.__version__}")
+        raise FenchelError(
+            f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
+            f"format {_FORMAT}: train the model again"
+        )
     estimator = _KINDS[about["kind"]](**about["parameters"])
     for name, array in arrays.items():
         setattr(estimator, name, array if array.ndim else float(array))
