@@ -83,7 +83,8 @@ def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path, monkeypatch):
         assert cell["bound"] >= cell["dual"]
         objectives = [float(value) for value in cell["curve"]["objective"].split()]
         assert min(objectives) >= (1.0 - 1e-4) * cell["bound"]
-        assert bool(cell["seconds"]) == (min(objectives) <= 1.01 * cell["bound"])
+        # the bound may have become better after a contender had reached its goal
+        assert min(objectives) <= 1.02 * cell["bound"] if cell["seconds"] else min(objectives) > cell["bound"]
     assert any(cell["seconds"] for cell in cells if cell["solver"] == "smoothing")
     assert "[" not in _run("figures", *options, paper="zhang2012").partition("simulated prbep")[0]
     for name in ("prbep", "roc_auc", "c_mu", "agm"):
