@@ -295,7 +295,7 @@ def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> 
 
 
 def user_stacklevel() -> int:
-    """The stacklevel of the first caller outside this package, for whoever calls this: subclasses add frames."""
+    """Return the ``stacklevel`` of the first caller outside this package; subclasses add frames of their own."""
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":
         frame, level = frame.f_back, level + 1

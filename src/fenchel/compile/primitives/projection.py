@@ -34,13 +34,13 @@ from fenchel.compile.primitives.projection_search import bracket, look, whole
 
 #: what rounding alone may add to what a box allows, relative to the sums of its bounds
 _ROUNDING = 1e-12
-#: longer rows look at about so many of their entries first, for a guess
+#: entries in the sample of a longer row from which its search gets a first bracket
 _SAMPLE = 4096
 #: how many standard deviations of the sum of a sample its bracket reaches
 _MARGIN = 5.0
 #: a sum that is off by no more than this share of its terms is right
 _EXACT = 4e-15
-#: how often a bracket whose kinks can't be told apart is widened
+#: widenings, at most, of a bracket whose kinks are equal up to rounding
 _WIDENINGS = 60
 
 
@@ -55,7 +55,7 @@ def _entry(target: float, weight: float, square: float, low: float, high: float)
 
 @helper
 def _prepared(target: Any, weights: Any, squares: Any, low: Any, high: Any, step: int, work: Any) -> int:
-    """Fill the work space with every so many entries; how many count."""
+    """Fill the work space with every ``step``-th entry; return the number of entries filled."""
     count = 0
     for i in range(0, len(target), step):
         if weights[i] != 0.0:

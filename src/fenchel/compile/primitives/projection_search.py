@@ -12,7 +12,7 @@ import numpy as np
 
 from fenchel.compile.loop import helper, summing_helper
 
-#: every so many times the median is taken; a Newton step shorter than this share of the last one is made twice as long
+#: iterations between two median steps; a Newton step shorter than this share of the last one is doubled
 _MEDIAN, _SHORT = 3, 0.01
 
 

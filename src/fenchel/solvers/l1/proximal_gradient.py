@@ -40,7 +40,7 @@ from fenchel.solvers.needs import NO_KERNEL, dual_block, unsupported_regularizer
 
 #: factor by which L falls with every step, and backtracking steps at most
 _RELAX, _BACKTRACKS = 0.95, 60
-#: a step this small relative to the weights counts as idle; the method has stalled after so many of them in a row
+#: relative length below which a step is idle, and consecutive idle steps after which the method has stalled
 _IDLE_STEP, _IDLE_STEPS = 1e-15, 20
 
 
