@@ -47,6 +47,7 @@ def rounding_floor(problem: Problem, primal: Primal, bound: Bound, witness: Witn
     if primal.value - bound.value <= _NEAR_FLOOR * floor:
         noise = product_noise(problem, primal.model, primal.scores, witness, sensitivity)
         floor = ROUNDINGS * EPS * (magnitude + noise)
+    floor += conjugate_curvature(problem, design.largest_row_norm * absolute_sum(bound.theta))
     if problem.regularizer.free_directions() is not None and math.isfinite(bound.value):
         floor += min(bound.charge, free_rounding(problem, bound.theta, bound.value))
     return floor
@@ -56,6 +57,17 @@ def lone_bound_rounding(problem: Problem, primal: Primal, bound: Bound) -> float
     """A bound on the rounding error of D, where P is infinite."""
     noise = _dual_noise(problem, bound, dual_sensitivity(problem, bound.v, primal.penalty))
     return ROUNDINGS * EPS * (bound.magnitude + noise)
+
+
+def conjugate_curvature(problem: Problem, spread: float) -> float:
+    r"""What an error of X^T theta moves lam Omega* beyond its gradient: delta^2 / (2 sigma lam).
+
+    ``spread`` is the sum of abs(theta_i) times the norm of x_i, so that delta is a few roundings of it; Omega* has
+    1/sigma-Lipschitz gradients for a sigma-strongly convex Omega.  The elastic net needs it where v rounds to the flat
+    part of its conjugate, whose gradient says nothing of the other side of the threshold.
+    """
+    sigma = problem.regularizer.strong_convexity
+    return (ROUNDINGS * EPS * spread) ** 2 / (2.0 * sigma * problem.lam) if sigma > 0.0 else 0.0
 
 
 def _dual_noise(problem: Problem, bound: Bound, sensitivity: float) -> float:
