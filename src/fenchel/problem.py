@@ -26,8 +26,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.kernels import CachedGram
@@ -67,8 +67,8 @@ class Model:
     0.5
     """
 
-    weights: NDArray[np.float64]
-    intercept: float | NDArray[np.float64] | None = 0.0
+    weights: Floats
+    intercept: float | Floats | None = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class Witness:
     0.0
     """
 
-    theta: NDArray[np.float64]
+    theta: Floats
     conjugate_bound: float | None = None
 
 
@@ -247,7 +247,7 @@ class Problem:
         """The minimizer of the regularizer, zero weights for most, with the best intercept."""
         return Model(self.regularizer.centre(self.weights_shape), None if self.intercept else self.no_intercept())
 
-    def best_intercept(self, scores: NDArray) -> Any:
+    def best_intercept(self, scores: Array) -> Any:
         """The intercept that minimizes the risk for these scores X w; zero in a problem without intercept."""
         intercepts = self.risk.intercepts() if self.intercept else None
         return self.no_intercept() if intercepts is None else intercepts.best_intercept(scores)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate, Verdict, best_of, judge, scores_of
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
@@ -79,7 +80,7 @@ def certify(
     return _search(problem, model, float(effort)).certificate
 
 
-def _numbers(name: str, given: object, or_else: str) -> NDArray[np.float64]:
+def _numbers(name: str, given: object, or_else: str) -> Floats:
     """An array of floats; raise an error that names the argument otherwise."""
     try:
         return np.asarray(given, dtype=np.float64)
@@ -153,11 +154,11 @@ def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
     size, free = int(np.prod(problem.weights_shape)), bool(problem.intercept)
     intercepts = np.atleast_1d(np.asarray(model.intercept, dtype=np.float64))
 
-    def unpack(point: NDArray) -> Model:
+    def unpack(point: Array) -> Model:
         intercept = point[size:] if problem.risk.outputs is not None else float(point[size])
         return Model(point[:size].reshape(problem.weights_shape), intercept if free else problem.no_intercept())
 
-    def objective(point: NDArray) -> tuple[float, NDArray]:
+    def objective(point: Array) -> tuple[float, Array]:
         at = unpack(point)
         scores = problem.design.scores(at.weights) + np.asarray(at.intercept)
         subgradient = problem.risk.subgradient(scores)

@@ -21,8 +21,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
 from fenchel.certificate.rescaling import best_multiple
@@ -42,11 +42,11 @@ class Bound(NamedTuple):
     #: the sum of the absolute values of the terms in it
     magnitude: float
     #: theta in the domain and balanced, v = X^T theta / lam, and R*(-theta) or the bound on it
-    theta: NDArray[np.float64]
-    v: NDArray[np.float64]
+    theta: Floats
+    v: Floats
     conjugate: float
     #: a bound on |sum theta| of each output, or on the residuals of the equalities of free directions
-    unbalanced: NDArray[np.float64]
+    unbalanced: Floats
     #: whether R* was taken on trust
     trusted: bool = False
     #: the charge for ``unbalanced``
@@ -78,13 +78,13 @@ def _zero(problem: Problem) -> Bound:
     return Bound(-conjugate, abs(conjugate), theta, v, conjugate, np.zeros(1))
 
 
-def _nothing(problem: Problem, theta: NDArray | None, *, trusted: bool) -> Bound:
+def _nothing(problem: Problem, theta: Array | None, *, trusted: bool) -> Bound:
     """The bound minus infinity, for a theta that can't be used."""
     theta = np.zeros(problem.theta_shape) if theta is None else theta
     return Bound(-math.inf, 0.0, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
-def _closed_form(problem: Problem, risk: ClosedForm, theta: NDArray, level: float) -> Bound:
+def _closed_form(problem: Problem, risk: ClosedForm, theta: Array, level: float) -> Bound:
     """D of the feasible point near theta, or of its best multiple."""
     if not _usable(theta):
         return _nothing(problem, None, trusted=False)
@@ -101,7 +101,7 @@ def _closed_form(problem: Problem, risk: ClosedForm, theta: NDArray, level: floa
     return _assembled(problem, theta, v, conjugate, unbalanced, level, trusted=False)
 
 
-def _on_trust(problem: Problem, theta: NDArray, conjugate_bound: float | None, level: float) -> Bound:
+def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:
     """D(theta) with the witness's bound on R*(-theta); R*(-t theta) <= t R*(-theta) + (1 - t) R*(0) for t <= 1."""
     if not _usable(theta):
         return _nothing(problem, None, trusted=True)
@@ -119,10 +119,10 @@ def _on_trust(problem: Problem, theta: NDArray, conjugate_bound: float | None, l
 
 def _assembled(
     problem: Problem,
-    theta: NDArray,
-    v: NDArray,
+    theta: Array,
+    v: Array,
     conjugate: float,
-    unbalanced: NDArray,
+    unbalanced: Array,
     level: float,
     *,
     trusted: bool,
@@ -136,19 +136,19 @@ def _assembled(
     return Bound(value, penalty + abs(conjugate), theta, v, conjugate, unbalanced, trusted, charged)
 
 
-def _v(problem: Problem, theta: NDArray) -> NDArray[np.float64]:
+def _v(problem: Problem, theta: Array) -> Floats:
     """X^T theta / lam."""
     v = problem.design.adjoint(theta)
     v /= problem.lam
     return v
 
 
-def _usable(theta: NDArray) -> bool:
+def _usable(theta: Array) -> bool:
     """Whether no entry is NaN or so large that sums and squares overflow."""
     return bool(max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_THETA)
 
 
-def _feasible(problem: Problem, risk: ClosedForm, theta: NDArray) -> tuple[NDArray, NDArray]:
+def _feasible(problem: Problem, risk: ClosedForm, theta: Array) -> tuple[Array, Array]:
     """Theta in the domain of R* and on the dual equalities, with bounds on their residuals."""
     theta = risk.project(theta)
     if not _usable(theta):

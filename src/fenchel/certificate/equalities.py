@@ -42,6 +42,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.problem import Problem
 from fenchel.projections import onto_box_and_equalities
@@ -61,16 +62,16 @@ class Corners(NamedTuple):
     """The corners of one output: r, and the squared norms of Pi X^T theta_k and R*(-theta_k) of each."""
 
     radius: float
-    squares: NDArray[np.float64]
-    conjugates: NDArray[np.float64]
+    squares: Floats
+    conjugates: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class _Output:
     """The domain of the dual variables of one output, and the columns of its residual."""
 
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Floats
+    high: Floats
     #: independent columns whose equalities are not met trivially
     counted: NDArray[np.intp]
     corners: Corners | None
@@ -85,13 +86,13 @@ class Equalities:
     intercept: bool
     #: lam, where z depends on it
     lam: float | None
-    sides: NDArray[np.float64]
-    target: NDArray[np.float64]
-    sizes: NDArray[np.float64]
+    sides: Floats
+    target: Floats
+    sizes: Floats
     #: errors of the columns of Z, in units of the norms of the rows
-    errors: NDArray[np.float64]
-    lengths: NDArray[np.float64]
-    shares: NDArray[np.float64]
+    errors: Floats
+    lengths: Floats
+    shares: Floats
     outputs: list[_Output]
 
     def fits(self, problem: Problem) -> bool:
@@ -101,7 +102,7 @@ class Equalities:
         same = self.regularizer is problem.regularizer or self.regularizer == problem.regularizer
         return same and self.lam in (None, problem.lam)
 
-    def residuals(self, theta: NDArray) -> NDArray[np.float64]:
+    def residuals(self, theta: Array) -> Floats:
         """Bounds on the residuals of one output's theta, including the rounding of these sums."""
         products = theta[:, None] * self.sides
         total, error = column_sums(products)
@@ -114,7 +115,7 @@ class Equalities:
 _known: weakref.WeakKeyDictionary[Any, Equalities] = weakref.WeakKeyDictionary()
 
 
-def restored(problem: Problem, theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def restored(problem: Problem, theta: Array) -> tuple[Floats, Floats]:
     """Theta in the domain and on the equalities; |rho|_1 of each output in units of the sizes of the columns."""
     equalities = equalities_of(problem)
     columns = np.asarray(theta, dtype=np.float64).reshape(problem.design.shape[0], -1)
@@ -125,7 +126,7 @@ def restored(problem: Problem, theta: NDArray) -> tuple[NDArray[np.float64], NDA
     )
 
 
-def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
+def free_charge(problem: Problem, unbalanced: Array, value: float) -> float:
     """The charge for the residuals of the equalities: T (D(theta) - min D(theta_k))."""
     if not np.any(unbalanced):
         return 0.0
@@ -142,7 +143,7 @@ def free_charge(problem: Problem, unbalanced: NDArray, value: float) -> float:
     return share * (value - lowest) + EPS * share * (abs(value) + abs(lowest))
 
 
-def free_rounding(problem: Problem, theta: NDArray, value: float) -> float:
+def free_rounding(problem: Problem, theta: Array, value: float) -> float:
     """The charge for a few roundings of each term of the equalities, which no theta in floats avoids."""
     known = equalities_of(problem)
     columns = np.abs(theta).reshape(len(known.sides), -1)
@@ -198,7 +199,7 @@ def _build(problem: Problem) -> Equalities:
     return known
 
 
-def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray) -> _Output:
+def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: Array, high: Array) -> _Output:
     """Fix rows that are zero in every dual point; then find the independent columns and their corners."""
     sides, exact = known.sides, (known.errors == 0.0) & (known.target == 0.0)
     closed = True
@@ -225,7 +226,7 @@ def _output(known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, h
     return _Output(low, high, counted, _corners(known, problem, risk, low, high, counted))
 
 
-def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArray[np.intp] | None:
+def _independent(known: Equalities, used: Array, open_rows: Array) -> NDArray[np.intp] | None:
     """Columns of which all others are exact integer combinations; None if there are no such columns."""
     sides = known.sides[open_rows][:, used]
     if not sides.size:
@@ -249,7 +250,7 @@ def _independent(known: Equalities, used: NDArray, open_rows: NDArray) -> NDArra
 
 
 def _corners(
-    known: Equalities, problem: Problem, risk: MeanRisk, low: NDArray, high: NDArray, counted: NDArray
+    known: Equalities, problem: Problem, risk: MeanRisk, low: Array, high: Array, counted: Array
 ) -> Corners | None:
     """The corners of the largest simplex found; None if there is none."""
     count = len(counted)
@@ -275,7 +276,7 @@ def _corners(
     return None
 
 
-def _corner_error(known: Equalities, theta: NDArray, counted: NDArray, shift: NDArray) -> NDArray[np.float64]:
+def _corner_error(known: Equalities, theta: Array, counted: Array, shift: Array) -> Floats:
     """Bounds on the errors of the residuals of a corner."""
     sides = known.sides[:, counted]
     goal = known.target[counted] + shift
@@ -284,7 +285,7 @@ def _corner_error(known: Equalities, theta: NDArray, counted: NDArray, shift: ND
     return np.abs(theta @ sides - goal) + 2.0 * EPS * (len(theta) + 2) * terms + from_sides
 
 
-def _restored(known: Equalities, output: _Output, theta: NDArray) -> tuple[NDArray[np.float64], float]:
+def _restored(known: Equalities, output: _Output, theta: Array) -> tuple[Floats, float]:
     """One output's theta on its equalities; entries on a bound change only if the others do not suffice."""
     low, high, counted = output.low, output.high, output.counted
     theta = np.clip(theta, low, high)

@@ -20,8 +20,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import RESOLVED, Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.problem import Problem
@@ -41,11 +41,11 @@ class PathCertificate:
     penalty: float
     risk: float
     #: X^T theta / problem.lam, R*(-theta) and R*(0); the last is None if the conjugate was taken on trust
-    v: NDArray[np.float64]
+    v: Floats
     conjugate: float
     conjugate_at_zero: float | None
     #: |sum theta|, charged against a bound on the intercept, or the residuals of the equalities of free directions
-    unbalanced: NDArray[np.float64]
+    unbalanced: Floats
     #: the rounding floor where it was judged, relative to the objective
     relative_floor: float
 
@@ -135,7 +135,7 @@ class PathCertificate:
         return inside
 
 
-def charge(problem: Problem, unbalanced: NDArray, primal: float, value: float) -> float:
+def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> float:
     """The charge for an unbalanced theta of this dual value: |sum theta| times a bound on the optimal intercept."""
     if not np.any(unbalanced) or not math.isfinite(value):
         return 0.0

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate.rounding import MANY_SCORES
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem
@@ -26,7 +26,7 @@ class Primal(NamedTuple):
     #: a bound on the 1-norm of a subgradient of R at s
     subgradient_norm: float
     #: s, or None where keeping it would take too much memory
-    scores: NDArray[np.float64] | None
+    scores: Floats | None
 
 
 def evaluate(problem: Problem, model: Model) -> Primal:
@@ -44,7 +44,7 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     return Primal(penalty, risk, value, Model(weights, intercept), norm, kept)
 
 
-def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
+def scores_of(problem: Problem, weights: Array) -> Floats:
     """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
     if weights.shape != problem.weights_shape:
         raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {weights.shape}")
@@ -55,7 +55,7 @@ def scores_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
     return scores
 
 
-def _check_intercept(problem: Problem, intercept: float | NDArray) -> None:
+def _check_intercept(problem: Problem, intercept: float | Array) -> None:
     if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
         raise FenchelError(
             f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"

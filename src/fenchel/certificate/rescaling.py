@@ -20,9 +20,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from fenchel.arrays import Array
 from fenchel.problem import Problem
 from fenchel.risks.base import ClosedForm
 
@@ -35,9 +35,7 @@ _DOUBLINGS = 40
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def best_multiple(
-    problem: Problem, theta: NDArray, v: NDArray, conjugate: float, closed_form: ClosedForm | None
-) -> float:
+def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, closed_form: ClosedForm | None) -> float:
     """The t of the best bound; 1 if every multiple is feasible.
 
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.

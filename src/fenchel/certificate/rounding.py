@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
 from fenchel.numerics.limits import EPS
@@ -76,7 +76,7 @@ def _dual_noise(problem: Problem, bound: Bound, sensitivity: float) -> float:
     return absolute_sum(bound.theta) * largest
 
 
-def dual_sensitivity(problem: Problem, v: NDArray, penalty: float) -> float:
+def dual_sensitivity(problem: Problem, v: Array, penalty: float) -> float:
     """The derivative of D in X^T theta: the norm of the weights of the dual point.
 
     If Omega* is finite on a bounded set only, v does not determine the weights; scaling v back to that set changes D by
@@ -87,9 +87,7 @@ def dual_sensitivity(problem: Problem, v: NDArray, penalty: float) -> float:
     return norm_of(problem.regularizer.grad_conjugate(v))
 
 
-def product_noise(
-    problem: Problem, model: Model, scores: NDArray | None, witness: Witness, sensitivity: float
-) -> float:
+def product_noise(problem: Problem, model: Model, scores: Array | None, witness: Witness, sensitivity: float) -> float:
     """A bound on the errors of P and D from the products X w and X^T theta, in units of EPS, by rows.
 
     A score has an error of |x_i| |w| + |b|, which changes the risk by its subgradient; X^T theta has an error of
@@ -121,13 +119,13 @@ def is_trivial(problem: Problem, level: float) -> bool:
         return bool(problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores) <= level)
 
 
-def absolute_sum(values: NDArray) -> float:
+def absolute_sum(values: Array) -> float:
     """The sum of the absolute values, in blocks."""
     step = max(1, MANY_SCORES // max(1, values[:1].size))
     return sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
 
 
-def norm_of(weights: NDArray) -> float:
+def norm_of(weights: Array) -> float:
     """The Euclidean norm."""
     flat = np.ravel(weights, order="K")
     return float(np.sqrt(flat @ flat))

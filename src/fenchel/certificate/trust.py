@@ -8,15 +8,15 @@ Where a risk has no conjugate in closed form, the witness includes an upper boun
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 
 #: violation that counts as rounding, relative to the terms of the comparison
 _TRUST_TOLERANCE = 1e-9
 
 
-def refute(conjugate: float, theta: NDArray, scores: NDArray, risk: float, magnitude: float) -> None:
+def refute(conjugate: float, theta: Array, scores: Array, risk: float, magnitude: float) -> None:
     """Raise if an upper bound on the conjugate is below the lower bound from these scores."""
     least = -float(np.vdot(theta, scores)) - risk
     if conjugate < least - _TRUST_TOLERANCE * (magnitude + abs(risk)):

@@ -10,8 +10,7 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from numpy.typing import NDArray
-
+from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import unknown_labels
@@ -19,7 +18,7 @@ from fenchel.problem import Witness
 from fenchel.verifying import certify
 
 
-def prove_again(estimator: Any, X: Any, y: NDArray) -> Certificate:
+def prove_again(estimator: Any, X: Any, y: Array) -> Certificate:
     """The certificate of the fitted estimator's model on the data that it was trained on."""
     if hasattr(estimator, "classes_"):
         unknown = unknown_labels(y, estimator.classes_)

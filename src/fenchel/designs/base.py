@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs.rows import Rows
 
 if TYPE_CHECKING:
@@ -65,16 +65,16 @@ class Design(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         """Return X w, in float64."""
 
     @abc.abstractmethod
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
 
     @property
     @abc.abstractmethod
-    def squared_row_norms(self) -> NDArray[np.float64]:
+    def squared_row_norms(self) -> Floats:
         """Squared Euclidean norm of each row."""
 
     @property
@@ -98,7 +98,7 @@ class Design(abc.ABC):
     #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
     has_columns: ClassVar[bool] = False
 
-    def narrowed(self, selected: NDArray) -> Design:
+    def narrowed(self, selected: Array) -> Design:
         """A copy of the selected columns (ascending), in float64."""
         raise NotImplementedError
 
@@ -106,15 +106,15 @@ class Design(abc.ABC):
         """A copy of the transpose."""
         raise NotImplementedError
 
-    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+    def column_squares(self, shares: Array) -> Floats:
         """sum_i c_i x_ij^2 for every column."""
         raise NotImplementedError
 
-    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
         return None
 
-    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
+    def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]] | None:
         """Blocks of ``rows`` selected rows in float64, with their positions; None where a compiled loop is faster.
 
         ``selected`` is ascending.
@@ -131,7 +131,7 @@ class Design(abc.ABC):
         """The number of entries that one pass over the data reads."""
 
 
-def as_real(values: NDArray) -> NDArray:
+def as_real(values: Array) -> Array:
     """The array in a type that loops can read, without a copy for native integers, float32 and float64.
 
     Integers and booleans stay as they are (booleans are viewed as bytes); each entry is converted when it is used.
@@ -147,12 +147,12 @@ def as_real(values: NDArray) -> NDArray:
     return values
 
 
-def largest_entry(values: NDArray) -> float:
+def largest_entry(values: Array) -> float:
     """The largest absolute value, without a copy of the array."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 
 
-def read_only(values: NDArray) -> NDArray:
+def read_only(values: Array) -> Array:
     """A read-only view as a plain array: loops have one signature instead of two, and can't write to X."""
     view = values.view(np.ndarray)
     view.flags.writeable = False

@@ -15,6 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_entry, read_only
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
@@ -56,23 +57,23 @@ class CSRDesign(Design):
         self._indices = read_only(_as_index(matrix.indices))
         self._indptr = read_only(_as_index(matrix.indptr))
 
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         weights = np.asarray(weights, dtype=np.float64)
         result = np.empty((self.shape[0], *weights.shape[:-1]))
         for rows, block in self._blocks():
             result[rows] = block @ weights.T
         return result
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
-        result: NDArray | None = None
+        result: Array | None = None
         for rows, block in self._blocks():
             part = block.T @ theta[rows]
             result = part if result is None else np.add(result, part, out=result)
         return np.ascontiguousarray(np.zeros((*theta.shape[1:], self.shape[1])) if result is None else result.T)
 
     @cached_property
-    def squared_row_norms(self) -> NDArray[np.float64]:
+    def squared_row_norms(self) -> Floats:
         result = np.empty(self.shape[0])
         for rows, squares in self._squares():
             result[rows] = squares.sum(axis=1)
@@ -90,7 +91,7 @@ class CSRDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
 
-    def narrowed(self, selected: NDArray) -> CSRDesign:
+    def narrowed(self, selected: Array) -> CSRDesign:
         found = self._matrix()[:, selected].astype(np.float64)
         found.sum_duplicates()
         return CSRDesign(found)
@@ -101,7 +102,7 @@ class CSRDesign(Design):
     def _matrix(self) -> sp.csr_array:
         return sp.csr_array((self._data, self._indices, self._indptr), shape=self.shape)
 
-    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+    def column_squares(self, shares: Array) -> Floats:
         result = np.zeros(self.shape[1])
         for rows, squares in self._squares():
             result += squares.T @ shares[rows]
@@ -154,13 +155,13 @@ class CSRDesign(Design):
             start = stop
 
 
-def _as_index(values: NDArray) -> NDArray:
+def _as_index(values: Array) -> Array:
     """Indices of 32 or 64 bits, as SciPy makes them; other types are converted, which copies them."""
     fine = values.dtype.kind == "i" and values.dtype.itemsize in (4, 8) and values.dtype.isnative
     return values if fine else values.astype(np.int64)
 
 
-def _unsigned(values: NDArray) -> NDArray[np.unsignedinteger]:
+def _unsigned(values: Array) -> NDArray[np.unsignedinteger]:
     return values.view(np.dtype(f"u{values.dtype.itemsize}"))
 
 

@@ -9,9 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_entry, read_only
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
@@ -40,7 +40,7 @@ class DenseDesign(Design):
 
     has_columns: ClassVar[bool] = True
 
-    def __init__(self, values: NDArray) -> None:
+    def __init__(self, values: Array) -> None:
         if values.ndim != 2:
             raise FenchelError(f"X must have two dimensions, got shape {values.shape}")
         self._values = read_only(as_real(values))
@@ -49,7 +49,7 @@ class DenseDesign(Design):
         flags = self._values.flags
         self._direct = self._values.dtype == np.float64 and (flags.c_contiguous or flags.f_contiguous)
 
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         if self._direct:
             return self._values @ weights.T
@@ -58,7 +58,7 @@ class DenseDesign(Design):
             np.matmul(self._values[block].astype(np.float64), weights.T, out=result[block])
         return result
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
         if self._direct:
             return np.ascontiguousarray(theta.T @ self._values)
@@ -68,7 +68,7 @@ class DenseDesign(Design):
         return result
 
     @cached_property
-    def squared_row_norms(self) -> NDArray[np.float64]:
+    def squared_row_norms(self) -> Floats:
         result = np.empty(self.shape[0])
         for block in self._blocks():
             values = self._values[block].astype(np.float64)
@@ -85,7 +85,7 @@ class DenseDesign(Design):
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.mean(np.einsum("ij,ij->i", sample, sample))) if sample.size else 0.0
 
-    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats]:
         upper, border = np.zeros((self.shape[1], self.shape[1]), order="F"), np.zeros(self.shape[1])
         step = max(1, BLOCK // max(1, self.shape[1]))
         for start in range(0, len(selected), step):
@@ -96,13 +96,13 @@ class DenseDesign(Design):
             upper = dsyrk(1.0, values.T, beta=1.0, c=upper, overwrite_c=True)
         return np.triu(upper) + np.triu(upper, 1).T, border
 
-    def narrowed(self, selected: NDArray) -> DenseDesign:
+    def narrowed(self, selected: Array) -> DenseDesign:
         return DenseDesign(self._values[:, selected].astype(np.float64))
 
     def transposed(self) -> DenseDesign:
         return DenseDesign(np.ascontiguousarray(self._values.T))
 
-    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+    def column_squares(self, shares: Array) -> Floats:
         result = np.zeros(self.shape[1])
         for block in self._blocks():
             result += shares[block] @ self._values[block].astype(np.float64) ** 2
@@ -111,7 +111,7 @@ class DenseDesign(Design):
     def part(self, begin: int, end: int) -> DenseDesign:
         return DenseDesign(self._values[begin:end])
 
-    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]]:
         everything = len(selected) == self.shape[0]
         for start in range(0, len(selected), rows):
             part = slice(start, min(start + rows, len(selected)))

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
+
 _ONE = np.uint64(1)
 #: entries between two prefetches: a cache line of 64 bytes holds 16 values of 4 bytes or 8 of 8
 _LINE = np.uint64(16)
@@ -22,25 +24,25 @@ _LINE = np.uint64(16)
 _PREFETCH = np.uint64(128)
 
 
-def prefetch(array: NDArray, position: Any) -> None:
+def prefetch(array: Array, position: Any) -> None:
     """Ask the processor to load ``array[position]`` soon.  Plain Python does nothing; loops compile one instruction."""
 
 
 class CSRRows(NamedTuple):
     """Compressed sparse rows; duplicate and unsorted entries are allowed."""
 
-    data: NDArray
+    data: Array
     indices: NDArray[np.unsignedinteger]
     indptr: NDArray[np.unsignedinteger]
 
-    def row_dot(self, i: Any, w: NDArray) -> float:
+    def row_dot(self, i: Any, w: Array) -> float:
         """x_i . w"""
         total = 0.0
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             total += self.data[k] * w[self.indices[k]]
         return total
 
-    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
+    def row_add(self, i: Any, scale: float, w: Array) -> None:
         """w += scale x_i"""
         for k in range(np.uint64(self.indptr[i]), np.uint64(self.indptr[np.uint64(i) + _ONE])):
             w[self.indices[k]] += scale * self.data[k]
@@ -90,21 +92,21 @@ class CSRRows(NamedTuple):
 class DenseRows(NamedTuple):
     """A dense array in C or Fortran order, or any strided view."""
 
-    values: NDArray
+    values: Array
 
     @staticmethod
     def reorders_sums() -> bool:
         """Whether the compiler may reorder sums over a row."""
         return True
 
-    def row_dot(self, i: Any, w: NDArray) -> float:
+    def row_dot(self, i: Any, w: Array) -> float:
         """x_i . w"""
         total = 0.0
         for j in range(np.uint64(self.values.shape[1])):
             total += self.values[np.uint64(i), j] * w[j]
         return total
 
-    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
+    def row_add(self, i: Any, scale: float, w: Array) -> None:
         """w += scale x_i"""
         for j in range(np.uint64(self.values.shape[1])):
             w[j] += scale * self.values[np.uint64(i), j]
@@ -149,8 +151,8 @@ class DenseRows(NamedTuple):
 class CentredRows(NamedTuple):
     """A dense array minus a centre, subtracted entry by entry."""
 
-    values: NDArray
-    centre: NDArray[np.float64]
+    values: Array
+    centre: Floats
 
     @staticmethod
     def reorders_sums() -> bool:
@@ -200,18 +202,18 @@ Rows = CSRRows | DenseRows
 class GramRows(NamedTuple):
     """A Gram matrix for loops whose vector holds the scores of all examples, :math:`Ka`, in the place of weights."""
 
-    values: NDArray
+    values: Array
 
     @staticmethod
     def reorders_sums() -> bool:
         """Whether the compiler may reorder sums over a row."""
         return True
 
-    def row_dot(self, i: Any, w: NDArray) -> float:
+    def row_dot(self, i: Any, w: Array) -> float:
         """The score of example i."""
         return w[i]
 
-    def row_add(self, i: Any, scale: float, w: NDArray) -> None:
+    def row_add(self, i: Any, scale: float, w: Array) -> None:
         """A step on example i moves all scores along row i."""
         for j in range(np.uint64(len(w))):
             w[j] += scale * self.values[i, j]

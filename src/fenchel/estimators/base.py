@@ -23,11 +23,11 @@ from typing import Any, Self
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators import one_vs_one
@@ -206,7 +206,7 @@ class LinearEstimator(BaseEstimator):
     def _task(self, X: Any, **fields: Any) -> Task:
         return Task(X=X, design=as_design(X), C=self.C, regularizer=self._regularizer(), **fields)
 
-    def _problem(self, task: Task, risk: Risk, weights: NDArray | None) -> Problem:
+    def _problem(self, task: Task, risk: Risk, weights: Array | None) -> Problem:
         """The problem of a risk whose examples have these weights."""
         total = float(task.design.shape[0]) if weights is None else float(np.sum(weights))
         intercept = bool(self.fit_intercept) and risk.intercepts() is not None
@@ -244,12 +244,12 @@ class LinearEstimator(BaseEstimator):
         """The certified gap, ``certificate_.gap``."""
         return self.certificate_.gap
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: Any) -> Floats:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **input_of(X))
         return as_design(X).scores(self._weights()) + self.intercept_
 
-    def _weights(self) -> NDArray[np.float64]:
+    def _weights(self) -> Floats:
         """``coef_`` as an array, whether or not it was made sparse."""
         coef: Any = self.coef_
         return coef.toarray() if sp.issparse(coef) else coef
@@ -273,7 +273,7 @@ class LinearEstimator(BaseEstimator):
         )
 
 
-def _stacked(thetas: list[NDArray], form: str | None) -> Any:
+def _stacked(thetas: list[Array], form: str | None) -> Any:
     """The dual variables of several problems side by side."""
     if len(thetas) == 1:
         return thetas[0]

@@ -7,12 +7,11 @@ from functools import partial
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
-import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.labels import encode_labels, one_vs_rest
@@ -199,7 +198,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
             return [partial(self._pair, task, a, b) for a, b in combinations(classes, 2)]
         return [partial(self._one_vs_rest, task, k) for k in classes]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""
         check_is_fitted(self)
         if self._fitted_form() == "ovo" and len(self.classes_) > 2:
@@ -208,7 +207,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         scores = self._scores(X)
         return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> Array:
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]

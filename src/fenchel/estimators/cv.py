@@ -21,6 +21,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.base import LinearEstimator, user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
@@ -38,7 +39,7 @@ class _Folds:
     """What all folds of a cross-validation share."""
 
     task: Task
-    Cs: NDArray[np.float64]
+    Cs: Floats
     scorer: Callable[..., float]
     seed: int
     stop: threading.Event
@@ -93,7 +94,7 @@ class SelectionOfC(LinearEstimator):
                 stop.set()
                 raise
 
-    def _fold(self, folds: _Folds, train: NDArray, test: NDArray) -> tuple[list[float], list[float], list[bool]]:
+    def _fold(self, folds: _Folds, train: Array, test: Array) -> tuple[list[float], list[float], list[bool]]:
         """Scores on the held-out examples, the worst certified gap, and whether it misses tol, for each C.
 
         A held-out example has weight zero, so X is not copied.
@@ -130,7 +131,7 @@ class SelectionOfC(LinearEstimator):
         model.store(replace(task, fitted=nameless), solutions)
         return model
 
-    def _warn_of_folds(self, Cs: NDArray, gaps: NDArray, missed: NDArray[np.bool_]) -> None:
+    def _warn_of_folds(self, Cs: Array, gaps: Array, missed: NDArray[np.bool_]) -> None:
         if np.any(missed):
             fold, k = np.unravel_index(int(np.argmax(np.where(missed, gaps, -np.inf))), missed.shape)
             warnings.warn(
@@ -141,7 +142,7 @@ class SelectionOfC(LinearEstimator):
                 stacklevel=user_stacklevel(),
             )
 
-    def _values(self) -> NDArray[np.float64]:
+    def _values(self) -> Floats:
         Cs = self.Cs
         if isinstance(Cs, bool):
             raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}")

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.regularization import checked_positive
@@ -38,7 +38,7 @@ KERNEL_INPUT = {"accept_sparse": "csr", "dtype": np.float64}
 class KernelEstimator(LinearEstimator):
     """A linear model in the feature space of a kernel, whose weights are combinations of the training examples."""
 
-    kernel: str | Callable[[Any, Any], NDArray]
+    kernel: str | Callable[[Any, Any], Array]
     degree: Any
     coef0: Any
     gamma: Any
@@ -82,7 +82,7 @@ class KernelEstimator(LinearEstimator):
     def _regularizer(self) -> Regularizer:
         raise NotImplementedError("the norm of the feature space comes with the Gram matrix")
 
-    def _coefficients(self, task: Task, coefficients: NDArray) -> NDArray[np.float64]:
+    def _coefficients(self, task: Task, coefficients: Array) -> Floats:
         """The coefficients that scores are computed from, (outputs, n)."""
         return coefficients
 
@@ -104,7 +104,7 @@ class KernelEstimator(LinearEstimator):
         self._loss()
         self._check_run()
 
-    def _kernel_task(self, X: Any, weights: NDArray | None, **fields: Any) -> Task:
+    def _kernel_task(self, X: Any, weights: Array | None, **fields: Any) -> Task:
         """The task of the examples with weight: the others need neither rows nor columns of the Gram matrix."""
         active = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         weights = None if weights is None else weights[active]
@@ -124,7 +124,7 @@ class KernelEstimator(LinearEstimator):
         gram = GramDesign(values(X, X))
         return gram if named else gram.definite()
 
-    def _precomputed(self, X: Any, active: NDArray) -> KernelDesign:
+    def _precomputed(self, X: Any, active: Array) -> KernelDesign:
         n = len(active)
         size = 8 * n * n / _MEGABYTE
         if size > float(self.memory_limit):
@@ -138,7 +138,7 @@ class KernelEstimator(LinearEstimator):
         gram = X.toarray() if sp.issparse(X) else X
         return GramDesign(gram if n == X.shape[0] else gram[np.ix_(active, active)]).definite()
 
-    def _kernel_scores(self, X: Any) -> NDArray[np.float64]:
+    def _kernel_scores(self, X: Any) -> Floats:
         """(n, outputs), without intercepts."""
         check_is_fitted(self)
         X = summed(validate_data(self, X, reset=False, **KERNEL_INPUT))
@@ -155,7 +155,7 @@ class KernelEstimator(LinearEstimator):
             scores[rows] = part @ coefficients.T
         return scores
 
-    def _gamma(self, X: Any, weights: NDArray | None) -> float:
+    def _gamma(self, X: Any, weights: Array | None) -> float:
         if not isinstance(self.gamma, str):
             return float(self.gamma)
         if self.gamma == "auto":
@@ -169,7 +169,7 @@ class KernelEstimator(LinearEstimator):
         # as scikit-learn does where all entries are equal
         return 1.0 / total if X.max() > X.min() and total >= _TINY else 1.0
 
-    def _values(self, X: Any, Z: Any, gamma: float) -> NDArray[np.float64]:
+    def _values(self, X: Any, Z: Any, gamma: float) -> Floats:
         """The kernel between the rows of two matrices."""
         if callable(self.kernel):
             found, shape = np.asarray(self.kernel(X, Z), dtype=np.float64), (X.shape[0], Z.shape[0])
@@ -196,7 +196,7 @@ def summed(X: Any) -> Any:
     return X
 
 
-def _variance(X: Any, shares: NDArray) -> float:
+def _variance(X: Any, shares: Array) -> float:
     """The weighted variance of all entries; centred first, since squares would cancel far from the origin."""
     mean = float(np.sum(shares @ X)) / X.shape[1]
     if not sp.issparse(X):

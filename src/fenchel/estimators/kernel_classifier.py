@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.kernel_base import KERNEL_INPUT, KernelEstimator, summed
@@ -136,7 +136,7 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         self,
         loss: str | Loss = "hinge",
         *,
-        kernel: str | Callable[[Any, Any], NDArray] = "rbf",
+        kernel: str | Callable[[Any, Any], Array] = "rbf",
         C: float = 1.0,
         gamma: str | float = "scale",
         degree: int = 3,
@@ -195,12 +195,12 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
             )
         return [partial(self._joint, task)]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Scores: (n,) for two classes, else (n, classes)."""
         scores = self._kernel_scores(X)
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> Array:
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
@@ -230,6 +230,6 @@ class KernelClassifier(Probabilities, ClassifierMixin, KernelEstimator):
         risk = _JOINT[str(task.form)](task.targets, task.n_classes, task.weights)
         return self._problem(task, risk, task.weights)
 
-    def _coefficients(self, task: Task, coefficients: NDArray) -> NDArray[np.float64]:
+    def _coefficients(self, task: Task, coefficients: Array) -> Floats:
         two = task.n_classes == 2 and len(coefficients) == 2
         return coefficients[[1]] - coefficients[[0]] if two else coefficients

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
+from fenchel.arrays import Array, Floats
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.kernel_base import KERNEL_INPUT, KernelEstimator, summed
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
@@ -119,7 +119,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         self,
         loss: str | Loss = "squared",
         *,
-        kernel: str | Callable[[Any, Any], NDArray] = "rbf",
+        kernel: str | Callable[[Any, Any], Array] = "rbf",
         C: float = 1.0,
         gamma: str | float = "scale",
         degree: int = 3,
@@ -171,7 +171,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         kept = float(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, dtype=np.float64)
         return {**super().attributes(task, solutions), "intercept_": kept}
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """The predicted target of each row."""
         scores = self._kernel_scores(X) + self.intercept_
         return self._loss().prediction(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores)

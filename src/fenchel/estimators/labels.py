@@ -5,22 +5,22 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
 
 class Labels(NamedTuple):
     """The sorted classes, the index of each example's class, and the weights of the examples."""
 
-    classes: NDArray
-    codes: NDArray
-    weights: NDArray[np.float64] | None
+    classes: Array
+    codes: Array
+    weights: Floats | None
 
 
-def encode_labels(y: NDArray, sample_weight: NDArray | None, class_weight: Any, *, constant: bool = True) -> Labels:
+def encode_labels(y: Array, sample_weight: Array | None, class_weight: Any, *, constant: bool = True) -> Labels:
     """The labels of a classification.
 
     A class without weight is as if removed.  Where the weights leave one class of several, as a bootstrap sample in
@@ -45,18 +45,18 @@ def encode_labels(y: NDArray, sample_weight: NDArray | None, class_weight: Any, 
     return found
 
 
-def one_vs_rest(codes: NDArray, k: int) -> NDArray[np.float64]:
+def one_vs_rest(codes: Array, k: int) -> Floats:
     """1 for the class k, -1 for the others."""
     return np.where(codes == k, 1.0, -1.0)
 
 
-def unknown_labels(y: NDArray, classes: NDArray) -> list[Any]:
+def unknown_labels(y: Array, classes: Array) -> list[Any]:
     """The labels in y that are none of the classes; sets compare numbers with words, which NumPy does not."""
     known = set(classes.tolist())
     return [label for label in np.unique(y).tolist() if label not in known]
 
 
-def _classes_with_weight(y: NDArray, weights: NDArray | None) -> Labels:
+def _classes_with_weight(y: Array, weights: Array | None) -> Labels:
     classes, codes = np.unique(y, return_inverse=True)
     if weights is None:
         return Labels(classes, codes, None)
@@ -67,7 +67,7 @@ def _classes_with_weight(y: NDArray, weights: NDArray | None) -> Labels:
     return Labels(classes[kept], index[codes], weights)
 
 
-def _class_weights(class_weight: Any, y: NDArray, labels: Labels) -> NDArray[np.float64]:
+def _class_weights(class_weight: Any, y: Array, labels: Labels) -> Floats:
     """The weights of the examples times those of their classes."""
     weights = np.ones(len(y)) if labels.weights is None else labels.weights
     kept = np.ones(len(y), dtype=bool) if labels.weights is None else np.isin(y, labels.classes)

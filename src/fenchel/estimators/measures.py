@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.model_selection import check_cv
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError, GapWarning
 from fenchel.estimators.base import LazyProblem, user_stacklevel
@@ -242,7 +242,7 @@ class MeasureClassifier(LinearClassifier):
         count = len(self._columns(task))
         return [*super().warm_starts(task, problems[:count]), *[None] * (len(problems) - count)]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Scores above the thresholds: (n, classes), or (n,) for two, positive for the second of ``classes_`` even if
         the first is the positive label: scikit-learn's rule.
         """
@@ -324,7 +324,7 @@ class MeasureClassifier(LinearClassifier):
         each = None if task.weights is None else np.repeat(task.weights, task.n_classes)
         return self._problem(task, micro(self._risk(labels.ravel(), each, among), task.n_classes), task.weights)
 
-    def _risk(self, labels: NDArray, weights: NDArray | None = None, k: int | None = None) -> Risk:
+    def _risk(self, labels: Array, weights: Array | None = None, k: int | None = None) -> Risk:
         """The risk of the measure for labels -1 and 1."""
         if not isinstance(self.measure, str):
             return CustomMeasure(labels, self.measure, self.linear)
@@ -334,7 +334,7 @@ class MeasureClassifier(LinearClassifier):
 
     # --- folds and thresholds
 
-    def _folds(self, task: Task) -> list[tuple[NDArray, NDArray]]:
+    def _folds(self, task: Task) -> list[tuple[Array, Array]]:
         """The folds of ``threshold="cv"``: every example is held out once, and no class is missing in training."""
         folds = list(check_cv(self.cv, task.y, classifier=True).split(task.X, task.y))
         if np.any(np.bincount(np.concatenate([test for _, test in folds]), minlength=len(task.y)) != 1):
@@ -345,7 +345,7 @@ class MeasureClassifier(LinearClassifier):
                 raise FenchelError("cv: a fold lacks one of the classes; use fewer folds, or threshold='train'")
         return folds
 
-    def _fold(self, task: Task, train: NDArray, k: int | None) -> Problem:
+    def _fold(self, task: Task, train: Array, k: int | None) -> Problem:
         fold = task.subset(train)
         return self._measure(fold, k, self._scaled_k(task, fold) if self._counts_to_k() else None)
 
@@ -360,7 +360,7 @@ class MeasureClassifier(LinearClassifier):
         k = max(1, round(len(fold.y) / len(task.y) * self.k))
         return min(k, int(np.min(sizes))) if self.measure == "precision_at_k" else max(k, int(np.max(sizes)))
 
-    def _thresholds(self, task: Task, scores: NDArray) -> NDArray[np.float64]:
+    def _thresholds(self, task: Task, scores: Array) -> Floats:
         """The best thresholds of these scores, (n, rows of coef_)."""
         problems = [self._measure(task, k) for k in self._columns(task)]
         if len(problems) == 1 and scores.shape[1] > 1:

@@ -12,18 +12,16 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.utils.multiclass import _ovr_decision_function
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
 #: scores of pairs that exist at once (64 MB)
 _SCORES = 1 << 23
 
 
-def active_examples(
-    codes: NDArray, weights: NDArray | None, a: int, b: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def active_examples(codes: Array, weights: Array | None, a: int, b: int) -> tuple[Floats, Floats]:
     """Labels (-1 for a, else 1) and weights of a pair's problem; examples of other classes have weight zero."""
     first, second = codes == a, codes == b
     active = np.where(first | second, 1.0 if weights is None else weights, 0.0)
@@ -34,7 +32,7 @@ def active_examples(
     return np.where(first, -1.0, 1.0), active
 
 
-def votes(design: Any, weights: NDArray, intercepts: NDArray, classes: int) -> NDArray[np.float64]:
+def votes(design: Any, weights: Array, intercepts: Array, classes: int) -> Floats:
     """(n, classes): how many pairs a class wins, and its confidences, which count for less than one vote.
 
     The rule of scikit-learn's ``OneVsOneClassifier`` and ``SVC``.

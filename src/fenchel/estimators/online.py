@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate
 from fenchel.designs import as_design
 from fenchel.designs.rows import CSRRows
@@ -34,7 +34,7 @@ UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 
 
 #: of one class against the rest: the dual vector v, and the two arrays that the loop keeps for it
-_Learner = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+_Learner = tuple[Floats, Floats, Floats]
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
@@ -173,14 +173,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         set_fitted(self, {**found, **self._attributes(learners, mistakes, d)})
         return self
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """Signed scores: (n,) for two classes, else (n, classes)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, **input_of(X))
         scores = as_design(X).scores(self.coef_) + self.intercept_
         return scores[:, 0] if scores.shape[1] == 1 else scores
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> Array:
         """The label of each row."""
         scores = self.decision_function(X)
         return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
@@ -237,7 +237,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             )
         return prior if len(prior) == size else np.append(prior, np.mean(prior))
 
-    def _compiled(self, d: int) -> tuple[Any, NDArray[np.float64]]:
+    def _compiled(self, d: int) -> tuple[Any, Floats]:
         """The mirror map for loops, and the priors of d features and the constant one (0 without an intercept)."""
         regularizer, size = self._regularizer(d), d + bool(self.fit_intercept)
         # a copy that can be written, of the type that the loops are compiled for
@@ -258,7 +258,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             learners.append((v, nodes, carry))
         return learners
 
-    def _learn(self, learners: Sequence[_Learner], X: Any, codes: NDArray, order: NDArray) -> int:
+    def _learn(self, learners: Sequence[_Learner], X: Any, codes: Array, order: Array) -> int:
         """One pass for every class, which changes the learners; the number of mistakes."""
         from fenchel.solvers.dual_coordinate.loop_mirror import Mirror
         from fenchel.solvers.dual_coordinate.loop_online import online_epoch
@@ -280,7 +280,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self._coef(learner, X.shape[1])
         return mistakes
 
-    def _coef(self, learner: _Learner, d: int) -> NDArray[np.float64]:
+    def _coef(self, learner: _Learner, d: int) -> Floats:
         """The weights of a learner; raise if they overflowed."""
         size, (v, nodes, _) = d + bool(self.fit_intercept), learner
         with np.errstate(over="ignore", invalid="ignore"):
@@ -302,7 +302,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         }
 
 
-def _codes(y: NDArray, classes: NDArray) -> NDArray:
+def _codes(y: Array, classes: Array) -> Array:
     """The index of each label's class."""
     unknown = unknown_labels(y, classes)
     if unknown:

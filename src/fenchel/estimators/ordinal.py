@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
@@ -181,7 +181,7 @@ class OrdinalClassifier(LinearClassifier):
             "conjugate_bounds_": trusted_bounds(solutions),
         }
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Floats:
         """(n, classes) in the order of ``classes_``: how far the score is inside the thresholds of each class, the
         distance to the nearer one, negative outside.  It is positive for the prediction alone.
 
@@ -193,7 +193,7 @@ class OrdinalClassifier(LinearClassifier):
         found = inside[:, np.argsort(np.searchsorted(self.classes_, self.order_))]
         return found[:, 1] if found.shape[1] == 2 else found
 
-    def predict(self, X: Any) -> NDArray:
+    def predict(self, X: Any) -> Array:
         """The label of each row."""
         above = self._scores(X)
         return self.order_[np.sum(above > 0.0, axis=1)]

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate, PathCertificate
 from fenchel.designs import Design, row_lengths
 from fenchel.errors import FenchelError, GapWarning
@@ -68,12 +68,12 @@ class RegularizationPath:
     (2, 5)
     """
 
-    Cs: NDArray[np.float64]
-    coefs: NDArray[np.float64]
-    intercepts: NDArray[np.float64]
+    Cs: Floats
+    coefs: Floats
+    intercepts: Floats
     certificates: list[Certificate]
-    n_iters: NDArray[np.float64]
-    classes: NDArray | None
+    n_iters: Floats
+    classes: Array | None
     accuracy: float | None
     _spans: list[PathCertificate]
     _total: float
@@ -81,7 +81,7 @@ class RegularizationPath:
     def __len__(self) -> int:
         return len(self.Cs)
 
-    def at(self, C: float) -> tuple[NDArray[np.float64], Any, Certificate]:
+    def at(self, C: float) -> tuple[Floats, Any, Certificate]:
         """The best of the models for any C: its weights, its intercept, and what is proved of them for this C.
 
         Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
@@ -224,7 +224,7 @@ def _one(task: Task, problems: Sequence[LazyProblem]) -> Problem:
 
 
 def _gathered(
-    values: NDArray, solutions: Sequence[Solution], classes: NDArray | None, accuracy: float | None, total: float
+    values: Array, solutions: Sequence[Solution], classes: Array | None, accuracy: float | None, total: float
 ) -> RegularizationPath:
     spans = [solution.path_certificate for solution in solutions if solution.path_certificate is not None]
     # of the rows, spans need the lengths alone: X is not kept
@@ -245,7 +245,7 @@ def _gathered(
     )
 
 
-def _warn_unless_converged(solutions: Sequence[Solution], values: NDArray) -> None:
+def _warn_unless_converged(solutions: Sequence[Solution], values: Array) -> None:
     short = [k for k, solution in enumerate(solutions) if not solution.converged]
     if short:
         worst = max(short, key=lambda k: solutions[k].certificate.relative_gap)
@@ -267,7 +267,7 @@ def _warn_of_the_end(reached: float, end: float) -> None:
     )
 
 
-def _values(Cs: Any, design: Design) -> tuple[NDArray[np.float64], tuple[float, float] | None]:
+def _values(Cs: Any, design: Design) -> tuple[Floats, tuple[float, float] | None]:
     """The values of C, rising, or the interval that is to be covered."""
     if Cs is None:
         size = design.mean_square

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 from sklearn.utils.metaestimators import available_if
+
+from fenchel.arrays import Floats
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -27,7 +28,7 @@ class Probabilities:
     _fitted_form: Any
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
         "multinomial"; one-vs-rest ones are scaled to add up to one.
         """
@@ -42,7 +43,7 @@ class Probabilities:
         return np.divide(probabilities, total, out=uniform, where=total > 0)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)
         if scores.ndim == 2 and self._fitted_form() == "multinomial":

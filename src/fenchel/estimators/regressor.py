@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 
+from fenchel.arrays import Floats
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.task import Task, checked_targets, checked_weights, input_of, validated
 from fenchel.losses import Loss, as_loss
@@ -163,7 +163,7 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
             found.update(coef_=found["coef_"][0], intercept_=float(found["intercept_"][0]))
         return found
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Floats:
         """The predicted target of each row."""
         return self._loss().prediction(self._scores(X))
 

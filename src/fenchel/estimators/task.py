@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import Regularizer
@@ -27,22 +28,22 @@ class Task:
     X: Any
     design: Design
     #: the labels or targets as given, and as numbers: indices into ``classes``, or float64 targets
-    y: NDArray
-    targets: NDArray
+    y: Array
+    targets: Array
     #: of the problems, see ``regularization.lam_of``
     C: float
     regularizer: Regularizer
     #: as given, and times the class weights
-    sample_weight: NDArray[np.float64] | None = None
-    weights: NDArray[np.float64] | None = None
+    sample_weight: Floats | None = None
+    weights: Floats | None = None
     #: None for a regression
-    classes: NDArray | None = None
+    classes: Array | None = None
     #: how more than two classes become problems, ``multi_class_`` of the fitted estimator
     form: str | None = None
     #: the rows of X that the design holds; None for all
     active: NDArray[np.int64] | None = None
     #: (train, test) rows of the folds in which examples are held out
-    folds: Sequence[tuple[NDArray, NDArray]] = ()
+    folds: Sequence[tuple[Array, Array]] = ()
     #: fitted attributes that are known before anything is solved
     fitted: Mapping[str, Any] = field(default_factory=dict)
 
@@ -56,7 +57,7 @@ class Task:
         """The sum of the weights of the examples; without weights their number."""
         return float(self.design.shape[0]) if self.weights is None else float(np.sum(self.weights))
 
-    def subset(self, rows: NDArray) -> Self:
+    def subset(self, rows: Array) -> Self:
         """The same task for some of the rows."""
         X = self.X[rows]
         weights = None if self.weights is None else self.weights[rows]
@@ -72,7 +73,7 @@ def input_of(X: Any) -> dict[str, Any]:
     return INPUT if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**INPUT, "order": "C"}
 
 
-def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, NDArray, dict[str, Any]]:
+def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
@@ -86,7 +87,7 @@ def set_fitted(estimator: Any, found: Mapping[str, Any]) -> None:
     vars(estimator).update(found)
 
 
-def checked_weights(sample_weight: Any, X: Any) -> NDArray[np.float64] | None:
+def checked_weights(sample_weight: Any, X: Any) -> Floats | None:
     """The weights of the examples as float64: none negative, not all zero."""
     if sample_weight is None:
         return None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.risks import Risk
 
 #: losses that differ by no more are the same up to rounding
@@ -25,7 +26,7 @@ _ROUNDING = 1e-12
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
 
-def best_threshold(scores: NDArray, risk: Any) -> float:
+def best_threshold(scores: Array, risk: Any) -> float:
     """The middle of the best cut: ``score > threshold`` is the prediction.
 
     Of equally good cuts the one with the fewest errors, then the one between the scores furthest apart.  Where the
@@ -50,7 +51,7 @@ def best_threshold(scores: NDArray, risk: Any) -> float:
     return _middle(scores, int(good[np.argmax(gaps)]))
 
 
-def ordered_thresholds(scores: NDArray, codes: NDArray, classes: int, weights: NDArray | None) -> NDArray[np.float64]:
+def ordered_thresholds(scores: Array, codes: Array, classes: int, weights: Array | None) -> Floats:
     """The middles of the best cuts between classes 0, ..., k - 1: as many as lie below a score are its class.
 
     They rise, and no others that do have a smaller sum of weighted absolute errors.
@@ -72,14 +73,14 @@ def ordered_thresholds(scores: NDArray, codes: NDArray, classes: int, weights: N
     return np.maximum.accumulate(found)
 
 
-def below_threshold(above: NDArray) -> NDArray[np.float64]:
+def below_threshold(above: Array) -> Floats:
     """How far scores are below a threshold, from how far they are above it: positive at the threshold itself too, since
     what lies there is not above it.
     """
     return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
 
 
-def _losses(risk: Risk, fn: NDArray, fp: NDArray, amounts: NDArray, positive: NDArray) -> NDArray[np.float64]:
+def _losses(risk: Risk, fn: Array, fp: Array, amounts: Array, positive: Array) -> Floats:
     contingency = risk.contingency()
     if contingency is not None:
         losses = contingency.delta(fn, fp)
@@ -89,17 +90,17 @@ def _losses(risk: Risk, fn: NDArray, fp: NDArray, amounts: NDArray, positive: ND
     return fn + fp
 
 
-def _least(losses: NDArray, errors: NDArray) -> NDArray[np.int64]:
+def _least(losses: Array, errors: Array) -> NDArray[np.int64]:
     """Where the loss is least, and there the errors."""
     good = np.flatnonzero(losses <= np.min(losses) + _ROUNDING)
     return good[errors[good] <= np.min(errors[good]) + _ROUNDING]
 
 
-def _before(amounts: NDArray) -> NDArray:
+def _before(amounts: Array) -> Array:
     return np.concatenate([[0], np.cumsum(amounts)])
 
 
-def _middle(scores: NDArray, cut: int) -> float:
+def _middle(scores: Array, cut: int) -> float:
     """A number below the first ``cut`` scores and not below the others."""
     if cut == 0:
         return float(scores[0])

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 import fenchel
+from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
@@ -70,7 +70,7 @@ def save(path: Path, model: ModelFile) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _dense(array: Any) -> NDArray:
+def _dense(array: Any) -> Array:
     """As an array; the dual variables of pairs of classes are a sparse one."""
     return array.toarray() if sp.issparse(array) else np.asarray(array)
 
@@ -90,7 +90,7 @@ def load(path: Path) -> ModelFile:
         raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
 
 
-def _restored(path: Path, about: dict[str, Any], arrays: dict[str, NDArray]) -> ModelFile:
+def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> ModelFile:
     """The model of what a file holds."""
     if about["format"] != _FORMAT or about["kind"] not in _KINDS:
         raise FenchelError(

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 
 #: what a compressed file is opened with, by its suffix
@@ -25,7 +25,7 @@ class Table(NamedTuple):
 
     X: Any
     #: None if the file has none
-    y: NDArray | None
+    y: Array | None
     #: of the features, if the file has a header
     names: list[str] | None = None
     #: the column of the labels
@@ -168,7 +168,7 @@ def _label_column(path: Path, first: list[str], header: list[str] | None, layout
     return number % count
 
 
-def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -> NDArray:
+def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -> Array:
     skipped = 0 if header is None else 1
     with _open(path, "rt") as stream, warnings.catch_warnings():
         # of blank lines, and of a file that has no rows, which is said below
@@ -185,7 +185,7 @@ def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -
     return found
 
 
-def _labels(values: NDArray) -> NDArray:
+def _labels(values: Array) -> Array:
     """Whole numbers, numbers or names, whichever they are."""
     try:
         numbers = values.astype(np.float64)
@@ -199,7 +199,7 @@ def _labels(values: NDArray) -> NDArray:
     return _whole(numbers)
 
 
-def _whole(numbers: NDArray) -> NDArray:
+def _whole(numbers: Array) -> Array:
     """As integers if they all are."""
     exact = np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers))
     return numbers.astype(np.int64) if exact else numbers

@@ -22,6 +22,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs.rows import GramRows, Rows
 from fenchel.errors import FenchelError
 from fenchel.kernels.gram import KernelDesign
@@ -38,7 +39,7 @@ _FLOAT32_TOLERANCE = 1e-5
 #: examples in the sample on which a custom kernel is checked
 _SAMPLE = 1000
 
-Source = Callable[[NDArray], NDArray]
+Source = Callable[[Array], Array]
 
 
 class CachedGram(KernelDesign):
@@ -47,7 +48,7 @@ class CachedGram(KernelDesign):
     Its diagonal is given; with ``checked`` each computed row is checked, as a custom kernel requires.
     """
 
-    def __init__(self, source: Source, diagonal: NDArray, megabytes: float, *, checked: bool = False) -> None:
+    def __init__(self, source: Source, diagonal: Array, megabytes: float, *, checked: bool = False) -> None:
         n = len(diagonal)
         room = int(min(megabytes * _MEGABYTE / (8 * n), n + _ROWS_PER_CALL))
         if room < 2:
@@ -74,7 +75,7 @@ class CachedGram(KernelDesign):
         #: rows computed so far
         self.computed = 0
         #: coefficients, their product with K, and the number of updates since it was computed
-        self._products: list[tuple[NDArray, NDArray, int]] = []
+        self._products: list[tuple[Array, Array, int]] = []
 
     def cached(self) -> CachedGram:
         return self
@@ -90,7 +91,7 @@ class CachedGram(KernelDesign):
         view.flags.writeable = False
         return GramRows(view)
 
-    def bring(self, examples: NDArray) -> None:
+    def bring(self, examples: Array) -> None:
         """Compute the rows of these examples, none of which is cached, and replace the least recently used ones."""
         values = self.compute(examples)
         count, self.clock = len(examples), self.clock + 1
@@ -103,7 +104,7 @@ class CachedGram(KernelDesign):
         self._owners[places], self.stamps[places] = examples, self.clock
         self.slots[examples] = places
 
-    def compute(self, examples: NDArray) -> NDArray[np.float64]:
+    def compute(self, examples: Array) -> Floats:
         """Rows of K, at most ``together``, with the given diagonal."""
         # a copy: the array may belong to the user's function
         values = np.array(self._source(examples), dtype=np.float64)
@@ -118,7 +119,7 @@ class CachedGram(KernelDesign):
         values[np.arange(len(examples)), examples] = self.diagonal[examples]
         return values
 
-    def _check(self, examples: NDArray, values: NDArray) -> None:
+    def _check(self, examples: Array, values: Array) -> None:
         """Raise unless these rows are finite, symmetric and within the Cauchy-Schwarz bound."""
         size = max(float(np.max(values)), -float(np.min(values)))
         if not math.isfinite(size):
@@ -133,7 +134,7 @@ class CachedGram(KernelDesign):
                 "the kernel is not positive semi-definite: an entry K_ij exceeds sqrt(K_ii K_jj); use another kernel"
             )
 
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         """K a, from the rows with non-zero coefficients, or as an update of a cached product."""
         weights = np.asarray(weights, dtype=np.float64)
         coefficients, base, depth = np.atleast_2d(weights), None, 0
@@ -153,7 +154,7 @@ class CachedGram(KernelDesign):
             self._products = [entry, *self._products[: _CACHED_PRODUCTS - 1]]
         return np.ascontiguousarray(result.T) if weights.ndim == 2 else result[0]
 
-    def _product(self, coefficients: NDArray, used: NDArray) -> NDArray[np.float64]:
+    def _product(self, coefficients: Array, used: Array) -> Floats:
         """K a for these coefficients (outputs, n) of the examples ``used``."""
         result = np.zeros((len(coefficients), self.shape[0]))
         cached_rows = self.slots[used] >= 0
@@ -163,11 +164,11 @@ class CachedGram(KernelDesign):
             result += coefficients[:, some] @ self.compute(some)
         return result
 
-    def _batches(self, examples: NDArray) -> list[NDArray]:
+    def _batches(self, examples: Array) -> list[Array]:
         return [examples[begin : begin + self.together] for begin in range(0, len(examples), self.together)]
 
     @property
-    def squared_row_norms(self) -> NDArray[np.float64]:
+    def squared_row_norms(self) -> Floats:
         return self.diagonal * float(np.sum(self.diagonal))
 
     @property
@@ -189,7 +190,7 @@ class CachedGram(KernelDesign):
         return self.shape[0] * self.shape[1]
 
 
-def _nonzero(coefficients: NDArray) -> NDArray[np.int64]:
+def _nonzero(coefficients: Array) -> NDArray[np.int64]:
     return np.flatnonzero(np.any(coefficients != 0.0, axis=0))
 
 

@@ -16,8 +16,8 @@ import abc
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs.base import Design
 from fenchel.designs.dense import DenseDesign
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
@@ -50,7 +50,7 @@ class KernelDesign(Design):
     """
 
     #: K_ii, the squared norms of the features
-    diagonal: NDArray[np.float64]
+    diagonal: Floats
 
     def kernel(self) -> KernelDesign:
         return self
@@ -63,7 +63,7 @@ class KernelDesign(Design):
         """This matrix if only some of its rows are kept in memory."""
         return None
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         """X^T theta in coefficients: theta itself."""
         return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
 
@@ -97,7 +97,7 @@ class GramDesign(KernelDesign, DenseDesign):
     True
     """
 
-    def __init__(self, gram: NDArray) -> None:
+    def __init__(self, gram: Array) -> None:
         gram = np.asarray(gram)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
             raise FenchelError(f"gram must be a square matrix and not empty, got shape {gram.shape}")
@@ -121,7 +121,7 @@ class GramDesign(KernelDesign, DenseDesign):
 
     def reading(self) -> CSRRows:
         """Rows of the identity, for loops that keep all scores current: example i reads its own score."""
-        indices: NDArray = np.arange(self.shape[0] + 1, dtype=np.uint32 if self.shape[0] < 2**32 - 1 else np.uint64)
+        indices: Array = np.arange(self.shape[0] + 1, dtype=np.uint32 if self.shape[0] < 2**32 - 1 else np.uint64)
         ones = np.ones(self.shape[0])
         for array in (indices, ones):
             array.flags.writeable = False
@@ -152,14 +152,14 @@ class GramDesign(KernelDesign, DenseDesign):
         )
 
 
-def rounding_shift(diagonal: NDArray, accuracy: type[np.floating]) -> float:
+def rounding_shift(diagonal: Array, accuracy: type[np.floating]) -> float:
     """A bound on how negative rounding to this accuracy makes the eigenvalues."""
     # a random matrix of n x n roundings has eigenvalues of about sqrt(n) roundings
     rounding = max(4.0 * len(diagonal) ** 0.5 * float(np.finfo(accuracy).eps), 1e-12)
     return max(rounding * float(np.max(diagonal)), float(np.finfo(np.float64).tiny))
 
 
-def _has_factor(matrix: NDArray) -> bool:
+def _has_factor(matrix: Array) -> bool:
     from scipy.linalg import LinAlgError, cholesky
 
     try:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.kernels.gram import KernelDesign
 from fenchel.regularizers.base import Regularizer
 
@@ -45,21 +45,21 @@ class GramNorm(Regularizer):
     def kernel(self) -> KernelDesign:
         return self.gram
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         weights = np.asarray(weights, dtype=np.float64)
         return 0.5 * float(np.vdot(weights, self.gram.scores(weights).T))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         """The gradient in w, in coefficients; the gradient in the coefficients is K times this."""
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return scale**2 * self.value(v)
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return 2.0 * scale * self.value(v)
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         return np.asarray(v, dtype=np.float64)
 
     def level_bound(self, radius: float, features: int) -> float:
@@ -70,7 +70,7 @@ class GramNorm(Regularizer):
         """Infinite: Omega does not bound the coefficients."""
         return math.inf
 
-    def score_bounds(self, level: float, design: Any) -> NDArray[np.float64]:
+    def score_bounds(self, level: float, design: Any) -> Floats:
         """By the Cauchy-Schwarz inequality in the feature space."""
         return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
 

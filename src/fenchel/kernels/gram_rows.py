@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.kernels.cached_gram import CachedGram, sample_of
 from fenchel.kernels.gram import GramDesign, rounding_shift
@@ -16,7 +16,7 @@ from fenchel.kernels.rbf import Radial
 #: examples per kernel call for the diagonal
 _DIAGONAL_BLOCK = 32
 
-Values = Callable[[Any, Any], NDArray]
+Values = Callable[[Any, Any], Array]
 
 
 class KernelRows:
@@ -26,10 +26,10 @@ class KernelRows:
         self.values, self.X = values, X
         self.radial = None if gamma is None else Radial(X, gamma)
 
-    def __call__(self, examples: NDArray) -> NDArray[np.float64]:
+    def __call__(self, examples: Array) -> Floats:
         return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
 
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Floats:
         """The kernel of each example with itself."""
         n = self.X.shape[0]
         if self.radial is not None:

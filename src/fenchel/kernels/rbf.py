@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 
 #: gamma |z|^2 above which dense rows are centred
@@ -34,37 +34,37 @@ class Radial:
 
     def __init__(self, Z: Any, gamma: float) -> None:
         self.Z, self.gamma = Z, gamma
-        self._origin: NDArray[np.float64] | None = None
+        self._origin: Floats | None = None
         self._centred, self._squares = Z, self._squared_norms(Z)
         if not sp.issparse(Z) and np.max(self._squares, initial=0.0) > _CENTRE_ABOVE:
             self._origin = np.mean(Z, axis=0)
             self._centred = Z - self._origin
             self._squares = self._squared_norms(self._centred)
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> Floats:
         """K(x, z), a row for each x."""
         if self._origin is None:
             return self._between(X, X, self._squared_norms(X))
         centred = (X.toarray() if sp.issparse(X) else X) - self._origin
         return self._between(X, centred, self._squared_norms(centred))
 
-    def rows(self, examples: NDArray) -> NDArray[np.float64]:
+    def rows(self, examples: Array) -> Floats:
         """K(x, z) for some of the rows of Z as x."""
         return self._between(self.Z[examples], self._centred[examples], self._squares[examples])
 
-    def gram(self) -> NDArray[np.float64]:
+    def gram(self) -> Floats:
         """K(x, z) for all rows of Z as x."""
         found = self._between(self.Z, self._centred, self._squares)
         np.fill_diagonal(found, 1.0)
         return found
 
-    def _squared_norms(self, X: Any) -> NDArray[np.float64]:
+    def _squared_norms(self, X: Any) -> Floats:
         """gamma |x|^2 of each row."""
         with np.errstate(over="ignore"):
             squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
             return self.gamma * np.asarray(squares, dtype=np.float64).ravel()
 
-    def _between(self, X: Any, centred: Any, squares: NDArray) -> NDArray[np.float64]:
+    def _between(self, X: Any, centred: Any, squares: Array) -> Floats:
         # 1. 2 gamma x.z - gamma |x|^2 - gamma |z|^2, in place
         with np.errstate(over="ignore", invalid="ignore"):
             found = centred @ self._centred.T
@@ -82,7 +82,7 @@ class Radial:
         np.minimum(found, 0.0, out=found)
         return np.exp(found, out=found)
 
-    def _differences(self, x: Any, others: NDArray, found: NDArray) -> None:
+    def _differences(self, x: Any, others: Array, found: Array) -> None:
         """-gamma |x - z|^2 for one row x and those rows z, from their differences."""
         entries = x.shape[1]
         # rows with few zeros are faster as dense arrays

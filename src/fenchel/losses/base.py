@@ -32,9 +32,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from fenchel.arrays import Floats
 
 
 class CompiledLoss(Protocol):
@@ -121,41 +120,41 @@ class Loss(abc.ABC):
         """Whether f is differentiable with a bounded second derivative; may be a class attribute."""
 
     @abc.abstractmethod
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         """Return f(s, y)."""
 
     @abc.abstractmethod
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         """Return a subgradient of f(., y) at s."""
 
     @abc.abstractmethod
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         """Return f*(u, y) for u in ``domain(label)``."""
 
     @abc.abstractmethod
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         """The closed interval of u where f*(u, y) is finite."""
 
     @abc.abstractmethod
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         """The exact minimizer over a of f*(-a, y) + s (a - alpha) + curvature/2 (a - alpha)^2.
 
         This is eq. (13) of Zhang (2002); the new dual variable is returned, not the difference.
         """
 
     @abc.abstractmethod
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         """The interval of scores s with f(s, y) <= level (its ends may be infinite)."""
 
     @abc.abstractmethod
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         """The b that minimizes sum_i share_i f(s_i + b, y_i); the midpoint where that is an interval."""
 
     @abc.abstractmethod
     def compiled(self) -> CompiledLoss:
         """The loss as a NamedTuple of floats for compiled loops."""
 
-    def refusal(self, labels: Array) -> str | None:
+    def refusal(self, labels: Floats) -> str | None:
         """The reason why these (finite) labels are not allowed, as the end of a sentence; or None."""
         if self.task == "classification" and not np.all(np.abs(labels) == 1.0):
             return "requires the labels -1 and +1; encode the classes first"
@@ -170,11 +169,11 @@ class Loss(abc.ABC):
         """The coefficients of the conjugate if it is piecewise quadratic; None for other losses."""
         return None
 
-    def prediction(self, score: Array) -> Array:
+    def prediction(self, score: Floats) -> Floats:
         """The prediction of a regression: the score, or its inverse link."""
         return score
 
-    def smoothed(self, score: Array, label: Array, mu: float) -> tuple[Array, Array]:
+    def smoothed(self, score: Floats, label: Floats, mu: float) -> tuple[Floats, Floats]:
         r"""Value and derivative of :math:`f_\mu(s) = \max_\alpha -f^*(-\alpha) - \alpha s - \mu\alpha^2/2`.
 
         The maximizer is a dual step from zero with curvature mu, so every loss with an exact step has its
@@ -201,7 +200,7 @@ class Loss(abc.ABC):
         return asdict(self)
 
 
-def from_margin(size: Array, label: Array) -> tuple[Array, Array]:
+def from_margin(size: Floats, label: Floats) -> tuple[Floats, Floats]:
     """The derivatives in the score s that belong to the derivatives [-size, 0] in the margin y s."""
     edge = -label * size
     return np.minimum(edge, 0.0), np.maximum(edge, 0.0)

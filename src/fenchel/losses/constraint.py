@@ -31,7 +31,8 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.losses.base import Array, Loss
+from fenchel.arrays import Floats
+from fenchel.losses.base import Loss
 from fenchel.validation import check_number
 
 #: distance to a one-sided bound on the intercept, relative to the scores: a few hundred roundings
@@ -104,28 +105,28 @@ class HardMargin(_InfiniteLoss):
     constraint: ClassVar[Literal["margin", "residual"] | None] = "margin"
     task: ClassVar[str] = "classification"
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         return np.where(label * score >= 1.0, 0.0, np.inf)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return np.zeros_like(label * score)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         return u * label
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         miss = 1.0 - label * score
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             moved = np.maximum(label * alpha + miss / curvature, 0.0)
         return label * np.where(curvature > 0.0, moved, np.where(miss > 0.0, _UNBOUNDED_ALPHA, 0.0))
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         return np.where(label > 0, 1.0, -np.inf), np.where(label > 0, np.inf, -1.0)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         """The b that maximizes the smallest margin."""
         low = float(np.max((1.0 - score)[(share > 0) & (label > 0)], initial=-np.inf))
         high = float(np.min((-1.0 - score)[(share > 0) & (label < 0)], initial=np.inf))
@@ -168,19 +169,19 @@ class Interpolation(_InfiniteLoss):
     def __post_init__(self) -> None:
         check_number("tolerance", self.tolerance, above=0.0)
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         return np.where(np.abs(score - label) <= self.tolerance, 0.0, np.inf)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return np.zeros_like(score - label)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         return u * label + self.tolerance * np.abs(u)
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             push = alpha + (label - score) / curvature
             moved = np.copysign(np.maximum(np.abs(push) - self.tolerance / curvature, 0.0), push)
@@ -188,10 +189,10 @@ class Interpolation(_InfiniteLoss):
         without = np.where(np.abs(miss) > self.tolerance, np.copysign(_UNBOUNDED_ALPHA, miss), 0.0)
         return np.where(curvature > 0.0, moved, without)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         return label - self.tolerance, label + self.tolerance
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         """The b that minimizes the largest absolute residual."""
         residual = (label - score)[share > 0]
         return 0.5 * float(np.max(residual) + np.min(residual))
@@ -246,34 +247,34 @@ class NegativeLog(_InfiniteLoss):
     bounded_below: ClassVar[bool] = False
     task: ClassVar[str] = "classification"
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(label * score > 0.0, -np.log(np.abs(score)), np.inf)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.where(label * score > 0.0, -1.0 / score, -label * np.inf)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(label * u < 0.0, -1.0 - np.log(np.abs(u)), np.inf)
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         middle = label * score - curvature * label * alpha
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             root = np.sqrt(middle * middle + 4.0 * curvature)
             moved = np.where(middle > 0.0, 2.0 / (middle + root), (root - middle) / (2.0 * curvature))
         return label * np.where((middle > 0.0) | (curvature > 0.0), moved, _UNBOUNDED_ALPHA)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         with np.errstate(over="ignore"):
             edge = label * np.exp(-level)
         return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
         low = float(np.max(-score[label > 0], initial=-np.inf))

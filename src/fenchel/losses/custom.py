@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
-from fenchel.losses.base import Array, Loss
+from fenchel.losses.base import Loss
 from fenchel.losses.intercept import newton_root
 
 #: bisections at most, which exhaust float64, and doublings from 1 to find a bracket
@@ -54,7 +55,7 @@ class CustomLoss(Loss):
     2.0
     """
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         at = curvature * (self.derivative(score, label) + alpha)
         target = score - curvature * alpha
         low, high = score - np.maximum(at, 0.0), score + np.maximum(-at, 0.0)
@@ -69,11 +70,11 @@ class CustomLoss(Loss):
         new = np.minimum(np.maximum(new, -self.derivative(high, label)), -self.derivative(low, label))
         return np.where(curvature > 0.0, np.where(at == 0.0, alpha, new), -self.derivative(score, label))
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         level, label = np.broadcast_arrays(np.asarray(level, dtype=np.float64), np.asarray(label, dtype=np.float64))
         return self._end(level, label, -1.0), self._end(level, label, 1.0)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         return newton_root(lambda b: (float(share @ self.derivative(score + b, label)), 0.0))
 
     def compiled(self) -> Any:
@@ -81,13 +82,13 @@ class CustomLoss(Loss):
             f"{type(self).__name__} must define compiled(), a NamedTuple with a method derivative(label, score)"
         )
 
-    def _end(self, level: Array, label: Array, sign: float) -> Array:
+    def _end(self, level: Floats, label: Floats, sign: float) -> Floats:
         """The first score on this side where the loss is above the level; infinite if there is none.
 
         The search starts at zero and not at a minimizer, which may be infinitely far away.
         """
 
-        def beyond(width: Array) -> Any:
+        def beyond(width: Floats) -> Any:
             score = sign * width
             return (self.value(score, label) > level) & (sign * self.derivative(score, label) > 0.0)
 

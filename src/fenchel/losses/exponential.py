@@ -27,7 +27,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import logsumexp, xlogy
 
-from fenchel.losses.base import Array, Loss
+from fenchel.arrays import Floats
+from fenchel.losses.base import Loss
 
 #: e^-t underflows to zero for larger t
 _LARGEST_EXPONENT = 745.0
@@ -91,7 +92,7 @@ class _ExponentialLoss(Loss):
     overflows: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True
 
-    def _steps(self, v: Array, t: Array, curvature: Array) -> Array:
+    def _steps(self, v: Floats, t: Floats, curvature: Floats) -> Floats:
         """The root of ln v + c v = k, as in ``CompiledExponential.dual_step``."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             k, log_c = np.broadcast_arrays(t + curvature * v, np.log(curvature))
@@ -109,7 +110,7 @@ class _ExponentialLoss(Loss):
             return np.where(near, np.exp(tau), x / curvature)
 
 
-def _entropy(v: Array) -> Array:
+def _entropy(v: Floats) -> Floats:
     """v ln v - v; infinite where v is."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.where(np.isinf(v), np.inf, xlogy(v, v) - v)
@@ -134,28 +135,28 @@ class Exponential(_ExponentialLoss):
     name: ClassVar[str] = "exponential"
     task: ClassVar[str] = "classification"
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return np.exp(-label * score)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * self.value(score, label)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         return _entropy(np.maximum(-label * u, 0.0))
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         return label * self._steps(label * alpha, -label * score, curvature)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         with np.errstate(divide="ignore"):
             edge = -label * np.log(level)
         return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         # e^{-b} A + e^b B is least at e^{2b} = A/B
         sums = [_log_sum(-sign * score, np.where(label == sign, share, 0.0)) for sign in (1.0, -1.0)]
         if math.isinf(sums[0]) or math.isinf(sums[1]):
@@ -188,33 +189,33 @@ class Poisson(_ExponentialLoss):
     name: ClassVar[str] = "poisson"
     task: ClassVar[str] = "regression"
 
-    def refusal(self, labels: Array) -> str | None:
+    def refusal(self, labels: Floats) -> str | None:
         return None if np.all(labels >= 0.0) else "takes labels >= 0, such as counts"
 
-    def prediction(self, score: Array) -> Array:
+    def prediction(self, score: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return np.exp(score)
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # with d = s - ln y it is y (e^d - 1 - d): no cancellation near the optimum
             d = score - np.log(label)
             return np.where(label > 0.0, label * (np.expm1(d) - d), np.exp(score))
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return np.exp(score) - label
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         return _entropy(np.maximum(u + label, 0.0)) - _entropy(label)
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return -label + 0.0, np.full_like(label, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         return label - self._steps(label - alpha, score, curvature)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # e^d - 1 - d = level / y on both sides of zero, each from a bound beyond the root
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             ratio = np.asarray(level / label, dtype=np.float64)
@@ -229,7 +230,7 @@ class Poisson(_ExponentialLoss):
             centre = np.log(label)
             return np.where(label > 0.0, centre + below, -np.inf), np.where(label > 0.0, centre + above, np.log(level))
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         # e^b sum c e^s = sum c y
         total, counts = _log_sum(score, share), float(share @ label)
         return math.log(counts) - total if counts > 0.0 else -_LARGEST_EXPONENT - total
@@ -238,7 +239,7 @@ class Poisson(_ExponentialLoss):
         return CompiledExponential(0.0)
 
 
-def _log_sum(exponents: Array, shares: Array) -> float:
+def _log_sum(exponents: Floats, shares: Floats) -> float:
     """ln sum c e^t; minus infinity if all c are zero."""
     counted = shares > 0
     return float(logsumexp(exponents[counted], b=shares[counted])) if np.any(counted) else -math.inf

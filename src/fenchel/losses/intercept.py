@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fenchel.losses.base import Array
+from fenchel.arrays import Floats
 
 #: relative difference of two partial sums of shares below which they count as equal
 _TIE = 1e-12
@@ -14,7 +14,7 @@ _TIE = 1e-12
 _SAMPLE, _MARGIN = 2000, 0.05
 
 
-def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
+def weighted_quantile(kinks: Floats, jumps: Floats, mass: float) -> float:
     """The minimizer b of a piecewise linear convex function with these kinks.
 
     ``jumps`` are the increases of the derivative at the kinks and ``-mass`` is the derivative at b = -inf.  Where the
@@ -33,7 +33,7 @@ def weighted_quantile(kinks: Array, jumps: Array, mass: float) -> float:
     return float(kinks[first] if last >= len(kinks) else 0.5 * (kinks[first] + kinks[last]))
 
 
-def _near_quantile(kinks: Array, jumps: Array, mass: float, total: float) -> tuple[float, Array, Array]:
+def _near_quantile(kinks: Floats, jumps: Floats, mass: float, total: float) -> tuple[float, Floats, Floats]:
     """The kinks around the quantile and the sum of the jumps below them, so that only a few kinks are sorted.
 
     A sample estimates their range; if the quantile or its neighbours are outside, all kinks are returned.

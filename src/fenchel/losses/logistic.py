@@ -20,7 +20,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
-from fenchel.losses.base import Array, Loss, from_margin
+from fenchel.arrays import Floats
+from fenchel.losses.base import Loss, from_margin
 from fenchel.losses.intercept import newton_root
 
 
@@ -110,20 +111,20 @@ class Logistic(Loss):
     smooth: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         return np.logaddexp(0.0, -label * score)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * expit(-label * score)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = np.clip(-label * u, 0.0, 1.0)
         return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return from_margin(np.ones_like(label), label)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         beta, margin = label * alpha, label * score
         low, high = -margin - curvature * (1.0 - beta), -margin + curvature * beta
         t = 0.5 * (low + high)
@@ -145,13 +146,13 @@ class Logistic(Loss):
         sigma = sigma - derivative * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * derivative)
         return label * np.clip(sigma, 0.0, 1.0)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # log(1 + e^{-m}) <= L  <=>  m >= -log(e^L - 1) = -L - log(1 - e^{-L})
         with np.errstate(divide="ignore"):
             edge = label * (-level - np.log(-np.expm1(-level)))
         return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         def derivative(b: float) -> tuple[float, float]:
             sigma = expit(-label * (score + b))
             return float(-(share * label) @ sigma), float(share @ (sigma * (1.0 - sigma)))

@@ -26,7 +26,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fenchel.losses.base import Array, CompiledLoss, Loss, PiecewiseQuadratic, from_margin
+from fenchel.arrays import Floats
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, from_margin
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
 from fenchel.validation import check_number
@@ -126,7 +127,7 @@ class MarginLoss(Loss):
     def shape(self) -> CompiledMargin:
         """kappa and h."""
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         z = np.maximum(0.0, 1.0 - label * score)
         if self.shape.kappa == 0.0:
             return self.shape.high * z
@@ -134,27 +135,27 @@ class MarginLoss(Loss):
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(z > 0.0, beta * (z - 0.5 * self.shape.kappa * beta), 0.0)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         if self.shape.kappa == 0.0:
             return np.where(label * score < 1.0, -self.shape.high * label, 0.0)
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = -label * u
         with np.errstate(over="ignore"):
             return 0.5 * self.shape.kappa * beta**2 - beta
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return from_margin(np.full_like(label, self.shape.high), label)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         beta = label * alpha
         gradient = label * score - 1.0 + self.shape.kappa * beta
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             move = np.where(gradient == 0.0, 0.0, gradient / (self.shape.kappa + curvature))
         return label * np.clip(beta - move, 0.0, self.shape.high)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # f(z) = level at z = sqrt(2 kappa level) where f is quadratic, at level/h + kappa h/2 beyond
         z = np.sqrt(2.0 * self.shape.kappa * level)
         if math.isfinite(self.shape.high):
@@ -166,7 +167,7 @@ class MarginLoss(Loss):
         edge = label * (1.0 - z)
         return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
         if self.shape.kappa == 0.0:
@@ -190,7 +191,7 @@ class MarginLoss(Loss):
     def compiled(self) -> CompiledLoss:
         return CompiledMargin(*(float(number) for number in self.shape))
 
-    def _beta(self, z: Array) -> Array:
+    def _beta(self, z: Floats) -> Floats:
         """Minus the derivative in the margin, for z = [1 - m]_+."""
         if self.shape.kappa == 0.0:
             return np.where(z > 0.0, self.shape.high, 0.0)

@@ -33,7 +33,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from fenchel.losses.base import Array, CompiledLoss, Loss, PiecewiseQuadratic
+from fenchel.arrays import Floats
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root
 from fenchel.validation import check_number
 
@@ -127,28 +128,28 @@ class PowerLoss(Loss):
     def _of_margin(self) -> bool:
         return self.task == "classification"
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore"):
             return self._size(score, label) ** self.power / self.power
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore"):
             derivative = self._size(score, label) ** (self.power - 1.0)
         return -label * derivative if self._of_margin else np.copysign(derivative, score - label)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         q = self.power / (self.power - 1.0)
         with np.errstate(over="ignore", invalid="ignore"):
             curved = np.abs(u) ** q / q
             # where it overflows it outweighs the linear part
             return np.where(np.isinf(curved), curved, curved + u * label + self.epsilon * np.abs(u))
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         if self._of_margin:
             return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         sign, target = (label, 1.0) if self._of_margin else (1.0, label)
         push = target - sign * score + curvature * sign * alpha
         size = np.maximum((push if self._of_margin else np.abs(push)) - self.epsilon, 0.0)
@@ -167,14 +168,14 @@ class PowerLoss(Loss):
             x = np.where(size > 0.0, x if small else x**r, 0.0)
         return sign * np.copysign(x, push)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         z = (self.power * level) ** (1.0 / self.power) + self.epsilon
         if not self._of_margin:
             return label - z, label + z
         edge = label * (1.0 - z)
         return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
 
@@ -197,7 +198,7 @@ class PowerLoss(Loss):
     def compiled(self) -> CompiledPower:
         return CompiledPower(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
 
-    def _size(self, score: Array, label: Array) -> Array:
+    def _size(self, score: Floats, label: Floats) -> Floats:
         """z, the size of the error."""
         push = 1.0 - label * score if self._of_margin else np.abs(score - label) - self.epsilon
         return np.maximum(push, 0.0)
@@ -218,25 +219,25 @@ class OfPower(Loss):
     def smooth(self) -> bool:
         return self.form.smooth
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         return self.form.value(score, label)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return self.form.derivative(score, label)
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         return self.form.conjugate(u, label)
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return self.form.domain(label)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         return self.form.dual_step(label, alpha, score, curvature)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         return self.form.sublevel(level, label)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         return self.form.best_intercept(score, label, share)
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic | None:

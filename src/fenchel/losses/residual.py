@@ -29,7 +29,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from fenchel.losses.base import Array, Loss, PiecewiseQuadratic
+from fenchel.arrays import Floats
+from fenchel.losses.base import Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
 from fenchel.validation import check_number
@@ -102,22 +103,22 @@ class ResidualLoss(Loss):
     def shape(self) -> CompiledResidual:
         """epsilon, kappa, l and h."""
 
-    def value(self, score: Array, label: Array) -> Array:
+    def value(self, score: Floats, label: Floats) -> Floats:
         derivative, size = self._derivative(score, label)
         with np.errstate(over="ignore", invalid="ignore"):
             return np.where(size > 0.0, np.abs(derivative) * (size - 0.5 * self.shape.kappa * np.abs(derivative)), 0.0)
 
-    def derivative(self, score: Array, label: Array) -> Array:
+    def derivative(self, score: Floats, label: Floats) -> Floats:
         return self._derivative(score, label)[0]
 
-    def conjugate(self, u: Array, label: Array) -> Array:
+    def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
             return u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2
 
-    def domain(self, label: Array) -> tuple[Array, Array]:
+    def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
 
-    def dual_step(self, label: Array, alpha: Array, score: Array, curvature: Array) -> Array:
+    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         total = self.shape.kappa + curvature
         push = curvature * alpha - (score - label)
         size = np.abs(push) - self.shape.tube
@@ -126,8 +127,8 @@ class ResidualLoss(Loss):
         moved = np.where(push > 0.0, np.minimum(step, self.shape.low), -np.minimum(step, self.shape.high))
         return np.where((size == 0.0) & (total == 0.0), alpha, moved)
 
-    def sublevel(self, level: Array, label: Array) -> tuple[Array, Array]:
-        def width(bound: float) -> Array:
+    def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
+        def width(bound: float) -> Floats:
             # beyond the tube f is quadratic up to kappa bound, then linear
             if bound == 0.0:
                 return np.full_like(level, np.inf)
@@ -139,7 +140,7 @@ class ResidualLoss(Loss):
 
         return label - width(self.shape.low), label + width(self.shape.high)
 
-    def best_intercept(self, score: Array, label: Array, share: Array) -> float:
+    def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
         centre, share = (label - score)[counted], share[counted]
         tube, kappa, low, high = self.shape
@@ -163,7 +164,7 @@ class ResidualLoss(Loss):
     def compiled(self) -> CompiledResidual:
         return CompiledResidual(*(float(number) for number in self.shape))
 
-    def _derivative(self, score: Array | float, label: Array) -> tuple[Array, Array]:
+    def _derivative(self, score: Floats | float, label: Floats) -> tuple[Floats, Floats]:
         """The derivative, and the distance of the residual from the tube."""
         tube, kappa, low, high = self.shape
         residual = score - label

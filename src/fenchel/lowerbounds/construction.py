@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint, Solver, Start
@@ -50,7 +51,7 @@ class Construction(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         """w_0."""
 
     @property
@@ -64,14 +65,14 @@ class Construction(abc.ABC):
         """The largest k for which the formulas hold."""
 
     @abc.abstractmethod
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         """w_k."""
 
     @abc.abstractmethod
     def gap(self, k: int) -> float:
         """J(w_k) - J*."""
 
-    def objective(self, weights: NDArray) -> float:
+    def objective(self, weights: Array) -> float:
         """J(w), the objective."""
         problem = self.problem
         return problem.lam * problem.regularizer.value(weights) + problem.risk.value(problem.design.scores(weights))
@@ -131,7 +132,7 @@ def inverse(epsilon: float) -> float:
     return float(round(found)) if math.isclose(found, round(found), rel_tol=1e-12) else found
 
 
-def weights_of(solver: Any, construction: Construction) -> Iterator[NDArray[np.float64]]:
+def weights_of(solver: Any, construction: Construction) -> Iterator[Floats]:
     """The iterates w_1, w_2, ... of a solver, until it stalls."""
     problem = construction.problem
     cutting = isinstance(solver, Bundle)
@@ -147,13 +148,13 @@ def weights_of(solver: Any, construction: Construction) -> Iterator[NDArray[np.f
             return
 
 
-def gaps(solver: Solver, construction: Construction, count: int) -> NDArray[np.float64]:
+def gaps(solver: Solver, construction: Construction, count: int) -> Floats:
     """J(w_k) - J* for k = 1, ..., count, or fewer if the solver stalls."""
     found = islice(weights_of(solver, construction), count)
     return np.array([construction.objective(weights) - construction.optimum for weights in found])
 
 
-def wrong_or_first(short: NDArray, scores: NDArray) -> NDArray[np.bool_]:
+def wrong_or_first(short: Array, scores: Array) -> NDArray[np.bool_]:
     """The hinges that are active: all below their margin, and the first one at its kink, up to rounding."""
     near = TIE * (1.0 + float(np.max(np.abs(scores))))
     counted = short > near
@@ -161,7 +162,7 @@ def wrong_or_first(short: NDArray, scores: NDArray) -> NDArray[np.bool_]:
     return counted
 
 
-def first_tied(values: NDArray) -> int:
+def first_tied(values: Array) -> int:
     """The first index whose value is the largest, up to rounding."""
     largest = float(np.max(values))
     return int(np.argmax(values >= largest - TIE * (1.0 + float(np.max(np.abs(values))))))

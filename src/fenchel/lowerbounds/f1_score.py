@@ -18,8 +18,8 @@ import math
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
@@ -30,7 +30,7 @@ from fenchel.risks.base import CuttingPlane
 class OneFalsePositive(F1):
     """F1; if a single false positive attains the maximum, the first such example is chosen."""
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The adversarial choice of the theorem."""
         worst = self.value(scores)
         j = self._negatives[first_tied(scores[self._negatives])]
@@ -62,7 +62,7 @@ class F1Score(SizedConstruction):
         return Problem(as_design(2.0 * X), OneFalsePositive(labels), 1.0)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.append(1.0 / math.sqrt(3.0), np.zeros(self.n))
 
     @property
@@ -73,7 +73,7 @@ class F1Score(SizedConstruction):
     def last(self) -> int:
         return self.n - 1
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         weights = self.start
         weights[1 : k + 1] = 1.0 / k
         return weights

@@ -22,8 +22,8 @@ from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import Construction, inverse
 from fenchel.problem import Problem
@@ -63,7 +63,7 @@ class FourPoints(Construction):
         return Problem(as_design(X), MeanRisk("hinge", [-1.0, -1.0, 1.0, 1.0]), 1.0 / 16.0)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.zeros(1)
 
     @property
@@ -75,7 +75,7 @@ class FourPoints(Construction):
         # as far as the formulas are worth computing
         return 1_000_000
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         w, _ = next(islice(recursion(1.0), k - 1, None))
         return np.array([w])
 

@@ -17,9 +17,9 @@ from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import hadamard
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.lowerbounds.construction import Construction, first_tied, inverse
@@ -41,37 +41,37 @@ class LargestScore(Risk):
     def closed_form(self) -> ClosedForm:
         return self
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """1: multiples of a convex combination are infeasible."""
         return 1.0
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return float(np.max(scores))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """The unit vector of the first largest score."""
         slope = np.zeros(self.examples)
         slope[first_tied(scores)] = 1.0
         return slope
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): zero where -theta is a convex combination."""
         mixture = -np.asarray(theta, dtype=np.float64)
         inside = np.min(mixture) >= -1e-12 and abs(float(np.sum(mixture)) - 1.0) <= 1e-12
         return 0.0 if feasible or inside else math.inf
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """A theta near this one, such that -theta is a convex combination."""
         mixture = np.maximum(-np.asarray(theta, dtype=np.float64), 0.0)
         total = float(np.sum(mixture))
         return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return np.ones(self.examples)
 
@@ -97,7 +97,7 @@ class Hadamard(Construction):
         return Problem(as_design(self._pieces.T), LargestScore(self.d), self.lam)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.zeros(self.d)
 
     @property
@@ -108,7 +108,7 @@ class Hadamard(Construction):
     def last(self) -> int:
         return self.d - 1
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         return -np.sum(self._pieces[:, :k], axis=1) / (k * self.lam)
 
     def gap(self, k: int) -> float:

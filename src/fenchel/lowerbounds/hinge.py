@@ -17,8 +17,8 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
@@ -28,10 +28,10 @@ from fenchel.risks import MeanRisk
 class OneAtItsKink(MeanRisk):
     """The mean hinge loss; only the first example at its kink is active."""
 
-    def __init__(self, labels: NDArray) -> None:
+    def __init__(self, labels: Array) -> None:
         super().__init__("hinge", labels)
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """The adversarial choice of the theorem."""
         counted = wrong_or_first(1.0 - self.labels * scores, scores)
         return np.where(counted, -self.labels * self.shares, 0.0)
@@ -50,10 +50,10 @@ class HingeLoss(EveryKink):
         return Problem(as_design(X), OneAtItsKink(labels), 1.0)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.append(1.0 / math.sqrt(self.n), np.zeros(self.n))
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         weights = self.start
         weights[1 : k + 1] = 1.0 / k
         return weights

@@ -17,8 +17,8 @@ import math
 from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import TIE, SizedConstruction, first_tied, inverse
 from fenchel.problem import Problem
@@ -31,7 +31,7 @@ _C = math.sqrt(2.0) / 4.0
 class OneSwap(BreakEven):
     """Break-even with one positive; if a swap attains the maximum, the first such example is chosen."""
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The adversarial choice of the theorem."""
         worst = self.value(scores)
         (i,) = self._positives
@@ -63,7 +63,7 @@ class BreakEvenPoint(SizedConstruction):
         return Problem(as_design(2.0 * X), OneSwap(np.append(1.0, -np.ones(n - 1))), 1.0)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.concatenate([[1.0, 2.0 * _C, 2.0 * _C], np.zeros(self.n - 1)])
 
     @property
@@ -74,7 +74,7 @@ class BreakEvenPoint(SizedConstruction):
     def last(self) -> int:
         return self.n - 1
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         weights = self.start
         weights[0] = 0.0
         weights[3 : k + 3] = 2.0 * _C / k

@@ -17,8 +17,8 @@ import math
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.lowerbounds.construction import EveryKink, wrong_or_first
 from fenchel.problem import Problem
@@ -29,7 +29,7 @@ from fenchel.risks.base import CuttingPlane
 class OnePair(RocAUC):
     """ROC area with one positive; of the pairs at their kinks the first one counts as wrong, the others as right."""
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The adversary's."""
         (i,) = self.positives
         short = 1.0 - scores[i] + scores[self.negatives]
@@ -39,7 +39,7 @@ class OnePair(RocAUC):
         slope[i] = -float(np.sum(slope))
         return slope, -float(slope[i]), self.value(scores)
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """The adversary's."""
         return self.cutting_plane(scores)[0]
 
@@ -58,10 +58,10 @@ class RocCurve(EveryKink):
         return Problem(as_design(X), OnePair(np.append(1.0, -np.ones(n))), 1.0)
 
     @property
-    def start(self) -> NDArray[np.float64]:
+    def start(self) -> Floats:
         return np.concatenate([[1.0, 1.0 / math.sqrt(self.n)], np.zeros(self.n)])
 
-    def iterate(self, k: int) -> NDArray[np.float64]:
+    def iterate(self, k: int) -> Floats:
         weights = self.start
         weights[0] = 0.0
         weights[2 : k + 2] = 1.0 / k

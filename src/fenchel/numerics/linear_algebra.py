@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from fenchel.arrays import Array, Floats
 
 #: ridge that makes a singular matrix of unit diagonal factorizable; multiplied by ten until the factorization succeeds
 RIDGE = 1e-14
@@ -15,7 +16,7 @@ RIDGE = 1e-14
 _TINY = 1e-300
 
 
-def cholesky_solver(matrix: NDArray) -> Callable[[NDArray], NDArray]:
+def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
     """Return a function that solves systems with a symmetric positive semidefinite matrix.
 
     The matrix is scaled to a unit diagonal and factorized by Cholesky's method, with the smallest ridge 1e-14, 1e-13,
@@ -35,15 +36,15 @@ def cholesky_solver(matrix: NDArray) -> Callable[[NDArray], NDArray]:
 
 
 def conjugate_gradients(
-    product: Callable[[NDArray], NDArray],
-    right: NDArray,
-    precondition: Callable[[NDArray], NDArray],
+    product: Callable[[Array], Array],
+    right: Array,
+    precondition: Callable[[Array], Array],
     *,
     tolerance: float,
     max_products: int,
     on_step: Callable[[float], None] = lambda step: None,
-    stop: Callable[[NDArray, float], bool] = lambda residual, decrease: False,
-) -> NDArray[np.float64]:
+    stop: Callable[[Array, float], bool] = lambda residual, decrease: False,
+) -> Floats:
     """Solve H z = right approximately by preconditioned conjugate gradients from z = 0.
 
     Nocedal and Wright, Numerical Optimization (2nd ed., 2006), algorithm 5.3.

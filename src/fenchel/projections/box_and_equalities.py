@@ -22,8 +22,8 @@ y                     ``y``, the multipliers
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 
 #: Newton steps at most; about ten suffice
@@ -36,9 +36,7 @@ _RIDGE = 1e-14
 _DAMPING, _FACTOR = 1e-4, 10.0
 
 
-def onto_box_and_equalities(
-    point: NDArray, low: NDArray, high: NDArray, sides: NDArray, target: NDArray, ease: NDArray
-) -> NDArray[np.float64]:
+def onto_box_and_equalities(point: Array, low: Array, high: Array, sides: Array, target: Array, ease: Array) -> Floats:
     """The projection of ``point``, to the accuracy of floats."""
     point = np.clip(point, low, high)
     sizes = np.max(np.abs(sides), axis=0)
@@ -78,7 +76,7 @@ def onto_box_and_equalities(
     return best[0]
 
 
-def _newton_step(hessian: NDArray, residual: NDArray) -> NDArray[np.float64] | None:
+def _newton_step(hessian: Array, residual: Array) -> Floats | None:
     """The Newton step, of least norm where the Hessian is singular; None if LAPACK fails."""
     try:
         return np.linalg.solve(hessian, residual)
@@ -90,8 +88,8 @@ def _newton_step(hessian: NDArray, residual: NDArray) -> NDArray[np.float64] | N
 
 
 def _at(
-    y: NDArray, point: NDArray, low: NDArray, high: NDArray, sides: NDArray, target: NDArray, ease: NDArray
-) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+    y: Array, point: Array, low: Array, high: Array, sides: Array, target: Array, ease: Array
+) -> tuple[Floats, Floats, float]:
     """x(y), the gradient of the dual, and its value."""
     x = np.clip(point + ease * (sides @ y), low, high)
     residual = target - sides.T @ x

@@ -37,8 +37,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 
@@ -58,7 +59,7 @@ def onto_box_and_equality(
     *,
     weights: ArrayLike = 1.0,
     scales: ArrayLike = 1.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Project ``target`` onto the box from ``low`` to ``high`` (may be infinite) with the sum ``total``.
 
     ``weights`` are the coefficients of the equality, ``scales`` those of the distance; an entry of weight zero is
@@ -82,14 +83,14 @@ def onto_box_and_equality(
     return np.clip(x, low, high)
 
 
-def onto_simplex(target: ArrayLike, total: float = 1.0) -> NDArray[np.float64]:
+def onto_simplex(target: ArrayLike, total: float = 1.0) -> Floats:
     """The nearest point with non-negative entries that add up to ``total``."""
     return onto_box_and_equality(target, 0.0, np.inf, total)
 
 
 def onto_box_and_sum(
-    target: NDArray, low: NDArray, high: NDArray, total: float, scale: float = 1.0, guess: float = math.nan
-) -> NDArray[np.float64]:
+    target: Array, low: Array, high: Array, total: float, scale: float = 1.0, guess: float = math.nan
+) -> Floats:
     """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``target / scale``.
 
     A good ``guess`` of the shift saves passes over the entries.
@@ -99,7 +100,7 @@ def onto_box_and_sum(
 
 def checked_parts(
     target: ArrayLike, low: ArrayLike, high: ArrayLike, weights: ArrayLike, scales: ArrayLike
-) -> tuple[NDArray[np.float64], ...]:
+) -> tuple[Floats, ...]:
     """All as float64 of the target's shape; raise unless they are finite, ordered and of a fitting shape."""
     m, *parts = (np.asarray(part, dtype=np.float64) for part in (target, low, high, weights, scales))
     for name, part in (("target", m), ("weights", parts[2]), ("scales", parts[3])):
@@ -115,9 +116,7 @@ def checked_parts(
         raise FenchelError(f"bounds, weights and scales must fit the target, of shape {m.shape}") from error
 
 
-def _projected(
-    centre: NDArray, low: NDArray, high: NDArray, total: float, slowness: float | NDArray, guess: float
-) -> NDArray[np.float64]:
+def _projected(centre: Array, low: Array, high: Array, total: float, slowness: float | Array, guess: float) -> Floats:
     """p(tau) for the tau with the sum ``total``."""
     lowest, highest = float(np.sum(low)), float(np.sum(high))
     slack = DOMAIN_TOLERANCE * (_size(low) + _size(high) + abs(total))
@@ -139,7 +138,7 @@ def _projected(
         begin, end, ulp = begin - ulp, end + ulp, 2.0 * ulp
 
 
-def _size(bounds: NDArray) -> float:
+def _size(bounds: Array) -> float:
     """The sum of the absolute values of the finite bounds."""
     sizes = np.abs(bounds)
     total = float(np.sum(sizes))
@@ -147,14 +146,14 @@ def _size(bounds: NDArray) -> float:
 
 
 def _mixture(
-    centre: NDArray,
-    low: NDArray,
-    high: NDArray,
+    centre: Array,
+    low: Array,
+    high: Array,
     total: float,
-    slowness: float | NDArray,
+    slowness: float | Array,
     begin: float,
     end: float,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The mixture of p at both ends of the bracket that has this sum; of the bounds, if rounding leaves no other."""
     slack = DOMAIN_TOLERANCE * (_size(low) + _size(high))
     above, below = (_clipped(centre, low, high, shift, slowness) for shift in (begin, end))
@@ -166,14 +165,12 @@ def _mixture(
     return np.clip(above + share * (below - above), low, high)
 
 
-def _clipped(
-    centre: NDArray, low: NDArray, high: NDArray, shift: float, slowness: float | NDArray
-) -> NDArray[np.float64]:
+def _clipped(centre: Array, low: Array, high: Array, shift: float, slowness: float | Array) -> Floats:
     with np.errstate(over="ignore"):
         return np.clip((centre - shift) / slowness, low, high)
 
 
-def _first_shift(centre: NDArray, first: NDArray, last: NDArray) -> float:
+def _first_shift(centre: Array, first: Array, last: Array) -> float:
     """The mean of the finite kinks."""
     middle = 0.5 * (float(np.mean(first)) + float(np.mean(last)))
     if math.isfinite(middle):
@@ -184,13 +181,13 @@ def _first_shift(centre: NDArray, first: NDArray, last: NDArray) -> float:
 
 
 def _bracket(
-    centre: NDArray,
-    low: NDArray,
-    high: NDArray,
+    centre: Array,
+    low: Array,
+    high: Array,
     total: float,
-    slowness: float | NDArray,
-    first: NDArray,
-    last: NDArray,
+    slowness: float | Array,
+    first: Array,
+    last: Array,
     guess: float,
 ) -> tuple[float, float]:
     """Two shifts without a kink strictly between them, the sum of p at the first >= total >= that at the second."""
@@ -232,7 +229,7 @@ def _bracket(
         shift = candidate
 
 
-def _newton_step(excess: float, moving: NDArray, slowness: float | NDArray) -> float:
+def _newton_step(excess: float, moving: Array, slowness: float | Array) -> float:
     """The Newton step for the shift; infinite if no entry is inside its bounds."""
     if isinstance(slowness, np.ndarray):
         derivative = float(np.sum(1.0 / slowness[moving]))

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import BLOCK_ENTRIES, EPS
 
 
-def zero_sum(theta: NDArray) -> tuple[NDArray[np.float64], float]:
+def zero_sum(theta: Array) -> tuple[Floats, float]:
     """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
 
     Entries only move towards zero, so theta stays in every box that contains zero.  If theta sums to zero
@@ -33,7 +33,7 @@ def zero_sum(theta: NDArray) -> tuple[NDArray[np.float64], float]:
     return theta, abs(math.fsum((rest, float(theta[smallest]), -before))) + EPS * abs(rest)
 
 
-def zero_sum_columns(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def zero_sum_columns(theta: Array) -> tuple[Floats, Floats]:
     """``zero_sum`` of theta (n,), or of each column of theta (n, k)."""
     if theta.ndim == 1:
         theta, left = zero_sum(theta)
@@ -42,7 +42,7 @@ def zero_sum_columns(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.fl
     return np.stack([column for column, _ in found], axis=1), np.array([left for _, left in found])
 
 
-def cancel_along_paths(left: NDArray, surplus: NDArray) -> None:
+def cancel_along_paths(left: Array, surplus: Array) -> None:
     """Cancel positive against negative ``surplus`` along shortest paths of pairs with mass left, as in max-flow."""
     small = 1e-16 * float(np.sum(left))
     for _ in range(4 * len(surplus)):
@@ -76,14 +76,14 @@ def cancel_along_paths(left: NDArray, surplus: NDArray) -> None:
         surplus[end] += amount
 
 
-def column_sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def column_sums(theta: Array) -> tuple[Floats, Floats]:
     """The sum of each column in about twice the precision, and bounds on its error."""
     step = max(1, BLOCK_ENTRIES // len(theta))
     found = [_sums(theta[:, begin : begin + step]) for begin in range(0, theta.shape[1], step)]
     return np.concatenate([total for total, _ in found]), np.concatenate([error for _, error in found])
 
 
-def _sums(theta: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _sums(theta: Array) -> tuple[Floats, Floats]:
     """Split entries into upper parts, multiples of one power of two whose sum is exact, and lower parts."""
     count, largest = len(theta), np.max(np.abs(theta), axis=0)
     unit = np.exp2(np.ceil(np.log2(np.maximum(largest, 1e-290))) + math.ceil(math.log2(count)) + 1.0)

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
@@ -83,9 +84,9 @@ class CompiledMirrorMap(Protocol):
 class DiagonalPlusRankOne(NamedTuple):
     """A Hessian, diag(diagonal) + outer vector vector^T."""
 
-    diagonal: NDArray[np.float64]
+    diagonal: Floats
     outer: float
-    vector: NDArray[np.float64]
+    vector: Floats
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,7 @@ class Regularizer(abc.ABC):
         """The Gram matrix if Omega is the norm of its RKHS: half of a^T K a for coefficients a."""
         return None
 
-    def hessian(self, weights: NDArray, v: NDArray) -> DiagonalPlusRankOne | None:
+    def hessian(self, weights: Array, v: Array) -> DiagonalPlusRankOne | None:
         """Approximate the Hessian at the weights of one output, for a Newton step towards ``grad_conjugate(v)``.
 
         None where its smooth part is ``strong_convexity`` times the identity, or where it is not available.
@@ -159,23 +160,23 @@ class Regularizer(abc.ABC):
         """Whether every weight vector has a finite Omega."""
         return True
 
-    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def centre(self, shape: tuple[int, ...]) -> Floats:
         """Weights of this shape where Omega is smallest."""
         return np.zeros(shape)
 
     @abc.abstractmethod
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         """Return Omega(w)."""
 
     @abc.abstractmethod
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         """Return a subgradient of Omega at w."""
 
     @abc.abstractmethod
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         """Return Omega*(scale v)."""
 
-    def relaxed_conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def relaxed_conjugate(self, v: Array, scale: float = 1.0) -> float:
         """Omega*(scale v) without its equalities, h-bar of Zhang (2002), App. C: violations are charged separately."""
         return self.conjugate(v, scale)
 
@@ -185,22 +186,22 @@ class Regularizer(abc.ABC):
         return True
 
     @abc.abstractmethod
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""
 
-    def largest_scale(self, v: NDArray) -> float:
+    def largest_scale(self, v: Array) -> float:
         """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""
         return math.inf
 
-    def compress(self, v: NDArray) -> NDArray[np.float64]:
+    def compress(self, v: Array) -> Floats:
         """Return v, or a shorter vector with the same ``conjugate`` and ``conjugate_derivative`` at every scale."""
         return v
 
     @abc.abstractmethod
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         """The gradient of Omega* at v: the weights of a dual point, eq. (9) of Zhang (2002)."""
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne | None:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne | None:
         """The Hessian of Omega* at v, for one output; None unless it is a diagonal plus a matrix of rank one."""
         return None
 
@@ -216,7 +217,7 @@ class Regularizer(abc.ABC):
         """The largest Euclidean norm of that many weights with Omega(w) <= level."""
         return self.radius(level)
 
-    def score_bounds(self, level: float, design: Any) -> NDArray[np.float64]:
+    def score_bounds(self, level: float, design: Any) -> Floats:
         """Bound the absolute score of each example wherever Omega(w) <= level."""
         return self.radius_of_features(level, design.shape[1]) * np.sqrt(design.squared_row_norms)
 
@@ -228,7 +229,7 @@ class Regularizer(abc.ABC):
         """The conjugate for compiled loops, if it has the form of ``CompiledMirrorMap``."""
         return None
 
-    def priors(self, features: int) -> NDArray[np.float64]:
+    def priors(self, features: int) -> Floats:
         """The prior of each feature, an argument of ``CompiledMirrorMap.grad_and_value``."""
         return np.ones(features)
 
@@ -236,7 +237,7 @@ class Regularizer(abc.ABC):
         """A typical second derivative of the conjugate in one component: the start of a step size search."""
         return 1.0
 
-    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: Array, largest: Array, features: int) -> Floats:
         """Estimate the largest second derivative of the conjugate along rows.
 
         The rows are given by their squared norms and their largest absolute entries.

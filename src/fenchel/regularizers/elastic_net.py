@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
@@ -114,25 +114,25 @@ class ElasticNet(Regularizer):
             raise FenchelError("l1_ratio=1 is the lasso, not an elastic net: use the regularizer L1(), or 'l1'")
         object.__setattr__(self, "l1_ratio", float(ratio))
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         flat = np.ravel(weights)
         return 0.5 * (1.0 - self.l1_ratio) * float(flat @ flat) + self.l1_ratio * float(np.sum(np.abs(flat)))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         return (1.0 - self.l1_ratio) * np.asarray(weights, dtype=np.float64) + self.l1_ratio * np.sign(weights)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         excess = np.maximum(abs(scale) * np.abs(np.ravel(v)) - self.l1_ratio, 0.0)
         return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         excess = np.abs(v) - self.l1_ratio
         return np.where(excess > 0.0, np.copysign(excess / (1.0 - self.l1_ratio), v), 0.0)
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         return DiagonalPlusRankOne((np.abs(v) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, v)
 
     def radius(self, level: float) -> float:

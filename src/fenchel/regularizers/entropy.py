@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, softmax, xlogy
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
@@ -71,7 +71,7 @@ class Entropy(Regularizer):
 
     name: ClassVar[str] = "entropy"
     mass: float | None = None
-    prior: float | NDArray[np.float64] | None = None
+    prior: float | Floats | None = None
     balanced: bool = False
 
     @property
@@ -108,7 +108,7 @@ class Entropy(Regularizer):
     def _signs(self) -> float:
         return 2.0 if self.balanced else 1.0
 
-    def priors(self, features: int) -> NDArray[np.float64]:
+    def priors(self, features: int) -> Floats:
         if self.prior is None:
             return np.full(features, (1.0 if self.mass is None else self.mass) / (self._signs * features))
         return spread_prior(self.prior, features)
@@ -121,10 +121,10 @@ class Entropy(Regularizer):
     def finite(self) -> bool:
         return False
 
-    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def centre(self, shape: tuple[int, ...]) -> Floats:
         return np.zeros(shape) if self.balanced else np.broadcast_to(self.priors(shape[-1]), shape).copy()
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
         if self.balanced:
@@ -136,7 +136,7 @@ class Entropy(Regularizer):
         # - w + mu adds up to zero, and makes the rounding of the sum of the weights a second-order effect
         return float(np.sum(relative_entropy(rows, prior)))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         """A subgradient whose ``grad_conjugate`` is w; unless balanced, any constant may be added to it."""
         rows = np.atleast_2d(np.asarray(weights, dtype=np.float64))
         prior, mass = self.priors(rows.shape[-1]), self.total(rows.shape[-1])
@@ -146,7 +146,7 @@ class Entropy(Regularizer):
             found = [np.arcsinh(row / (2.0 * math.exp(self._multiplier(row, prior, mass)) * prior)) for row in rows]
         return np.stack(found).reshape(np.shape(weights))
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         v = scale * np.atleast_2d(np.asarray(v, dtype=np.float64))
         prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         both = np.concatenate([v, -v], axis=-1) if self.balanced else v
@@ -156,10 +156,10 @@ class Entropy(Regularizer):
             return mass * float(np.sum(np.log1p(np.expm1(both) @ shares)))
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)
         prior, mass = self.priors(v.shape[-1]), self.total(v.shape[-1])
         if not self.balanced:
@@ -170,7 +170,7 @@ class Entropy(Regularizer):
         difference, total = -large * np.expm1(-2.0 * size), large * (1.0 + np.exp(-2.0 * size))
         return mass * np.copysign(difference, v) / np.sum(total, axis=-1, keepdims=True)
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         weights = self.grad_conjugate(v)
         mass, parts = self.total(len(weights)), weights
         if self.balanced:
@@ -206,10 +206,10 @@ class Entropy(Regularizer):
     def typical_hess_conjugate(self, features: int) -> float:
         return self.total(features) / features
 
-    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: Array, largest: Array, features: int) -> Floats:
         return largest**2 * self.total(features)
 
-    def _multiplier(self, weights: NDArray, prior: NDArray, mass: float) -> float:
+    def _multiplier(self, weights: Array, prior: Array, mass: float) -> float:
         """The kappa that gives the two parts of the weights the mass A; -inf if |w|_1 is A already."""
         absolute = np.abs(weights)
 
@@ -228,7 +228,7 @@ class Entropy(Regularizer):
         return high
 
 
-def _balanced_value(weights: NDArray, prior: NDArray, mass: float, kappa: float) -> float:
+def _balanced_value(weights: Array, prior: Array, mass: float, kappa: float) -> float:
     absolute = np.abs(weights)
     if kappa == -math.inf:
         # one part of every weight is zero

@@ -26,9 +26,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.l2 import L2
@@ -136,7 +136,7 @@ class FreeDirections(Regularizer):
         return not self.priced
 
     @cached_property
-    def origin(self) -> NDArray[np.float64]:
+    def origin(self) -> Floats:
         """v_0: the shortest v with Cv = b."""
         return self.directions.T @ cho_solve(vars(self)["_factor"], self.prices)
 
@@ -145,35 +145,35 @@ class FreeDirections(Regularizer):
         if self.directions.shape[1] != features:
             raise FenchelError(f"directions has {self.directions.shape[1]} columns; X has {features} features")
 
-    def multipliers(self, weights: NDArray) -> NDArray[np.float64]:
+    def multipliers(self, weights: Array) -> Floats:
         """The sigma of the infimum but for the price: C^T sigma is the part of w in the free directions."""
         return cho_solve(vars(self)["_factor"], self.directions @ np.asarray(weights, dtype=np.float64).T).T
 
-    def rest(self, weights: NDArray) -> NDArray[np.float64]:
+    def rest(self, weights: Array) -> Floats:
         """Pi w, projected twice, so that a large part in the free directions cancels to rounding."""
         rest = np.asarray(weights, dtype=np.float64)
         for _ in range(2):
             rest = rest - (self.directions.T @ self.multipliers(rest).T).T
         return rest
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         rows = np.atleast_2d(self.rest(weights))
         total = 0.5 * float(np.vdot(rows, rows))
         if not self.priced:
             return total
         return total + float(np.sum(np.atleast_2d(weights) @ self.origin - 0.5 * self.origin @ self.origin))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         return self.rest(weights) + self.origin if self.priced else self.rest(weights)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         v = scale * np.asarray(v, dtype=np.float64)
         residual = np.abs((self.directions @ v.T).T - self.prices)
         sizes = np.abs(self.directions) @ np.abs(v).T
         met = np.all(residual <= _EQUALITY_TOLERANCE * (sizes.T + np.abs(self.prices)))
         return self.base.conjugate(v) if met else math.inf
 
-    def relaxed_conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def relaxed_conjugate(self, v: Array, scale: float = 1.0) -> float:
         """Half the squared norms of Pi v and v_0, which is the conjugate wherever Cv = b."""
         if not self.priced:
             return self.base.conjugate(self._projected(v), scale)
@@ -183,17 +183,17 @@ class FreeDirections(Regularizer):
         outputs = np.size(v) // self.directions.shape[1]
         return self.base.conjugate(self._projected(v)) + 0.5 * outputs * float(self.origin @ self.origin)
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return self.base.conjugate_derivative(self._projected(v), scale)
 
-    def compress(self, v: NDArray) -> NDArray[np.float64]:
+    def compress(self, v: Array) -> Floats:
         return np.asarray(v) if self.priced else self.base.compress(self._projected(v))
 
-    def _projected(self, v: NDArray) -> NDArray[np.float64]:
+    def _projected(self, v: Array) -> Floats:
         """Pi v; a compressed v has no part in the free directions."""
         return self.rest(v) if np.shape(v)[-1] == self.directions.shape[1] else np.asarray(v)
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         """The weights v: their gradient is v, and their part in the free directions is v_0."""
         return np.asarray(v, dtype=np.float64)
 
@@ -223,7 +223,7 @@ def _checked_directions(given: Any) -> Any:
     return found
 
 
-def _check_lengths(directions: Any, gram: NDArray) -> None:
+def _check_lengths(directions: Any, gram: Array) -> None:
     """Raise unless the squared norm of every direction is a normal float."""
     largest = abs(directions).max(axis=1)
     largest = np.ravel(largest.toarray() if sp.issparse(largest) else largest)
@@ -233,7 +233,7 @@ def _check_lengths(directions: Any, gram: NDArray) -> None:
         raise FenchelError("directions has rows whose squared norms overflow or underflow; scale the rows")
 
 
-def _checked_prices(given: Any, count: int) -> NDArray[np.float64]:
+def _checked_prices(given: Any, count: int) -> Floats:
     try:
         if np.iscomplexobj(np.asarray(given)):
             raise TypeError("complex numbers")

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.regularizers.base import Regularizer
 
@@ -50,27 +50,27 @@ class L1(Regularizer):
     def l1_ratio(self) -> float:
         return 1.0
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         return float(np.sum(np.abs(weights)))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         return np.sign(np.asarray(weights, dtype=np.float64))
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         """Zero inside the unit ball, infinite outside."""
         return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
 
-    def largest_scale(self, v: NDArray) -> float:
+    def largest_scale(self, v: Array) -> float:
         largest = _largest(v)
         return 1.0 / largest if largest > 0.0 else math.inf
 
-    def compress(self, v: NDArray) -> NDArray[np.float64]:
+    def compress(self, v: Array) -> Floats:
         return np.array([_largest(v)])
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         """Zero, a subgradient everywhere in the unit ball: v does not determine the weights."""
         return np.zeros(np.shape(v))
 
@@ -83,5 +83,5 @@ class L1(Regularizer):
         return 0.0
 
 
-def _largest(v: NDArray) -> float:
+def _largest(v: Array) -> float:
     return float(np.max(np.abs(v), initial=0.0))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
@@ -54,26 +54,26 @@ class L2(Regularizer):
     def l1_ratio(self) -> float:
         return 0.0
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         flat = np.ravel(weights, order="K")
         return 0.5 * float(flat @ flat)
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         return np.asarray(weights, dtype=np.float64)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return scale**2 * self.value(v)
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return 2.0 * scale * self.value(v)
 
-    def compress(self, v: NDArray) -> NDArray[np.float64]:
+    def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         return np.asarray(v, dtype=np.float64)
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         return DiagonalPlusRankOne(np.ones(len(v)), 0.0, v)
 
     def radius(self, level: float) -> float:

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import kl_div
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.validation import is_number
 
 
-def checked_prior(prior: Any) -> float | NDArray[np.float64]:
+def checked_prior(prior: Any) -> float | Floats:
     """A positive number, or a read-only array of them."""
     if is_number(prior):
         found: Any = float(prior)
@@ -32,7 +32,7 @@ def checked_prior(prior: Any) -> float | NDArray[np.float64]:
     return found
 
 
-def spread_prior(prior: float | NDArray[np.float64], features: int) -> NDArray[np.float64]:
+def spread_prior(prior: float | Floats, features: int) -> Floats:
     """The prior of each feature."""
     if isinstance(prior, np.ndarray) and len(prior) != features:
         raise FenchelError(f"prior has {len(prior)} entries for {features} features; they must agree")
@@ -52,7 +52,7 @@ def hash_fields(one: Any) -> int:
     return hash((type(one), *parts))
 
 
-def relative_entropy(weights: NDArray, prior: NDArray) -> NDArray[np.float64]:
+def relative_entropy(weights: Array, prior: Array) -> Floats:
     """w ln(w/mu) - w + mu of each weight, accurate near the prior; infinite below zero."""
     excess = (weights - prior) / prior
     with np.errstate(divide="ignore", invalid="ignore"):

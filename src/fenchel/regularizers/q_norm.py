@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -134,28 +134,28 @@ class QNorm(Regularizer):
         """p and p'."""
         return self.q / (self.q - 1.0), self.power / (self.power - 1.0)
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         return float(np.sum(_norms(weights, self.q) ** self.power)) / self.power
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         return _gradient(weights, self.q, self.power)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         p, power = self.dual_exponents
         return float(np.sum((abs(scale) * _norms(v, p)) ** power)) / power
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         p, power = self.dual_exponents
         norms = _norms(v, p)
         return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
 
-    def compress(self, v: NDArray) -> NDArray[np.float64]:
+    def compress(self, v: Array) -> Floats:
         return _norms(v, self.dual_exponents[0])
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         return _gradient(v, *self.dual_exponents)
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         p, power = self.dual_exponents
         v = np.asarray(v, dtype=np.float64)
         norm = float(_norms(v, p)[0])
@@ -177,14 +177,14 @@ class QNorm(Regularizer):
         """q - 1 for the square of a norm with q <= 2; else 0."""
         return self.q - 1.0 if self.power == 2.0 and self.q <= 2.0 else 0.0
 
-    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: Array, largest: Array, features: int) -> Floats:
         return squared_norms * max(self.dual_exponents[0] - 1.0, 1.0)
 
     @property
     def singular_hess(self) -> bool:
         return self.q > 2.0
 
-    def hessian(self, weights: NDArray, v: NDArray) -> DiagonalPlusRankOne | None:
+    def hessian(self, weights: Array, v: Array) -> DiagonalPlusRankOne | None:
         """For q > 2; positive semi-definite.
 
         Where it changes much between w and ``grad_conjugate(v)``, as it does near zero, the diagonal holds secants
@@ -216,7 +216,7 @@ class QNorm(Regularizer):
         return CompiledQNorm(p - 1.0, power / p - 1.0, power - 1.0)
 
 
-def _norms(values: NDArray, q: float) -> NDArray[np.float64]:
+def _norms(values: Array, q: float) -> Floats:
     """The q-norm of each row, as a column, whatever the size of its entries."""
     absolute = np.abs(np.asarray(values, dtype=np.float64))
     largest = np.max(absolute, axis=-1, keepdims=True, initial=0.0)
@@ -224,7 +224,7 @@ def _norms(values: NDArray, q: float) -> NDArray[np.float64]:
     return largest * np.sum((absolute / safe) ** q, axis=-1, keepdims=True) ** (1.0 / q)
 
 
-def _gradient(values: NDArray, q: float, power: float) -> NDArray[np.float64]:
+def _gradient(values: Array, q: float, power: float) -> Floats:
     """The gradient of the power of the q-norm over ``power``."""
     values, norms = np.asarray(values, dtype=np.float64), _norms(values, q)
     share = np.abs(values) / np.where(norms > 0.0, norms, 1.0)

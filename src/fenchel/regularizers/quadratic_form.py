@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
@@ -115,11 +115,11 @@ class QuadraticForm(Regularizer):
         """Whether K is given by its diagonal."""
         return isinstance(self.operator, np.ndarray) and self.operator.ndim == 1
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         weights = np.asarray(weights, dtype=np.float64)
         return 0.5 * float(np.vdot(weights, self.gradient(weights)))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         weights = np.asarray(weights, dtype=np.float64)
         if self.diagonal:
             return weights * self.operator
@@ -130,20 +130,20 @@ class QuadraticForm(Regularizer):
         inner = solve_triangular(root, weights.T, lower=True)
         return np.asarray(solve_triangular(root, inner, lower=True, trans="T").T)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return 0.5 * scale**2 * float(np.vdot(v, self.grad_conjugate(v)))
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return 2.0 * scale * self.conjugate(v)
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)
         if self.diagonal:
             return v / self.operator
         root = self.root(v.shape[-1])
         return (v @ root) @ root.T
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne | None:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne | None:
         return DiagonalPlusRankOne(self.priors(len(v)), 0.0, v) if self.diagonal else None
 
     def radius(self, level: float) -> float:
@@ -165,13 +165,13 @@ class QuadraticForm(Regularizer):
         root = vars(self).get("_root")
         return 0.0 if root is None else (1.0 - 1e-10) / float(np.linalg.norm(root, 2)) ** 2
 
-    def root(self, features: int) -> NDArray[np.float64]:
+    def root(self, features: int) -> Floats:
         """Lower triangular R with R R^T = K^-1, computed once."""
         if "_root" not in vars(self):
             given = isinstance(self.operator, np.ndarray)
             inverse = np.linalg.inv(self.operator) if given else self.operator.solve(np.eye(features))
             object.__setattr__(self, "_root", _factor(0.5 * (inverse + np.transpose(inverse))))
-        root: NDArray[np.float64] = vars(self)["_root"]
+        root: Floats = vars(self)["_root"]
         if len(root) != features:
             raise FenchelError(f"operator is for {len(root)} features; X has {features}")
         return root
@@ -179,7 +179,7 @@ class QuadraticForm(Regularizer):
     def compiled_mirror_map(self, features: int) -> CompiledDiagonal | None:
         return CompiledDiagonal(1.0) if self.diagonal else None
 
-    def priors(self, features: int) -> NDArray[np.float64]:
+    def priors(self, features: int) -> Floats:
         if not self.diagonal:
             return np.ones(features)
         if len(self.operator) != features:
@@ -190,7 +190,7 @@ class QuadraticForm(Regularizer):
         return float(np.mean(self.priors(features)))
 
 
-def _factor(matrix: NDArray) -> NDArray[np.float64]:
+def _factor(matrix: Array) -> Floats:
     try:
         return np.asarray(cholesky(matrix, lower=True))
     except np.linalg.LinAlgError as error:

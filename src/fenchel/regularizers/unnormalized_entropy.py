@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import kl_div
 
+from fenchel.arrays import Array, Floats
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import (
     checked_prior,
@@ -108,7 +108,7 @@ class UnnormalizedEntropy(Regularizer):
     """
 
     name: ClassVar[str] = "unnormalized_entropy"
-    prior: float | NDArray[np.float64] = 0.01
+    prior: float | Floats = 0.01
     balanced: bool = False
 
     def __post_init__(self) -> None:
@@ -125,10 +125,10 @@ class UnnormalizedEntropy(Regularizer):
     def finite(self) -> bool:
         return self.balanced
 
-    def centre(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+    def centre(self, shape: tuple[int, ...]) -> Floats:
         return np.zeros(shape) if self.balanced else np.broadcast_to(self.priors(shape[-1]), shape).copy()
 
-    def value(self, weights: NDArray) -> float:
+    def value(self, weights: Array) -> float:
         weights = np.asarray(weights, dtype=np.float64)
         prior = self.priors(weights.shape[-1])
         if not self.balanced:
@@ -137,26 +137,26 @@ class UnnormalizedEntropy(Regularizer):
         # asinh r - (sqrt(1 + r^2) - 1)/r without cancellation, and without squares that overflow
         return float(np.sum(weights * (np.arcsinh(ratio) - ratio / (1.0 + np.hypot(1.0, ratio)))))
 
-    def gradient(self, weights: NDArray) -> NDArray[np.float64]:
+    def gradient(self, weights: Array) -> Floats:
         prior = self.priors(np.shape(weights)[-1])
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.arcsinh(weights / (2.0 * prior)) if self.balanced else np.log(weights / prior)
 
-    def conjugate(self, v: NDArray, scale: float = 1.0) -> float:
+    def conjugate(self, v: Array, scale: float = 1.0) -> float:
         v = scale * np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             terms = 4.0 * np.sinh(0.5 * v) ** 2 if self.balanced else np.expm1(v)
         return float(np.sum(self.priors(v.shape[-1]) * terms))
 
-    def conjugate_derivative(self, v: NDArray, scale: float) -> float:
+    def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
-    def grad_conjugate(self, v: NDArray) -> NDArray[np.float64]:
+    def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             return self.priors(v.shape[-1]) * (2.0 * np.sinh(v) if self.balanced else np.exp(v))
 
-    def hess_conjugate(self, v: NDArray) -> DiagonalPlusRankOne:
+    def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         v = np.asarray(v, dtype=np.float64)
         with np.errstate(over="ignore"):
             return DiagonalPlusRankOne(self.priors(len(v)) * (2.0 * np.cosh(v) if self.balanced else np.exp(v)), 0.0, v)
@@ -185,11 +185,11 @@ class UnnormalizedEntropy(Regularizer):
     def compiled_mirror_map(self, features: int) -> CompiledEntropy:
         return CompiledEntropy(0.0, float(self.balanced))
 
-    def priors(self, features: int) -> NDArray[np.float64]:
+    def priors(self, features: int) -> Floats:
         return spread_prior(self.prior, features)
 
     def typical_hess_conjugate(self, features: int) -> float:
         return float(np.mean(self.prior)) * (2.0 if self.balanced else 1.0)
 
-    def row_hess_bound(self, squared_norms: NDArray, largest: NDArray, features: int) -> NDArray[np.float64]:
+    def row_hess_bound(self, squared_norms: Array, largest: Array, features: int) -> Floats:
         return largest**2 * float(np.sum(self.priors(features))) * (2.0 if self.balanced else 1.0)

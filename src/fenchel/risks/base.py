@@ -31,7 +31,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
 
 if TYPE_CHECKING:
     from fenchel.risks.mean import MeanRisk
@@ -43,21 +44,21 @@ if TYPE_CHECKING:
     from fenchel.risks.smoothing import Smoothed
 
 #: subgradient a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores of the plane
-CuttingPlane = tuple[NDArray[np.float64], float, float]
+CuttingPlane = tuple[Floats, float, float]
 
 
 class ClosedForm(Protocol):
     """A risk whose conjugate is known in closed form, so that certificates are recomputed from theta alone."""
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta), infinite outside its domain (beyond rounding); ``feasible``: theta came from ``project``."""
         ...
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """A point of the domain of the conjugate near theta; a point inside it is returned unchanged."""
         ...
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """A number t >= 1 such that t theta lies in the domain of the conjugate if theta does."""
         ...
 
@@ -65,7 +66,7 @@ class ClosedForm(Protocol):
 class Smoothable(Protocol):
     """A risk with a smoothing R_mu <= R <= R_mu + mu D."""
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R_mu at these scores, with the dual point that attains it."""
         ...
 
@@ -78,15 +79,15 @@ class Smoothable(Protocol):
 class Intercepts(Protocol):
     """A risk that depends on an intercept added to all scores of an output."""
 
-    def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
+    def best_intercept(self, scores: Array) -> float | Floats:
         """The b that minimizes R(s + b)."""
         ...
 
-    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= score_bounds_i."""
         ...
 
-    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """A point of the domain near theta with columns that sum to zero, and bounds on the sums after rounding."""
         ...
 
@@ -149,14 +150,14 @@ class Risk(abc.ABC):
     )
 
     @abc.abstractmethod
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """Return R(s)."""
 
     @abc.abstractmethod
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """Return one element of the subdifferential of R at s."""
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The supporting hyperplane at s: subgradient, offset and R(s)."""
         slope, value, form = self.subgradient(scores), self.value(scores), self.closed_form()
         if form is not None:
@@ -174,12 +175,12 @@ class Risk(abc.ABC):
         """R*(0), minus the infimum of R; infinite if unknown."""
         return math.inf
 
-    def label_sizes(self) -> NDArray[np.float64]:
+    def label_sizes(self) -> Floats:
         """The sizes of the constants that are added to scores, broadcast over them; rounding bounds use them."""
         return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return np.full(self.examples, 1.0 / self.examples)
 
@@ -188,11 +189,11 @@ class Risk(abc.ABC):
         """R(0), the scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at s."""
         return float(np.sum(np.abs(self.subgradient(scores))))
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         below, above = self.subgradient(scores - radius), self.subgradient(scores + radius)
         return np.maximum(np.abs(below), np.abs(above))

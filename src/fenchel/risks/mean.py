@@ -14,8 +14,9 @@ import math
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
@@ -85,22 +86,22 @@ class MeanRisk(Risk):
         return self
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return self._total(self.loss.value(scores, self.labels))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s."""
         subgradients = self.loss.derivative(scores, self.labels)
         if self.loss.overflows:
             subgradients = np.where(self._shares > 0, subgradients, 0.0)
         return self._shares * subgradients
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         subgradients = -self._per_share(theta)
         low, high = self.loss.domain(self.labels)
@@ -109,7 +110,7 @@ class MeanRisk(Risk):
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at s, from the domain of the conjugate where that is bounded."""
         if math.isfinite(self._largest_subgradient):
             return self._largest_subgradient * (self.outputs or 1)
@@ -120,7 +121,7 @@ class MeanRisk(Risk):
         low, high = self.loss.domain(self.labels)
         return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
 
-    def label_sizes(self) -> NDArray[np.float64]:
+    def label_sizes(self) -> Floats:
         return np.abs(self.labels)
 
     @cached_property
@@ -137,7 +138,7 @@ class MeanRisk(Risk):
         """R*(0): minus the infimum of the risk."""
         return self.conjugate(np.zeros(self.labels.shape))
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """The nearest dual point in the domain of the conjugate."""
         low, high = self.loss.domain(self.labels)
         counted = self._shares > 0
@@ -145,7 +146,7 @@ class MeanRisk(Risk):
         lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """The largest t with t theta in the domain of the conjugate, for a theta that is in it."""
         subgradients = -self._per_share(theta)
         low, high = (np.broadcast_to(bound, subgradients.shape) for bound in self.loss.domain(self.labels))
@@ -154,7 +155,7 @@ class MeanRisk(Risk):
             below = np.min(low[subgradients < 0] / subgradients[subgradients < 0], initial=np.inf)
         return float(min(above, below))
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R_mu; R itself for mu = 0, which smooth losses allow."""
         risk = self.value(scores)
         if mu == 0.0:
@@ -170,14 +171,14 @@ class MeanRisk(Risk):
         """D; infinite if subgradients are not bounded."""
         return self.loss.smoothing_width * (self.outputs or 1)
 
-    def best_intercept(self, scores: NDArray) -> float | NDArray[np.float64]:
+    def best_intercept(self, scores: Array) -> float | Floats:
         """The b (one for each output) that minimizes R(s + b)."""
         if self.outputs is None:
             return self.loss.best_intercept(scores, self.labels, self.shares)
         columns = zip(scores.T, self.labels.T, strict=True)
         return np.array([self.loss.best_intercept(s, y, self.shares) for s, y in columns])
 
-    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of each output wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         counted = self.shares > 0
         shares, score_bounds, labels = self.shares[counted], score_bounds[counted], self.labels[counted]
@@ -187,21 +188,21 @@ class MeanRisk(Risk):
         lowest, highest = np.max(low - score_bounds, axis=0), np.min(high + score_bounds, axis=0)
         return np.atleast_1d(np.maximum(np.abs(lowest), np.abs(highest)))
 
-    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with its heavier sign scaled back in each column until the column sums to zero."""
         return zero_sum_columns(theta)
 
     @property
-    def _shares(self) -> NDArray[np.float64]:
+    def _shares(self) -> Floats:
         return self.shares if self.outputs is None else self.shares[:, None]
 
-    def _total(self, losses: NDArray) -> float:
+    def _total(self, losses: Array) -> float:
         if self.loss.overflows:
             # an infinite loss times a zero weight is zero
             losses = np.where(self._shares > 0, losses, 0.0)
         return float(np.sum(self.shares @ losses))
 
-    def _per_share(self, theta: NDArray) -> NDArray[np.float64]:
+    def _per_share(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
         if self._weights is None:
             return theta * float(self.examples)
@@ -209,7 +210,7 @@ class MeanRisk(Risk):
         return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
 
 
-def shares_of(weights: NDArray | None, examples: int) -> NDArray[np.float64]:
+def shares_of(weights: Array | None, examples: int) -> Floats:
     """The weights divided by their sum; 1/n without weights."""
     if weights is None:
         return np.full(examples, 1.0 / examples)
@@ -218,7 +219,7 @@ def shares_of(weights: NDArray | None, examples: int) -> NDArray[np.float64]:
     return scaled / scaled.sum()
 
 
-def checked_weights(weights: ArrayLike, examples: int) -> NDArray[np.float64]:
+def checked_weights(weights: ArrayLike, examples: int) -> Floats:
     """Weights as an array; raise unless they are finite, not negative and not all zero."""
     checked = np.asarray(weights, dtype=np.float64)
     if checked.shape != (examples,):

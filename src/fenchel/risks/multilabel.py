@@ -24,6 +24,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.base import ClosedForm, Risk
@@ -91,17 +92,17 @@ class MultilabelHinge(Risk):
     def multilabel(self) -> MultilabelHinge:
         return self
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """1: larger multiples are not tried."""
         return 1.0
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @property
-    def labels(self) -> NDArray[np.float64]:
+    def labels(self) -> Floats:
         """-1 and +1, (n, k)."""
         return np.where(self._has, 1.0, -1.0)
 
@@ -110,13 +111,13 @@ class MultilabelHinge(Risk):
         """R(0): the natural scale of the objective."""
         return math.fsum(self._masses)
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         low, high = self._worst(scores)
         rows = np.flatnonzero(self._masses)
         return float(self._masses[rows] @ np.maximum(1.0 - scores[rows, low[rows]] + scores[rows, high[rows]], 0.0))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s: ties go to the first labels."""
         low, high = self._worst(scores)
         rows = np.flatnonzero(self._masses)
@@ -125,14 +126,14 @@ class MultilabelHinge(Risk):
         subgradient[rows, low[rows]], subgradient[rows, high[rows]] = -self._masses[rows], self._masses[rows]
         return subgradient
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible and np.any(np.abs(theta - self.project(theta)) > DOMAIN_TOLERANCE * self._masses[:, None]):
             return np.inf
         return -math.fsum(theta[self._has])
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """A point of the domain near theta: of each example the side with the larger sum is scaled down."""
         theta = np.asarray(theta, dtype=np.float64)
         have, lack = np.where(self._has, np.maximum(theta, 0.0), 0.0), np.where(self._has, 0.0, np.minimum(theta, 0.0))
@@ -143,11 +144,11 @@ class MultilabelHinge(Risk):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         radius = np.broadcast_to(radius, scores.shape)
         # a label may be the worst of its side if its interval of scores overlaps the extreme one
@@ -158,7 +159,7 @@ class MultilabelHinge(Risk):
         most = np.max(np.where(self._has, -np.inf, scores + radius), axis=1)
         return np.where(worst, np.where(1.0 - least + most >= 0.0, self._masses, 0.0)[:, None], 0.0)
 
-    def _worst(self, scores: NDArray) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _worst(self, scores: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The present label with the lowest score and the absent one with the highest, of each example."""
         low = np.argmin(np.where(self._has, scores, np.inf), axis=1)
         return low, np.argmax(np.where(self._has, -np.inf, scores), axis=1)

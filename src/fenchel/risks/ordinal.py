@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
 from fenchel.risks.base import CuttingPlane, Risk, Smoothable
@@ -42,8 +43,8 @@ class _Wrong(NamedTuple):
     that are too high.
     """
 
-    above: NDArray[np.float64]
-    below: NDArray[np.float64]
+    above: Floats
+    below: Floats
 
 
 class _Pairs(NamedTuple):
@@ -111,19 +112,19 @@ class OrdinalHinge(Risk):
         return self
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return self.cutting_plane(scores)[2]
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
         return self.cutting_plane(scores)[0]
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
         scores = np.asarray(scores, dtype=np.float64)
         above, below = self._wrong(scores, scores)
@@ -133,16 +134,16 @@ class OrdinalHinge(Risk):
         middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
         return subgradient, offset, max(0.0, offset + float(subgradient @ (scores - middle)))
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         above, below = self._wrong(scores + radius, scores - radius)
         return self._amounts * np.maximum(above, below) / self._pairs
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
 
         The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of its
@@ -181,7 +182,7 @@ class OrdinalHinge(Risk):
         value, risk, excess = (float(number / self._pairs) for number in numbers)
         return Smoothed(value, (theta / self._pairs).astype(np.float64), risk, excess)
 
-    def _between(self, scores: NDArray, wide: float, narrow: float) -> _Pairs | None:
+    def _between(self, scores: Array, wide: float, narrow: float) -> _Pairs | None:
         """The pairs that are wrong with the wider margin alone; None if there are too many."""
         order = np.argsort(scores)
         # 1. with the keys of ``_sums``, so that a pair is in those sums or here
@@ -198,14 +199,14 @@ class OrdinalHinge(Risk):
         return _Pairs(lower[differ], upper[differ])
 
     @cached_property
-    def in_pairs(self) -> NDArray[np.float64]:
+    def in_pairs(self) -> Floats:
         """The share of all pairs that each example is in; they add up to two."""
         zero = np.zeros(self.examples)
         above, below = self._wrong(zero, zero)
         return self._amounts * (above + below) / self._pairs
 
     @cached_property
-    def _amounts(self) -> NDArray[np.float64]:
+    def _amounts(self) -> Floats:
         """The weights up to a factor: one without weights, so that sums are exact."""
         return np.ones(self.examples) if self._weights is None else self.shares
 
@@ -218,13 +219,13 @@ class OrdinalHinge(Risk):
         sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
         return float(np.sum(sums[1:] * np.cumsum(sums)[:-1]))
 
-    def _wrong(self, lower: NDArray, upper: NDArray) -> _Wrong:
+    def _wrong(self, lower: Array, upper: Array) -> _Wrong:
         """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
         # integer counts are exact in float64
         found = self._sums(lower, upper, 1.0, self._amounts[None], extended=self._weights is not None)
         return _Wrong(*(np.maximum(side[0], 0.0).astype(np.float64, copy=False) for side in found))
 
-    def _sums(self, lower: NDArray, upper: NDArray, margin: float, values: NDArray, *, extended: bool = True) -> _Wrong:
+    def _sums(self, lower: Array, upper: Array, margin: float, values: Array, *, extended: bool = True) -> _Wrong:
         """Sums of the rows of values over the other ones of the pairs of each example with upper - margin <= lower."""
         count = self.examples
         # 1. all keys in order, the upper one first where they are equal: a stable sort merges two sorted runs
@@ -251,7 +252,7 @@ class OrdinalHinge(Risk):
         return _Wrong(above, below)
 
 
-def _running(values: NDArray, sizes: NDArray, precision: Any) -> NDArray:
+def _running(values: Array, sizes: Array, precision: Any) -> Array:
     """Running sums within groups of these sizes that follow each other."""
     sums = np.zeros(len(values) + 1, dtype=precision)
     np.cumsum(values, dtype=precision, out=sums[1:])

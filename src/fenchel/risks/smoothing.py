@@ -30,8 +30,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.projections import onto_box_and_sum
 
 
@@ -41,23 +41,23 @@ class Smoothed(NamedTuple):
     #: R_mu(s)
     value: float
     #: the maximizer: feasible, and minus the gradient of R_mu
-    theta: NDArray[np.float64]
+    theta: Floats
     #: R(s) itself
     risk: float
     #: R(s) + R*(-theta) + theta . s >= 0, the Fenchel-Young gap of smoothing
     excess: float
 
     @property
-    def gradient(self) -> NDArray[np.float64]:
+    def gradient(self) -> Floats:
         """The gradient of R_mu in the scores."""
         return -self.theta
 
-    def conjugate(self, scores: NDArray) -> float:
+    def conjugate(self, scores: Array) -> float:
         """R*(-theta), or the upper bound on it that belongs to the excess; ``scores`` are those of this result."""
         return self.excess - self.risk - float(np.vdot(self.theta, scores))
 
 
-def smoothed_count(gains: NDArray, labels: NDArray, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
+def smoothed_count(gains: Array, labels: Array, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
     r"""Smooth a measure that is linear in fn, with fp - fn <= surplus, or fp - fn = surplus if ``exact``.
 
     With x = n theta and the gains :math:`g_i = n/n_+ - s_i` of positives and :math:`g_j = -s_j` of negatives

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
@@ -15,7 +15,7 @@ CANCELLATION = 1e-14
 _STEEPEST = 1e100
 
 
-def squared_norms(problem: Problem) -> NDArray[np.float64]:
+def squared_norms(problem: Problem) -> Floats:
     """|x_i|^2 by a compiled loop; by the design itself, which is slower, if a row has unsorted or repeated entries.
 
     For a Gram matrix these are the squared lengths of the features.
@@ -31,7 +31,7 @@ def squared_norms(problem: Problem) -> NDArray[np.float64]:
     return norms
 
 
-def squared_distances(terms: NDArray, products: NDArray) -> NDArray[np.float64]:
+def squared_distances(terms: Array, products: Array) -> Floats:
     """An upper bound of |x_i - m_i|^2 within rounding, from |x_i|^2 + |m_i|^2 and x_i.m_i.
 
     A curvature that is too small would overshoot.
@@ -39,7 +39,7 @@ def squared_distances(terms: NDArray, products: NDArray) -> NDArray[np.float64]:
     return np.maximum(terms - 2.0 * products, 0.0) + CANCELLATION * terms
 
 
-def check_curvatures(problem: Problem, norms: NDArray) -> None:
+def check_curvatures(problem: Problem, norms: Array) -> None:
     """Raise if the curvature c_i norms_i / lam of some example may be too large for double precision."""
     if not np.max(norms) * np.max(problem.risk.shares) / problem.lam < _STEEPEST:
         raise FenchelError(f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")

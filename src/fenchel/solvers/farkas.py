@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 
 #: entries of the solution of the linear program below this are zero; X^T rho below _ZERO_SUM is zero
@@ -38,7 +38,7 @@ _HIGHS_TOLERANCE = 1e-10
 INFEASIBLE_BOUND = 4.0
 
 
-def infeasible_ray(problem: Problem) -> NDArray[np.float64]:
+def infeasible_ray(problem: Problem) -> Floats:
     """Return a ray, or zero if there is none.
 
     For a regularizer that is not finite everywhere the weights are assumed to be positive.
@@ -64,7 +64,7 @@ def infeasible_ray(problem: Problem) -> NDArray[np.float64]:
     return ray * (INFEASIBLE_BOUND * problem.level_bound / gain) if gain > 0.0 else np.zeros_like(ray)
 
 
-def _solve_program(problem: Problem, labels: NDArray, rows: sp.csr_array, equal: NDArray) -> NDArray[np.float64]:
+def _solve_program(problem: Problem, labels: Array, rows: sp.csr_array, equal: Array) -> Floats:
     """Solve the linear program, whose variables are the positive and negative parts of rho; zero if it fails."""
     n, gains, upper = len(labels), np.concatenate([labels, -labels]), np.full(2 * len(labels), np.inf)
     if problem.mean_risk.loss.constraint == "margin":

@@ -29,9 +29,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 
@@ -51,7 +51,7 @@ class Repair:
     #: infeasible proposals so far
     infeasible: int = 0
     #: the ray, once computed; zero if there is none
-    ray: NDArray[np.float64] | None = None
+    ray: Floats | None = None
 
     def __call__(self, model: Model, witness: Witness) -> tuple[Model, Witness]:
         """Return the repaired model, or after several failures a dual point that proves infeasibility."""
@@ -73,7 +73,7 @@ class Repair:
             return model, Witness(self.ray)
         return model, witness
 
-    def _scaled_to_margin(self, weights: NDArray) -> NDArray | None:
+    def _scaled_to_margin(self, weights: Array) -> Array | None:
         """Return the weights scaled to margin one, or None if they do not separate the classes."""
         risk, scaled, clearance = self.problem.mean_risk, weights, _CLEARANCE
         weighted = risk.shares > 0
@@ -90,19 +90,19 @@ class Repair:
             scaled = scaled * ((1.0 + clearance) / smallest)
         return scaled
 
-    def _interpolating(self, weights: NDArray) -> NDArray | None:
+    def _interpolating(self, weights: Array) -> Array | None:
         """Return the nearest interpolating weights, or None if their residuals exceed the tolerance."""
         change, residuals = self._residuals(weights)
         if np.max(np.abs(residuals[self.problem.risk.shares > 0])) <= self.problem.mean_risk.loss.tolerance:
             return weights + change
         return None
 
-    def _residuals(self, weights: NDArray) -> tuple[NDArray, NDArray]:
+    def _residuals(self, weights: Array) -> tuple[Array, Array]:
         """Return the least-norm change of the weights that minimizes the residuals, and these residuals."""
         design, risk, (n, d) = self.problem.design, self.problem.mean_risk, self.problem.design.shape
         weighted = (risk.shares > 0).astype(np.float64)
 
-        def centred(values: NDArray) -> NDArray:
+        def centred(values: Array) -> Array:
             # a free intercept absorbs the mean
             return weighted * (values - (weighted @ values / weighted.sum() if self.problem.intercept else 0.0))
 
@@ -121,7 +121,7 @@ class Repair:
             residuals = centred(risk.labels - design.scores(weights + change))
         return change, residuals
 
-    def _scaled_ray(self, ray: NDArray) -> NDArray[np.float64]:
+    def _scaled_ray(self, ray: Array) -> Floats:
         """Return the ray, scaled so that its lower bound proves infeasibility, if it is a ray."""
         gain = -self.problem.closed_form.conjugate(ray)
         return ray * (INFEASIBLE_BOUND * self.problem.level_bound / gain) if gain > 0.0 else ray

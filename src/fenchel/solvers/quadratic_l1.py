@@ -17,8 +17,8 @@ t                    ``thresholds``; zero for a coordinate without penalty
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.compile.primitives.example_sums import descend_coordinates
 from fenchel.numerics.linear_algebra import cholesky_solver
 
@@ -27,10 +27,10 @@ _MAX_ROUNDS = 200
 
 
 def minimize_quadratic_l1(
-    matrix: NDArray,
-    thresholds: NDArray,
-    point: NDArray,
-    gradient: NDArray,
+    matrix: Array,
+    thresholds: Array,
+    point: Array,
+    gradient: Array,
     *,
     step_tolerance: float,
     tolerance: float,
@@ -50,7 +50,7 @@ def minimize_quadratic_l1(
             return
 
 
-def _face_step(matrix: NDArray, thresholds: NDArray, point: NDArray, gradient: NDArray) -> bool:
+def _face_step(matrix: Array, thresholds: Array, point: Array, gradient: Array) -> bool:
     """Move to the minimum on the face of the signs, or to the first sign change; return whether it was a full step."""
     free = np.flatnonzero((point != 0.0) | (thresholds == 0.0))
     if free.size == 0:
@@ -69,7 +69,7 @@ def _face_step(matrix: NDArray, thresholds: NDArray, point: NDArray, gradient: N
     return step == 1.0
 
 
-def _violation(thresholds: NDArray, point: NDArray, gradient: NDArray) -> float:
+def _violation(thresholds: Array, point: Array, gradient: Array) -> float:
     """Return the KKT violation: the largest distance of zero from a partial subdifferential."""
     at_zero = np.maximum(np.abs(gradient) - thresholds, 0.0)
     return float(np.max(np.where(point == 0.0, at_zero, np.abs(gradient + thresholds * np.sign(point)))))

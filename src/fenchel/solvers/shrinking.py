@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
 
@@ -38,8 +39,8 @@ class ActiveSet:
         Whether epochs after a full one look at some of the classes of each example only.
     """
 
-    def __init__(self, counted: NDArray, examples: int, *, shrinks_classes: bool = False) -> None:
-        self.order: NDArray = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
+    def __init__(self, counted: Array, examples: int, *, shrinks_classes: bool = False) -> None:
+        self.order: Array = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
         self.shrinks_classes = shrinks_classes
         #: whether the present epoch looks at some classes only
         self.classes_shrunk = False
@@ -65,7 +66,7 @@ class ActiveSet:
         #: whether a full epoch with recomputed sums changed nothing
         self.stalled = False
 
-    def next_part(self, most: int, random: NDArray, shrinking: bool) -> Part:
+    def next_part(self, most: int, random: Array, shrinking: bool) -> Part:
         """The next part of the epoch, of at most ``most`` examples; the first part of an epoch shuffles them."""
         if self.position == 0:
             self.classes_shrunk = self.shrinks_classes and shrinking and not self.restore

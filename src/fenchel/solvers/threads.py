@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.example_sums import half_gram
 from fenchel.designs import Design
 from fenchel.designs.rows import Rows
@@ -53,7 +53,7 @@ class PartedDesign(Design):
         #: slices and designs of the parts, by their first row
         self._parts = {rows.start: (rows, part) for rows, part in found}
 
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         result = np.empty((self.shape[0], *np.shape(weights)[:-1]))
 
         def part(begin: int, end: int) -> None:
@@ -63,8 +63,8 @@ class PartedDesign(Design):
         self.parts.each(part)
         return result
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
-        def part(begin: int, end: int) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
+        def part(begin: int, end: int) -> Floats:
             rows, design = self._parts[begin]
             return design.adjoint(theta[rows])
 
@@ -74,7 +74,7 @@ class PartedDesign(Design):
         return first
 
     @property
-    def squared_row_norms(self) -> NDArray[np.float64]:
+    def squared_row_norms(self) -> Floats:
         return self.undivided.squared_row_norms
 
     @property
@@ -95,19 +95,19 @@ class PartedDesign(Design):
     def rows(self) -> Rows:
         return self.undivided.rows()
 
-    def narrowed(self, selected: NDArray) -> Design:
+    def narrowed(self, selected: Array) -> Design:
         return self.undivided.narrowed(selected)
 
     def transposed(self) -> Design:
         return self.undivided.transposed()
 
-    def column_squares(self, shares: NDArray) -> NDArray[np.float64]:
+    def column_squares(self, shares: Array) -> Floats:
         return self.undivided.column_squares(shares)
 
-    def gram(self, selected: NDArray, weights: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
         return self.undivided.gram(selected, weights)
 
-    def blocks(self, selected: NDArray, rows: int) -> Iterator[tuple[slice, NDArray[np.float64]]] | None:
+    def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]] | None:
         return self.undivided.blocks(selected, rows)
 
 
@@ -124,16 +124,14 @@ def pool_of(n_jobs: int | None) -> ThreadPoolExecutor | None:
     return ThreadPoolExecutor(n_jobs) if n_jobs is not None and n_jobs > 1 else None
 
 
-def weighted_gram(
-    design: Design, selected: NDArray, weights: NDArray, parts: Parts
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def weighted_gram(design: Design, selected: Array, weights: Array, parts: Parts) -> tuple[Floats, Floats]:
     """Return X^T diag(weights) X and X^T weights over the selected rows, by BLAS for dense designs."""
     dense = design.gram(selected, weights)
     if dense is not None:
         return dense
     features, rows = design.shape[1], design.rows()
 
-    def part(begin: int, end: int) -> tuple[NDArray, NDArray]:
+    def part(begin: int, end: int) -> tuple[Array, Array]:
         half, border = np.zeros((features, features)), np.zeros(features)
         half_gram(rows, selected, weights, half, border, begin, end)
         return half, border

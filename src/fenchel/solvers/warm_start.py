@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.problem import Problem
 from fenchel.solvers.base import Warm
 
 
-def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, NDArray]:
+def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array]:
     """Return the first dual point, v = X^T theta / lam, and the intercepts.
 
     The candidates are theta of the warm start (or minus the subgradient at its model, if theta has another shape), the
@@ -45,7 +45,7 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[NDArray, NDArray, N
     return (theta, v, centre) if scale == 1.0 else (scale * theta, scale * v, centre)
 
 
-def _dual_value(problem: Problem, theta: NDArray, v: NDArray, scale: float) -> float:
+def _dual_value(problem: Problem, theta: Array, v: Array, scale: float) -> float:
     """Return D(scale theta), which selects a start: heuristic, not reported."""
     conjugate = problem.closed_form.conjugate(scale * theta, feasible=True)
     return -problem.lam * problem.regularizer.conjugate(v, scale) - conjugate

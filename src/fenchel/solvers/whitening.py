@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from fenchel.arrays import Floats
 from fenchel.designs import as_design
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.base import Start, Warm
 
 
-def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, NDArray[np.float64] | None]:
+def whitened(problem: Problem, warm: Warm | None) -> tuple[Problem, Warm | None, Floats | None]:
     """Return an equivalent ridge problem, warm start and R with w = R w', for a dense quadratic form.
 
     Problems with other regularizers are returned unchanged, with None for R.

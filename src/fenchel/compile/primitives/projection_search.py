@@ -1,4 +1,4 @@
-r"""The search for the shift of a projection onto a box with one equality: see ``loops.projection``.
+r"""The search for the shift of a projection onto a box with one equality: see ``compile.primitives.projection``.
 
 Arrays ``v, s, low, high`` hold :math:`v_i, s_i` and the bounds of :math:`p_i = \mathrm{clip}((v_i - \tau)/s_i, l'_i,
 u'_i)`; wanted is the :math:`\tau` at which the p add up to a total.

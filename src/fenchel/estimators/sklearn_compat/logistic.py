@@ -10,9 +10,9 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import user_stacklevel
 from fenchel.estimators.classifier import LinearClassifier
@@ -183,7 +183,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         # at a gap of tol**2 the weights are accurate to about tol, which is what scikit-learn's tol asks for
         return min(self.tol, self.tol**2) if isinstance(self.tol, Real) else self.tol
 
-    def _predict_proba_lr(self, X: Any) -> NDArray[np.float64]:
+    def _predict_proba_lr(self, X: Any) -> Floats:
         """One-vs-rest probabilities under the name that scikit-learn's estimator has for them."""
         scores = expit(np.atleast_2d(self.decision_function(X)))
         if len(scores) == 1 and len(self.classes_) == 2:

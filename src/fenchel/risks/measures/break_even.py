@@ -18,8 +18,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, Smoothable
@@ -71,7 +72,7 @@ class BreakEven(DiagonalRisk):
     def count_bound(self) -> CountBound:
         return CountBound(0, True)
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
@@ -81,16 +82,16 @@ class BreakEven(DiagonalRisk):
                 return np.inf
         return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the class of the larger sum scaled down."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         return zero_sum(self.labels * sizes)[0]
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R smoothed with mu > 0: Theorem 7 of the paper, by a projection."""
         gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
         return smoothed_count(gains, self.labels, 0, mu, exact=True)

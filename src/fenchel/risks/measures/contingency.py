@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Intercepts, Risk
@@ -99,11 +100,11 @@ class ContingencyRisk(Risk):
         return len(self._negatives)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: 1/n."""
         return np.full(self.examples, 1.0 / self.examples)
 
-    def label_sizes(self) -> NDArray[np.float64]:
+    def label_sizes(self) -> Floats:
         return np.abs(self.labels)
 
     def contingency(self) -> ContingencyRisk:
@@ -113,15 +114,15 @@ class ContingencyRisk(Risk):
         """None if every allowed labelling has n_pos predicted positives, so that an intercept cancels."""
         return self if self._ends else None
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return float(np.max(self._cells(self._ranked(scores)).height))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s: that of the most violated labelling."""
         return self.cutting_plane(scores)[0]
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The cutting plane of the most violated labelling: subgradient, offset Delta and R(s)."""
         order = self._ranked(scores)
         cells = self._cells(order)
@@ -134,7 +135,7 @@ class ContingencyRisk(Risk):
         subgradient[self._negatives[flipped]] = 1.0 / self.examples
         return subgradient, float(cells.delta[best]), float(cells.height[best])
 
-    def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
+    def seeds(self) -> list[tuple[Floats, float]]:
         """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of labellings with the
         fewest and the most predicted positives.
         """
@@ -153,27 +154,27 @@ class ContingencyRisk(Risk):
         """R(0): the natural scale of the objective."""
         return self.value(np.zeros(self.examples))
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return self.shares
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """1: larger multiples are not tried."""
         return 1.0
 
-    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with its heavier sign scaled back until the sum is zero."""
         return zero_sum_columns(theta)
 
-    def best_intercept(self, scores: NDArray) -> float:
+    def best_intercept(self, scores: Array) -> float:
         """The b that minimizes R(s + b); the midpoint where that is an interval."""
         return best_shift(self._cells(self._ranked(scores)), self.examples)
 
-    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         bounds = [0.0]
         for fn, fp, delta in self._ends:
@@ -196,14 +197,14 @@ class ContingencyRisk(Risk):
         return [(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
 
     @abc.abstractmethod
-    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    def delta(self, fn: Array, fp: Array) -> Floats:
         """Delta of labellings with these errors; minus infinity for labellings that are not allowed."""
 
     @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
         """The best labelling for every surplus."""
 
-    def _ranked(self, scores: NDArray) -> Ranked:
+    def _ranked(self, scores: Array) -> Ranked:
         return ranked(scores[self._positives], scores[self._negatives], self.examples)
 
 
@@ -213,14 +214,14 @@ class DiagonalRisk(ContingencyRisk):
     #: base + slope fn for each surplus; set by the constructors of the measures
     diagonals: Diagonals
 
-    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    def delta(self, fn: Array, fp: Array) -> Floats:
         return on_diagonals(self.diagonals, fn, fp)
 
     def _cells(self, order: Ranked) -> Cells:
         return best_cells(order, self.diagonals)
 
 
-def on_diagonals(diagonals: Diagonals, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
     """Delta(fn, fp) of a measure that is linear in fn for each surplus."""
     place = np.asarray(fp) - np.asarray(fn) - diagonals.first
     inside = (place >= 0) & (place < len(diagonals.base))
@@ -228,7 +229,7 @@ def on_diagonals(diagonals: Diagonals, fn: NDArray, fp: NDArray) -> NDArray[np.f
     return np.where(inside, diagonals.base[place] + diagonals.slope[place] * fn, -np.inf)
 
 
-def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:
+def two_classes(labels: ArrayLike, name: str) -> Floats:
     """Labels as an array; raise unless they are -1 and +1 and both occur."""
     try:
         found = np.ascontiguousarray(labels, dtype=np.float64)
@@ -243,11 +244,11 @@ def two_classes(labels: ArrayLike, name: str) -> NDArray[np.float64]:
     return found
 
 
-def _smallest_sum(values: NDArray, count: int) -> float:
+def _smallest_sum(values: Array, count: int) -> float:
     return float(np.sum(np.partition(values, count - 1)[:count])) if count else 0.0
 
 
-def _lowest(values: NDArray, in_order: NDArray, count: int) -> NDArray[np.int64]:
+def _lowest(values: Array, in_order: Array, count: int) -> NDArray[np.int64]:
     """The indices of the ``count`` smallest values; ties go to the first ones."""
     if count == 0:
         return np.zeros(0, dtype=np.int64)

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.risks.measures.contingency import ContingencyRisk, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
@@ -67,7 +68,7 @@ class CustomMeasure(ContingencyRisk):
     ) -> None:
         super().__init__(labels)
         self.diagonals: Diagonals | None = None
-        self._table: NDArray[np.float64] | None = None
+        self._table: Floats | None = None
         if linear and callable(delta):
             self.diagonals = self._from_ends(delta)
             return
@@ -83,7 +84,7 @@ class CustomMeasure(ContingencyRisk):
         """Whether the fast search is used."""
         return self.diagonals is not None
 
-    def delta(self, fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+    def delta(self, fn: Array, fp: Array) -> Floats:
         if self.diagonals is not None:
             return on_diagonals(self.diagonals, fn, fp)
         assert self._table is not None
@@ -95,7 +96,7 @@ class CustomMeasure(ContingencyRisk):
         assert self._table is not None
         return best_cells_of_table(order, self._table)
 
-    def _tabulated(self, delta: Callable[[Any, Any], Any]) -> NDArray[np.float64]:
+    def _tabulated(self, delta: Callable[[Any, Any], Any]) -> Floats:
         cells = (self.n_pos + 1) * (self.n_neg + 1)
         if cells > LARGEST_TABLE:
             raise FenchelError(
@@ -105,7 +106,7 @@ class CustomMeasure(ContingencyRisk):
         fn, fp = np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :]
         return self._checked(_evaluated(delta, *np.broadcast_arrays(fn, fp)))
 
-    def _checked(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _checked(self, table: Floats) -> Floats:
         shape = (self.n_pos + 1, self.n_neg + 1)
         if table.shape != shape:
             raise FenchelError(f"delta must have the shape (positives + 1, negatives + 1) = {shape}, got {table.shape}")
@@ -129,7 +130,7 @@ class CustomMeasure(ContingencyRisk):
         return Diagonals(-self.n_pos, base, slope)
 
 
-def _check_values(values: NDArray, at_truth: float) -> None:
+def _check_values(values: Array, at_truth: float) -> None:
     if np.any(np.isnan(values)):
         raise FenchelError("delta is NaN for some fn and fp; define its 0/0 cases, or use -inf to forbid a labelling")
     if np.any(values == np.inf):
@@ -138,7 +139,7 @@ def _check_values(values: NDArray, at_truth: float) -> None:
         raise FenchelError(f"delta(0, 0) must be 0, got {at_truth}")
 
 
-def _evaluated(delta: Callable[[Any, Any], Any], fn: NDArray, fp: NDArray) -> NDArray[np.float64]:
+def _evaluated(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floats:
     """Delta of many cells: in one call if the function accepts arrays and agrees with calls on numbers."""
     sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
     with np.errstate(all="ignore"):
@@ -154,7 +155,7 @@ def _evaluated(delta: Callable[[Any, Any], Any], fn: NDArray, fp: NDArray) -> ND
     return np.array(values).reshape(fn.shape)
 
 
-def _lines(at_low: NDArray, at_high: NDArray, low: NDArray, high: NDArray) -> tuple[NDArray, NDArray]:
+def _lines(at_low: Array, at_high: Array, low: Array, high: Array) -> tuple[Array, Array]:
     """Base and slope of the lines through two points each; the slope through a single point is 0."""
     with np.errstate(invalid="ignore"):
         slope = np.where(high > low, (at_high - at_low) / np.maximum(high - low, 1), 0.0)
@@ -163,7 +164,7 @@ def _lines(at_low: NDArray, at_high: NDArray, low: NDArray, high: NDArray) -> tu
     return np.where(allowed, at_low - slope * low, -np.inf), slope
 
 
-def _diagonals_of(table: NDArray) -> Diagonals | None:
+def _diagonals_of(table: Array) -> Diagonals | None:
     """The table as one line per diagonal; None if some diagonal is not linear."""
     n_pos, n_neg = table.shape[0] - 1, table.shape[1] - 1
     surplus = np.arange(-n_pos, n_neg + 1)

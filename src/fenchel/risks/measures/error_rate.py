@@ -11,8 +11,9 @@ allowed, and every solver for means of a loss supports this risk.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.risks.base import CuttingPlane
 from fenchel.risks.mean import MeanRisk
 from fenchel.risks.measures.contingency import two_classes
@@ -47,16 +48,16 @@ class ErrorRate(MeanRisk):
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__("hinge", two_classes(labels, self.name), weights)
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """The subgradient of the most violated labelling; an example at the kink counts as an error."""
         return np.where(self.labels * scores <= 1.0, -self.shares * self.labels, 0.0)
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The cutting plane of the most violated labelling: subgradient, offset Delta and R(s)."""
         subgradient = self.subgradient(scores)
         return subgradient, float(np.sum(np.abs(subgradient))), self.value(scores)
 
-    def seeds(self) -> list[tuple[NDArray[np.float64], float]]:
+    def seeds(self) -> list[tuple[Floats, float]]:
         """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of all in one class."""
         planes = [(np.zeros(self.examples), 0.0)]
         for label in (1.0, -1.0):

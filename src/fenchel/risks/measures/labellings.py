@@ -24,8 +24,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.risks.measures.contingency import ContingencyRisk
 
 #: cells (fn, fp) in a temporary block (8 MB)
@@ -36,11 +36,11 @@ class Moments(NamedTuple):
     """The logarithm of the sum over all labellings, and the means of theta(z) and of Delta."""
 
     log_total: float
-    theta: NDArray[np.float64]
+    theta: Floats
     delta: float
 
 
-def moments(risk: ContingencyRisk, scale: float, scores: NDArray) -> Moments:
+def moments(risk: ContingencyRisk, scale: float, scores: Array) -> Moments:
     """The moments of p(z) ~ exp(scale Delta(z) - theta(z) . scores)."""
     n, labels = risk.examples, risk.labels
     positives, negatives = np.flatnonzero(labels > 0.0), np.flatnonzero(labels < 0.0)
@@ -68,7 +68,7 @@ def moments(risk: ContingencyRisk, scale: float, scores: NDArray) -> Moments:
     return Moments(log_total, theta, math.fsum(math.exp(top - log_total) * total for top, total in sums))
 
 
-def _log_sums(values: NDArray, axis: int) -> NDArray[np.float64]:
+def _log_sums(values: Array, axis: int) -> Floats:
     """log of the sum of exp along an axis; minus infinity for nothing."""
     top = np.max(values, axis=axis, keepdims=True)
     top = np.where(np.isneginf(top), 0.0, top)
@@ -76,14 +76,14 @@ def _log_sums(values: NDArray, axis: int) -> NDArray[np.float64]:
         return np.squeeze(top, axis) + np.log(np.sum(np.exp(values - top), axis=axis))
 
 
-def _next_row(row: NDArray, u: float) -> NDArray[np.float64]:
+def _next_row(row: Array, u: float) -> Floats:
     """The polynomials with one more example."""
     longer = np.append(row, -np.inf)
     longer[1:] = np.logaddexp(longer[1:], u + row)
     return longer
 
 
-def _log_polynomials(u: NDArray) -> NDArray[np.float64]:
+def _log_polynomials(u: Array) -> Floats:
     """log of the elementary symmetric polynomials of exp(u), of degrees 0, ..., len(u)."""
     row = np.zeros(1)
     for one in u:
@@ -91,7 +91,7 @@ def _log_polynomials(u: NDArray) -> NDArray[np.float64]:
     return row
 
 
-def _flipped(u: NDArray, tail: NDArray, log_total: float) -> NDArray[np.float64]:
+def _flipped(u: Array, tail: Array, log_total: float) -> Floats:
     """The probability of each flip, where ``tail`` is the log-weight of each number of flips."""
     count = len(u)
     step = max(1, math.isqrt(count))

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
 
 
@@ -54,7 +54,7 @@ class MicroRisk(Risk):
         return None if table is None else _ClosedForm(table, self.outputs)
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the sum of the shares of the scores of each example."""
         return self._wide(self.table.shares).sum(axis=1)
 
@@ -63,29 +63,29 @@ class MicroRisk(Risk):
         """R(0): the natural scale of the objective."""
         return float(self.table.value_at_zero)
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return float(self.table.value(scores.ravel()))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s."""
         return self._wide(self.table.subgradient(scores.ravel()))
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The cutting plane of the most violated labelling: subgradient, offset and R(s)."""
         subgradient, offset, value = self.table.cutting_plane(scores.ravel())
         return self._wide(subgradient), offset, value
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at s."""
         return float(self.table.subgradient_norm_bound(scores.ravel()))
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         scores, radius = scores.ravel(), np.broadcast_to(radius, scores.shape).ravel()
         return self._wide(self.table.subgradient_bounds(scores, radius))
 
-    def _wide(self, values: NDArray) -> NDArray[np.float64]:
+    def _wide(self, values: Array) -> Floats:
         return values.reshape(-1, self.outputs)
 
 
@@ -96,13 +96,13 @@ class _ClosedForm:
     table: ClosedForm
     outputs: int
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         return self.table.conjugate(theta.ravel(), feasible=feasible)
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         return self.table.project(theta.ravel()).reshape(-1, self.outputs)
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         return self.table.largest_scale(theta.ravel())
 
 

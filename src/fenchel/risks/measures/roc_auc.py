@@ -26,8 +26,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.projections.zero_sum import zero_sum
@@ -45,9 +46,9 @@ class _Pairs(NamedTuple):
     negative the weight of the positives that are too low.
     """
 
-    above: NDArray[np.float64]
-    scores_above: NDArray[np.float64]
-    below: NDArray[np.float64]
+    above: Floats
+    scores_above: Floats
+    below: Floats
 
 
 class RocAUC(Risk):
@@ -103,41 +104,41 @@ class RocAUC(Risk):
     def roc_auc(self) -> RocAUC:
         return self
 
-    def label_sizes(self) -> NDArray[np.float64]:
+    def label_sizes(self) -> Floats:
         return np.abs(self.labels)
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """1: larger multiples are not tried."""
         return 1.0
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @cached_property
-    def in_class(self) -> NDArray[np.float64]:
+    def in_class(self) -> Floats:
         """a and b: the weight of each example divided by that of its class."""
         found = np.empty(self.examples)
         for own in (self.positives, self.negatives):
             found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
         return found
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return self._risk(scores, self._pairs(scores))
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
         return self._subgradient(self._pairs(scores))
 
-    def cutting_plane(self, scores: NDArray) -> CuttingPlane:
+    def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
         pairs = self._pairs(scores)
         subgradient = self._subgradient(pairs)
         return subgradient, -float(np.sum(subgradient[self.positives])), self._risk(scores, pairs)
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
@@ -150,7 +151,7 @@ class RocAUC(Risk):
                 return np.inf
         return -float(np.sum(theta[self.positives], dtype=np.longdouble))
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """A dual point in the domain of the conjugate, near theta; a point inside changes in at most one entry."""
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, self.in_class)
         theta = zero_sum(self.labels * sizes)[0]
@@ -165,7 +166,7 @@ class RocAUC(Risk):
         theta[order[moved]] = np.maximum(entries[moved], 0.0)
         return zero_sum(theta)[0]
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0: Alg. 4 of the paper with two searches and prefix sums.
 
         :math:`\beta_{ij} = \mathrm{clip}(z_{ij}/\mu, 0, 1)` with :math:`z_{ij} = 1 - s_i + s_j`: for each positive the
@@ -199,15 +200,15 @@ class RocAUC(Risk):
         theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return np.abs(self._subgradient(self._pairs(scores - self.labels * radius)))
 
-    def _pairs(self, scores: NDArray) -> _Pairs:
+    def _pairs(self, scores: Array) -> _Pairs:
         """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
         low, high = scores[self.positives] - 1.0, scores[self.negatives]
         order_low, order_high = np.argsort(low), np.argsort(high)
@@ -226,18 +227,18 @@ class RocAUC(Risk):
         scores_above[order_low] = _prefix_sums((b * high)[::-1])[len(high) - first]
         return _Pairs(above, scores_above, below)
 
-    def _risk(self, scores: NDArray, pairs: _Pairs) -> float:
+    def _risk(self, scores: Array, pairs: _Pairs) -> float:
         # sum over j of b_j (1 - s_i + s_j) for each i
         losses = (1.0 - scores[self.positives]) * pairs.above + pairs.scores_above
         return max(0.0, float(self.in_class[self.positives] @ losses))
 
-    def _subgradient(self, pairs: _Pairs) -> NDArray[np.float64]:
+    def _subgradient(self, pairs: _Pairs) -> Floats:
         subgradient = np.empty(self.examples)
         subgradient[self.positives] = -self.in_class[self.positives] * pairs.above
         subgradient[self.negatives] = self.in_class[self.negatives] * pairs.below
         return subgradient
 
-    def _cuts(self, theta: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    def _cuts(self, theta: Array) -> tuple[Array, Array, Array]:
         """The positives in order of falling theta_i / a_i, with P_k and U at each of them."""
         counted = self.in_class > 0.0
         positives, negatives = self.positives[counted[self.positives]], self.negatives[counted[self.negatives]]
@@ -254,7 +255,7 @@ class RocAUC(Risk):
         return order, sums, given + reached * rest
 
 
-def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
+def _prefix_sums(values: Array) -> Floats:
     """0, v_1, v_1 + v_2, ...; in extended precision where available, so that only the last bit is rounded."""
     sums = np.empty(len(values) + 1)
     sums[0] = 0.0
@@ -262,7 +263,7 @@ def _prefix_sums(values: NDArray) -> NDArray[np.float64]:
     return sums
 
 
-def _moments(weights: NDArray, values: NDArray, highest: int, precision: Any) -> list[NDArray]:
+def _moments(weights: Array, values: Array, highest: int, precision: Any) -> list[Array]:
     """Prefix sums of w v^k for k = 0, ..., highest."""
     found, terms = [], weights
     for power in range(highest + 1):

@@ -24,7 +24,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from fenchel.arrays import Array, Floats
+
+Floats = Floats
 Counts = NDArray[np.int64]
 
 
@@ -59,7 +61,7 @@ class Cells(NamedTuple):
         return int(ties[np.argmax(self.delta[ties])])
 
 
-def ranked(positives: NDArray, negatives: NDArray, examples: int) -> Ranked:
+def ranked(positives: Array, negatives: Array, examples: int) -> Ranked:
     """Sort the scores of both classes and compute their prefix sums."""
     low = np.sort(np.asarray(positives, dtype=np.float64))
     high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1].copy()

@@ -27,8 +27,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.base import ClosedForm, Smoothable
@@ -134,7 +135,7 @@ class RecallAtK(DiagonalRisk):
     def count_bound(self) -> CountBound:
         return CountBound(self.k - self.n_pos, False)
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
@@ -144,7 +145,7 @@ class RecallAtK(DiagonalRisk):
                 return np.inf
         return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
@@ -152,7 +153,7 @@ class RecallAtK(DiagonalRisk):
             theta[self._negatives] *= (up + self._room) / down
         return theta
 
-    def smoothed(self, scores: NDArray, mu: float) -> Smoothed:
+    def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R smoothed with mu > 0."""
         gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
         return smoothed_count(gains, self.labels, self.k - self.n_pos, mu)

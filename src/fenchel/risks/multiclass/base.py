@@ -20,8 +20,9 @@ from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
@@ -89,16 +90,16 @@ class MulticlassRisk(Risk):
         return self
 
     @cached_property
-    def shares(self) -> NDArray[np.float64]:
+    def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         return shares_of(self._weights, self.examples)
 
     @cached_property
-    def costs(self) -> NDArray[np.float64]:
+    def costs(self) -> Floats:
         """(k, k): the cost of a violated margin of class j for an example of class y; zero on the diagonal."""
         return 1.0 - np.eye(self.outputs)
 
-    def value(self, scores: NDArray) -> float:
+    def value(self, scores: Array) -> float:
         """R(s)."""
         return math.fsum(float(part.shares @ part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
 
@@ -118,14 +119,14 @@ class MulticlassRisk(Risk):
             part.__dict__["shares"] = self.shares[rows]
             yield rows, part
 
-    def subgradient(self, scores: NDArray) -> NDArray[np.float64]:
+    def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s."""
         found = np.empty(scores.shape)
         for rows, part in self.parts():
             found[rows] = -part._theta(part._best_beta(part._margins(scores[rows])))
         return found
 
-    def conjugate(self, theta: NDArray, *, feasible: bool = False) -> float:
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         if not feasible:
             for rows, part in self.parts():
@@ -139,7 +140,7 @@ class MulticlassRisk(Risk):
         """R(0): the natural scale of the objective."""
         return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
 
-    def project(self, theta: NDArray) -> NDArray[np.float64]:
+    def project(self, theta: Array) -> Floats:
         """A point of the domain near theta; entries inside it keep every bit, except at the label."""
         found = np.empty(np.shape(theta))
         for rows, part in self.parts():
@@ -148,15 +149,15 @@ class MulticlassRisk(Risk):
             found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
         return found
 
-    def largest_scale(self, theta: NDArray) -> float:
+    def largest_scale(self, theta: Array) -> float:
         """One: the block of an example is bounded in every direction."""
         return 1.0
 
-    def subgradient_norm_bound(self, scores: NDArray) -> float:
+    def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * self._largest_mass
 
-    def intercept_bound(self, level: float, score_bounds: NDArray) -> NDArray[np.float64]:
+    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound the spread of the intercepts, for each, wherever R <= level and abs(x_i . w_j) <= score_bounds_i."""
         # steps[y, j] bounds b_j - b_y: z_j <= level / (c_i a), so s_y - s_j >= 1 - level / (c_i a)
         present = np.flatnonzero(np.bincount(self.classes, self.shares, self.outputs) > 0)
@@ -174,10 +175,10 @@ class MulticlassRisk(Risk):
         return np.full(self.outputs, float(np.max(steps)) + 1.0)
 
     @abc.abstractmethod
-    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+    def best_intercept(self, scores: Array) -> Floats:
         """Intercepts that do not make R larger and add up to zero."""
 
-    def balance(self, theta: NDArray, *, overwrite: bool = False) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with columns that add up to zero as far as possible, and bounds on the sums that remain.
 
         Scaling down the entries of a pair (y, j) moves mass from column y to column j; columns with positive sums give
@@ -215,35 +216,35 @@ class MulticlassRisk(Risk):
         left, error = column_sums(theta)
         return theta, np.abs(left) + error
 
-    def _margins(self, scores: NDArray) -> NDArray[np.float64]:
+    def _margins(self, scores: Array) -> Floats:
         """z, with zero at the label."""
         rows = np.arange(self.examples)
         margins = self.margin + scores - scores[rows, self.classes][:, None]
         margins[rows, self.classes] = 0.0
         return margins
 
-    def _theta(self, beta: NDArray) -> NDArray[np.float64]:
+    def _theta(self, beta: Array) -> Floats:
         """theta of a beta that is zero at the label."""
         return _completed(-self.shares[:, None] * beta, self.classes)
 
     @abc.abstractmethod
-    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+    def _losses(self, margins: Array) -> Floats:
         """f of each example, from z."""
 
     @abc.abstractmethod
-    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: Array) -> Floats:
         """A maximizing beta for each example."""
 
     @abc.abstractmethod
-    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+    def _into(self, mass: Array) -> Floats:
         """Map non-negative c beta into the domain."""
 
     @abc.abstractmethod
-    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+    def _pair_costs(self, k: int) -> Floats:
         """The derivative of the loss of an example of class k in each margin, if only that one is violated."""
 
     @abc.abstractmethod
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
 
     @property
@@ -252,11 +253,11 @@ class MulticlassRisk(Risk):
         """The largest sum of beta of an example."""
 
     @abc.abstractmethod
-    def _conjugate(self, theta: NDArray) -> float:
+    def _conjugate(self, theta: Array) -> float:
         """R*(-theta) for theta in the domain."""
 
 
-def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
+def _completed(theta: Array, classes: Array) -> Floats:
     """Theta with the entry at the label such that each row adds up to zero."""
     rows = np.arange(len(classes))
     theta[rows, classes] = 0.0
@@ -264,7 +265,7 @@ def _completed(theta: NDArray, classes: NDArray) -> NDArray[np.float64]:
     return theta
 
 
-def into_simplex(mass: NDArray, shares: NDArray) -> NDArray[np.float64]:
+def into_simplex(mass: Array, shares: Array) -> Floats:
     """Rows that add up to no more than their share."""
     total = np.sum(mass, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):

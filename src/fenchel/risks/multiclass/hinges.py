@@ -25,8 +25,9 @@ import abc
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
 from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
@@ -35,7 +36,7 @@ from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 class _HingeRisk(MulticlassRisk):
     """Base class of both."""
 
-    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+    def best_intercept(self, scores: Array) -> Floats:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
 
         The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
@@ -53,11 +54,11 @@ class _HingeRisk(MulticlassRisk):
                     found, best = tried, value
         return found - np.mean(found)
 
-    def _conjugate(self, theta: NDArray) -> float:
+    def _conjugate(self, theta: Array) -> float:
         return -math.fsum(theta[np.arange(self.examples), self.classes])
 
     @abc.abstractmethod
-    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+    def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:
         """The kinks of R along the intercept of class k, the jumps of its derivative there, and minus its derivative
         at -infinity.
         """
@@ -115,19 +116,19 @@ class WestonWatkins(_HingeRisk):
         np.fill_diagonal(found, 0.0)
         self.costs = found
 
-    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+    def _losses(self, margins: Array) -> Floats:
         return np.einsum("ij,ij->i", self.costs[self.classes], np.maximum(margins, 0.0))
 
-    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: Array) -> Floats:
         return np.where(margins > 0.0, self.costs[self.classes], 0.0)
 
-    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+    def _into(self, mass: Array) -> Floats:
         return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
 
-    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+    def _pair_costs(self, k: int) -> Floats:
         return self.costs[k]
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows = np.arange(self.examples)
         margins = self._margins(scores) + radius + radius[rows, self.classes][:, None]
         margins[rows, self.classes] = 0.0
@@ -137,7 +138,7 @@ class WestonWatkins(_HingeRisk):
     def _largest_mass(self) -> float:
         return float(np.max(np.sum(self.costs, axis=1)))
 
-    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+    def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:
         own = self.classes == k
         rows = np.arange(self.examples)
         # other examples: z_k = 1 - s_y + s_k + b rises; own examples: every z_j falls with b
@@ -187,22 +188,22 @@ class CrammerSinger(_HingeRisk):
     name = "crammer_singer"
     dual_block = "simplex"
 
-    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+    def _losses(self, margins: Array) -> Floats:
         return np.maximum(np.max(margins, axis=1), 0.0)
 
-    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: Array) -> Floats:
         rows, worst = np.arange(self.examples), np.argmax(margins, axis=1)
         beta = np.zeros_like(margins)
         beta[rows, worst] = margins[rows, worst] > 0.0
         return beta
 
-    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+    def _into(self, mass: Array) -> Floats:
         return into_simplex(mass, self.shares)
 
-    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+    def _pair_costs(self, k: int) -> Floats:
         return np.ones(self.outputs)
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows = np.arange(self.examples)
         width = radius + radius[rows, self.classes][:, None]
         margins = self._margins(scores)
@@ -216,7 +217,7 @@ class CrammerSinger(_HingeRisk):
     def _largest_mass(self) -> float:
         return 1.0
 
-    def _kinks(self, scores: NDArray, k: int) -> tuple[NDArray, NDArray, float]:
+    def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:
         own, margins = self.classes == k, self._margins(scores)
         # the worst of the other margins; at the label there is a zero
         rest = np.max(np.where(np.arange(self.outputs) == k, -np.inf, margins), axis=1)

@@ -21,10 +21,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlog1py, xlogy
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 
@@ -70,11 +70,11 @@ class Multinomial(MulticlassRisk):
     smooth = True
     margin = 0.0
 
-    def probabilities(self, scores: NDArray) -> NDArray[np.float64]:
+    def probabilities(self, scores: Array) -> Floats:
         """The softmax of each row."""
         return softmax(scores)
 
-    def best_intercept(self, scores: NDArray) -> NDArray[np.float64]:
+    def best_intercept(self, scores: Array) -> Floats:
         """The intercepts that minimize R(s + b); they add up to zero.
 
         A Newton step, full or of length one, is taken if it decreases R; where probabilities are too extreme,
@@ -93,7 +93,7 @@ class Multinomial(MulticlassRisk):
             found[absent] = np.min(room, axis=0) - _ABSENT_CLASS_MARGIN
         return found - np.mean(found)
 
-    def subgradient_bounds(self, scores: NDArray, radius: NDArray) -> NDArray[np.float64]:
+    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows, width = np.arange(self.examples), 2.0 * np.max(radius, axis=1)
         # log-probabilities are Lipschitz in the scores, with the constant 2
         with np.errstate(over="ignore", invalid="ignore"):
@@ -102,7 +102,7 @@ class Multinomial(MulticlassRisk):
         beta[rows, self.classes] = np.minimum(np.sum(beta, axis=1), 1.0)
         return self.shares[:, None] * np.nan_to_num(beta, nan=1.0)
 
-    def _losses(self, margins: NDArray) -> NDArray[np.float64]:
+    def _losses(self, margins: Array) -> Floats:
         # log-sum-exp with the largest margin factored out, accurate where the others are small
         rows, worst = np.arange(len(margins)), np.argmax(margins, axis=1)
         largest = margins[rows, worst]
@@ -110,18 +110,18 @@ class Multinomial(MulticlassRisk):
         rest[rows, worst] = 0.0
         return largest + np.log1p(np.sum(rest, axis=1))
 
-    def _best_beta(self, margins: NDArray) -> NDArray[np.float64]:
+    def _best_beta(self, margins: Array) -> Floats:
         beta = softmax(margins)
         beta[np.arange(self.examples), self.classes] = 0.0
         return beta
 
-    def _into(self, mass: NDArray) -> NDArray[np.float64]:
+    def _into(self, mass: Array) -> Floats:
         return into_simplex(mass, self.shares)
 
-    def _conjugate(self, theta: NDArray) -> float:
+    def _conjugate(self, theta: Array) -> float:
         return math.fsum(part._entropy(theta[rows]) for rows, part in self.parts())
 
-    def _entropy(self, theta: NDArray) -> float:
+    def _entropy(self, theta: Array) -> float:
         shares = self.shares[:, None]
         beta = np.divide(-theta, shares, out=np.zeros(theta.shape), where=shares > 0)
         beta[np.arange(self.examples), self.classes] = 0.0
@@ -129,7 +129,7 @@ class Multinomial(MulticlassRisk):
         entropy = np.sum(xlogy(beta, beta), axis=1) + xlog1py(1.0 - mass, -mass)
         return float(self.shares @ entropy)
 
-    def _pair_costs(self, k: int) -> NDArray[np.float64]:
+    def _pair_costs(self, k: int) -> Floats:
         # f >= s_j - s_y
         return np.ones(self.outputs)
 
@@ -138,14 +138,14 @@ class Multinomial(MulticlassRisk):
         return 1.0
 
 
-def softmax(scores: NDArray) -> NDArray[np.float64]:
+def softmax(scores: Array) -> Floats:
     """exp(s) over its sum, for each row."""
     found = np.exp(scores - np.max(scores, axis=1, keepdims=True))
     found /= np.sum(found, axis=1, keepdims=True)
     return found
 
 
-def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, targets: NDArray) -> NDArray[np.float64]:
+def _best_intercept(scores: Array, classes: Array, shares: Array, targets: Array) -> Floats:
     """Minimize sum_i c_i [log sum_j exp(s_ij + b_j)] - targets . b, with positive targets.
 
     Where scores are far apart this is nearly piecewise linear, and Newton's method would diverge: it is solved
@@ -161,13 +161,11 @@ def _best_intercept(scores: NDArray, classes: NDArray, shares: NDArray, targets:
         temperature = max(1.0, temperature / _COOLING)
 
 
-def _newton(
-    scores: NDArray, intercept: NDArray, classes: NDArray, shares: NDArray, targets: NDArray
-) -> NDArray[np.float64]:
+def _newton(scores: Array, intercept: Array, classes: Array, shares: Array, targets: Array) -> Floats:
     """The minimizer, by Newton's method from a start near it."""
     count = len(targets)
 
-    def evaluate(intercept: NDArray) -> tuple[float, NDArray, NDArray]:
+    def evaluate(intercept: Array) -> tuple[float, Array, Array]:
         shifted = scores + intercept
         p = softmax(shifted)
         largest = np.max(shifted, axis=1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.risks import MulticlassRisk
 from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN
 
@@ -12,7 +12,7 @@ from fenchel.solvers.block_coordinate.loop_softmax import UNSEEN
 _NEVER = 40.0
 
 
-def logarithms(alpha: NDArray, classes: NDArray) -> NDArray[np.float64]:
+def logarithms(alpha: Array, classes: Array) -> Floats:
     """Of the probabilities e_y - alpha; zero has a finite one."""
     places = np.arange(len(alpha)), classes[: len(alpha)]
     with np.errstate(divide="ignore"):
@@ -21,7 +21,7 @@ def logarithms(alpha: NDArray, classes: NDArray) -> NDArray[np.float64]:
     return np.maximum(found, UNSEEN)
 
 
-def first_intercept(risk: MulticlassRisk) -> NDArray[np.float64]:
+def first_intercept(risk: MulticlassRisk) -> Floats:
     """The best intercepts without weights: those of the frequencies of the classes."""
     frequencies = np.bincount(risk.classes, risk.shares, risk.outputs)
     found = np.log(frequencies, out=np.full(risk.outputs, -_NEVER), where=frequencies > 0.0)

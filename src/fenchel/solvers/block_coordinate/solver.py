@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.kernels import GramDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -74,10 +75,10 @@ class State:
     inner: Any
     blocks: Blocks
     #: the logarithms of the probabilities, for the multinomial risk; without rows for others
-    logs: NDArray[np.float64]
+    logs: Floats
     intercepts: Intercepts
     #: of the rows, with intercepts
-    mean: NDArray[np.float64]
+    mean: Floats
     random: NDArray[np.uint64]
     lists: ClassLists
     active_set: ActiveSet

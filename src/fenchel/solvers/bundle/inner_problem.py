@@ -31,8 +31,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.root_finding import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
@@ -59,9 +59,9 @@ class Penalty:
 
     curvature: float
     threshold: float
-    linear: NDArray[np.float64] | float = 0.0
+    linear: Floats | float = 0.0
 
-    def weights(self, dual: NDArray) -> NDArray[np.float64]:
+    def weights(self, dual: Array) -> Floats:
         """Return w for p - sum alpha g."""
         if self.threshold == 0.0:
             return dual / self.curvature
@@ -72,13 +72,13 @@ class Penalty:
 class Optimum:
     """alpha, w, the dual value and the duality gap of the inner problem."""
 
-    combination: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    combination: Floats
+    weights: Floats
     value: float
     gap: float
 
 
-def best_combination(planes: Planes, penalty: Penalty, start: NDArray, tolerance: float) -> Optimum:
+def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: float) -> Optimum:
     """Maximize the dual from ``start``, up to a gap of ``tolerance`` or rounding errors."""
     vectors, offsets = planes.vectors, planes.offsets
     best, damping, gap_ridge = _evaluated(planes, penalty, start), _DAMPING, _GAP_RIDGE
@@ -121,7 +121,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: NDArray, tolerance
     return best
 
 
-def _evaluated(planes: Planes, penalty: Penalty, combination: NDArray) -> Optimum:
+def _evaluated(planes: Planes, penalty: Penalty, combination: Array) -> Optimum:
     combination = combination / np.sum(combination)
     weights = penalty.weights(penalty.linear - combination @ planes.vectors)
     values = planes.vectors @ weights + planes.offsets
@@ -133,9 +133,9 @@ def _evaluated(planes: Planes, penalty: Penalty, combination: NDArray) -> Optimu
 def _maximize_quadratic(
     planes: Planes,
     penalty: Penalty,
-    dual: NDArray,
-    derivatives: NDArray,
-    combination: NDArray,
+    dual: Array,
+    derivatives: Array,
+    combination: Array,
     gap: float,
     damping: float,
     gap_ridge: float,
@@ -154,7 +154,7 @@ def _maximize_quadratic(
     )
 
 
-def _step(penalty: Penalty, dual: NDArray, weights: NDArray, change: NDArray, start: float) -> float:
+def _step(penalty: Penalty, dual: Array, weights: Array, change: Array, start: float) -> float:
     """Return the step, at most 1, along a change of sum alpha g where the derivative, ``start`` at zero, vanishes."""
 
     def derivative(size: float) -> float:

@@ -16,8 +16,8 @@ symbol               here
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.solvers.bundle.inner_problem import Penalty, best_combination
 from fenchel.solvers.bundle.model import State, penalty_of
 
@@ -31,12 +31,12 @@ _MAX_LEVEL_TRIALS = 4
 _LEVEL_ACCURACY = 0.05
 
 
-def level_point(state: State) -> NDArray[np.float64]:
+def level_point(state: State) -> Floats:
     """Return the projection of the best point onto the level set, or the minimizer of the model."""
     model, gap = state.model, state.gap
     problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
 
-    def share(weights: NDArray) -> float:
+    def share(weights: Array) -> float:
         """Return J_k minus the bound, as a share of the gap."""
         value = problem.lam * problem.regularizer.value(weights)
         return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.bundle.oracle import Plane, cutting_plane
 
@@ -29,10 +29,10 @@ _MARGIN = 0.02
 class Point:
     """Weights, their scores without the intercept, the intercept, a subgradient of the risk, and the objective."""
 
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    weights: Floats
+    scores: Floats
     intercept: Any
-    slope: NDArray[np.float64]
+    slope: Floats
     value: float
 
 
@@ -49,7 +49,7 @@ class _Trial:
         return self.point.value
 
 
-def between(start: Point, end: Point, t: float) -> tuple[NDArray[np.float64], NDArray[np.float64], Any]:
+def between(start: Point, end: Point, t: float) -> tuple[Floats, Floats, Any]:
     """Return weights, scores and intercept at t."""
     parts = ((start.weights, end.weights), (start.scores, end.scores), (start.intercept, end.intercept))
     weights, scores, intercept = ((1.0 - t) * one + t * other for one, other in parts)
@@ -84,7 +84,7 @@ def segment_search(problem: Problem, start: Point, end: Point, tolerance: float)
     return best.at, best.point
 
 
-def point_at(problem: Problem, weights: NDArray, scores: NDArray, plane: Plane) -> Point:
+def point_at(problem: Problem, weights: Array, scores: Array, plane: Plane) -> Point:
     """Return the point of a cutting plane."""
     value = problem.lam * problem.regularizer.value(weights) + plane.value
     return Point(weights, scores, plane.intercept, plane.slope, value)

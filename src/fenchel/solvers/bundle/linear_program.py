@@ -27,9 +27,9 @@ B                    ``radius``
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from fenchel.arrays import Array
 from fenchel.solvers.bundle.inner_problem import Optimum
 from fenchel.solvers.bundle.planes import Planes
 
@@ -43,7 +43,7 @@ _VIOLATION = 1e-9
 _HIGHS_TOLERANCE = 1e-10
 
 
-def minimize_model_l1(planes: Planes, lam: float, radius: float, start: NDArray, weights: NDArray) -> Optimum:
+def minimize_model_l1(planes: Planes, lam: float, radius: float, start: Array, weights: Array) -> Optimum:
     """Return the minimum of the model in the l1 ball, from the last combination of planes and the last weights."""
     known = _evaluated(planes, lam, radius, start, weights)
     if not radius > 0.0:
@@ -66,9 +66,7 @@ def minimize_model_l1(planes: Planes, lam: float, radius: float, start: NDArray,
     return known
 
 
-def _solve_program(
-    planes: Planes, lam: float, radius: float, features: NDArray
-) -> tuple[NDArray, float, NDArray] | None:
+def _solve_program(planes: Planes, lam: float, radius: float, features: Array) -> tuple[Array, float, Array] | None:
     """Return alpha, the bound on |sum alpha g| and the weights; None if HiGHS fails."""
     m, k = planes.count, len(features)
     vectors = planes.vectors[:, features] / lam
@@ -89,7 +87,7 @@ def _solve_program(
     return combination[:m] / np.sum(combination[:m]), lam * (1.0 + combination[m]), weights
 
 
-def _evaluated(planes: Planes, lam: float, radius: float, combination: NDArray, weights: NDArray) -> Optimum:
+def _evaluated(planes: Planes, lam: float, radius: float, combination: Array, weights: Array) -> Optimum:
     """Return the lower bound of the combination, with the gap of the model at these weights."""
     combination = combination / np.sum(combination)
     size = float(np.max(np.abs(combination @ planes.vectors), initial=0.0))

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.problem import Problem
 from fenchel.solvers.base import Warm
 from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
@@ -49,7 +49,7 @@ def penalty_of(problem: Problem) -> Penalty:
 
 
 def minimize_model(
-    problem: Problem, planes: Planes, best: Point, combination: NDArray, weights: NDArray, tolerance: float
+    problem: Problem, planes: Planes, best: Point, combination: Array, weights: Array, tolerance: float
 ) -> Optimum:
     """Line 5: minimize the model, from a combination of planes and the last weights."""
     if problem.regularizer.l1_ratio != 1.0:
@@ -59,7 +59,7 @@ def minimize_model(
     return minimize_model_l1(planes, problem.lam, (best.value - infimum) / problem.lam, combination, weights)
 
 
-def add_plane(problem: Problem, planes: Planes, slope: NDArray, offset: float) -> None:
+def add_plane(problem: Problem, planes: Planes, slope: Array, offset: float) -> None:
     """Add the plane R(s) >= slope . s + offset."""
     planes.add(slope, offset, problem.design.adjoint(slope).ravel())
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, Risk
 
@@ -32,7 +32,7 @@ _MAX_STEPS = 60
 class Plane:
     """A plane a, c at s + b, with the value R(s + b) and the intercept b."""
 
-    slope: NDArray[np.float64]
+    slope: Floats
     offset: float
     value: float
     intercept: Any = 0.0
@@ -53,7 +53,7 @@ class PlaneOracle:
             mean = problem.mean_risk
             self._columns = [MeanRisk(mean.loss, labels, mean.shares) for labels in mean.labels.T]
 
-    def plane(self, scores: NDArray) -> Plane:
+    def plane(self, scores: Array) -> Plane:
         """Return the plane at X w, or at X w + b for the best b."""
         if not self._free:
             return cutting_plane(self.risk, scores, self._no_intercept)
@@ -67,7 +67,7 @@ class PlaneOracle:
             np.array([part.intercept for part in found]),
         )
 
-    def _balanced(self, risk: Risk, scores: NDArray) -> Plane:
+    def _balanced(self, risk: Risk, scores: Array) -> Plane:
         """Return a plane with sum of a zero, at the best intercept."""
         intercepts = risk.intercepts()
         start = 0.0 if intercepts is None else float(intercepts.best_intercept(scores))
@@ -87,7 +87,7 @@ class PlaneOracle:
         # unbounded in b; the certificate restores sum theta = 0
         return near
 
-    def _shrink_bracket(self, risk: Risk, scores: NDArray, one: Plane, other: Plane) -> Plane:
+    def _shrink_bracket(self, risk: Risk, scores: Array, one: Plane, other: Plane) -> Plane:
         """Shrink the bracket of the intercept until the combination of the two planes attains the best value."""
         low, high = (one, other) if one.intercept < other.intercept else (other, one)
         for _ in range(_MAX_STEPS):
@@ -113,7 +113,7 @@ class PlaneOracle:
         return Plane(slope, offset, best.value, best.intercept)
 
 
-def cutting_plane(risk: Risk, scores: NDArray, intercept: Any) -> Plane:
+def cutting_plane(risk: Risk, scores: Array, intercept: Any) -> Plane:
     """Return the plane at s + b."""
     slope, offset, value = risk.cutting_plane(scores + intercept if np.any(intercept) else scores)
     return Plane(slope, float(offset), float(value), intercept)

@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
+
 #: initial capacity, in planes
 _CAPACITY = 16
 
@@ -28,7 +30,7 @@ class Planes:
         #: number of planes
         self.count = 0
         #: a of each plane, in the shape of the scores
-        self.slopes: list[NDArray[np.float64]] = []
+        self.slopes: list[Floats] = []
         self._vectors = np.empty((_CAPACITY, features))
         self._offsets = np.empty(_CAPACITY)
         self._weights = np.zeros(_CAPACITY)
@@ -37,17 +39,17 @@ class Planes:
         self.gram = np.zeros((_CAPACITY, _CAPACITY))
 
     @property
-    def vectors(self) -> NDArray[np.float64]:
+    def vectors(self) -> Floats:
         """g of each plane, as rows."""
         return self._vectors[: self.count]
 
     @property
-    def offsets(self) -> NDArray[np.float64]:
+    def offsets(self) -> Floats:
         """c of each plane."""
         return self._offsets[: self.count]
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> Floats:
         """alpha of each plane."""
         return self._weights[: self.count]
 
@@ -61,7 +63,7 @@ class Planes:
         """Number of stored entries."""
         return self.count * (self._vectors.shape[1] + self.slopes[0].size) if self.slopes else 0
 
-    def add(self, slope: NDArray, offset: float, vector: NDArray, weight: float = 0.0) -> None:
+    def add(self, slope: Array, offset: float, vector: Array, weight: float = 0.0) -> None:
         """Add a plane."""
         m = self.count
         if m == len(self._offsets):
@@ -85,23 +87,23 @@ class Planes:
         gram[: self.count, : self.count] = self.gram[: self.count, : self.count]
         self.gram = gram
 
-    def set_weights(self, weights: NDArray) -> None:
+    def set_weights(self, weights: Array) -> None:
         """Set the weights, and count the steps without weight."""
         self.steps_without_weight[:] = np.where(weights > 0.0, 0, self.steps_without_weight + 1)
         self.weights[:] = weights
 
-    def combination(self) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
+    def combination(self) -> tuple[Floats, float, Floats]:
         """Return a, c and g of the weighted combination of the planes."""
         return self._combined(np.flatnonzero(self.weights))
 
-    def _combined(self, members: NDArray) -> tuple[NDArray[np.float64], float, NDArray[np.float64]]:
+    def _combined(self, members: Array) -> tuple[Floats, float, Floats]:
         shares = self.weights[members] / np.sum(self.weights[members])
         slope = np.zeros_like(self.slopes[0])
         for share, j in zip(shares, members, strict=True):
             slope += share * self.slopes[j]
         return slope, float(shares @ self.offsets[members]), shares @ self.vectors[members]
 
-    def without(self, leaving: NDArray) -> Planes:
+    def without(self, leaving: Array) -> Planes:
         """Return the planes without some: those of weight zero are dropped, the others are merged into one plane.
 
         The weighted combination, and with it the lower bound, stays the same.

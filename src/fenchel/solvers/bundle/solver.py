@@ -40,8 +40,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -232,7 +232,7 @@ class Bundle(Solver):
             # Algorithm 2: one combination replaces all previous planes
             state.planes = planes.without(np.ones(planes.count, dtype=bool))
 
-    def _target(self, state: State) -> NDArray[np.float64]:
+    def _target(self, state: State) -> Floats:
         """Return the minimizer of the model, or the projection of the best point onto the level set."""
         # a plane at the level need not cut off the minimizer: after some steps without progress, use the minimizer
         # itself

@@ -57,8 +57,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -68,7 +68,7 @@ from fenchel.solvers.constrained.barrier_system import TALL
 from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 from fenchel.solvers.whitening import whitened
 
-Vector = NDArray[np.float64]
+Vector = Floats
 #: largest order of the matrix that is formed: 4000^2 doubles take 128 MB
 MOST = 4000
 #: n mu as a share of the dual objective, as long as no feasible model is known

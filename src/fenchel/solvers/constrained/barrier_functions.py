@@ -7,9 +7,10 @@ The formulas are in the table there.  ``theta``, ``labels`` and the returned vec
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Vector = NDArray[np.float64]
+from fenchel.arrays import Floats
+
+Vector = Floats
 
 
 class Tube:

@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Problem
 from fenchel.solvers.constrained.barrier_functions import Margin, Tube
 from fenchel.solvers.constrained.barrier_system import System
 from fenchel.solvers.farkas import INFEASIBLE_BOUND
 
-Vector = NDArray[np.float64]
+Vector = Floats
 #: relative size of the derivative at which the line search ends, and the largest number of evaluations
 _LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 100
 #: largest growth of the step per evaluation

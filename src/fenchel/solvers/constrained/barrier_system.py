@@ -32,12 +32,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.numerics.linear_algebra import cholesky_solver
 from fenchel.regularizers.base import DiagonalPlusRankOne
 
-Vector = NDArray[np.float64]
+Vector = Floats
 #: steps of iterative refinement
 _REFINEMENTS = 2
 #: constraints per feature above which the second way is used

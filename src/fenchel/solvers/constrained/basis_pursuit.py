@@ -29,9 +29,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -57,8 +57,8 @@ class State:
     """The solution of the program; zero before it is solved."""
 
     problem: Problem
-    weights: NDArray[np.float64]
-    theta: NDArray[np.float64]
+    weights: Floats
+    theta: Floats
     solved: bool = False
 
 
@@ -122,7 +122,7 @@ class BasisPursuit(Solver):
         return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
 
 
-def _solve_program(problem: Problem, labels: NDArray, rows: sp.csr_array) -> tuple[NDArray, NDArray] | None:
+def _solve_program(problem: Problem, labels: Array, rows: sp.csr_array) -> tuple[Array, Array] | None:
     """Return weights and theta, or None if HiGHS finds none; X and labels are scaled to order one."""
     size = float(np.max(np.abs(rows.data), initial=0.0)) or 1.0
     unit = _label_scale(problem, labels)
@@ -157,21 +157,19 @@ def _solve_program(problem: Problem, labels: NDArray, rows: sp.csr_array) -> tup
     return weights, theta * (problem.lam / size)
 
 
-def _midrange(problem: Problem, labels: NDArray) -> float:
+def _midrange(problem: Problem, labels: Array) -> float:
     """Return the midrange of real labels, which a free intercept absorbs."""
     return 0.5 * float(np.max(labels) + np.min(labels)) if problem.intercept else 0.0
 
 
-def _label_scale(problem: Problem, labels: NDArray) -> float:
+def _label_scale(problem: Problem, labels: Array) -> float:
     """Return the largest absolute label, after subtracting the midrange if the intercept is free."""
     if problem.mean_risk.loss.constraint == "margin":
         return 1.0
     return float(np.max(np.abs(labels - _midrange(problem, labels)))) or 1.0
 
 
-def _into_tube(
-    problem: Problem, labels: NDArray, rows: sp.csr_array, weights: NDArray, theta: NDArray
-) -> NDArray[np.float64]:
+def _into_tube(problem: Problem, labels: Array, rows: sp.csr_array, weights: Array, theta: Array) -> Floats:
     """Return the weights after the smallest change of nonzero weights that moves the scores into the tube."""
     used = np.flatnonzero(weights)
     part = rows[:, used].toarray()
@@ -201,9 +199,7 @@ def _into_tube(
     return result
 
 
-def _at_boundary(
-    part: NDArray, labels: NDArray, found: NDArray, theta: NDArray, tolerance: float, count: int
-) -> NDArray[np.float64]:
+def _at_boundary(part: Array, labels: Array, found: Array, theta: Array, tolerance: float, count: int) -> Floats:
     """Return the weights whose scores are nearest to the boundary that theta indicates, among those in the tube."""
     goals = labels[:, None] - np.outer(np.sign(theta), tolerance * (1.0 - _DISTANCES))
     candidates = np.repeat(found[:, None], len(_DISTANCES), axis=1)

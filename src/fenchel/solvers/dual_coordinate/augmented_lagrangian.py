@@ -29,7 +29,7 @@ are not centred:
 
 ``dual_coordinate`` is the same method with centred rows, :math:`\mu` from the length of the rows and :math:`\eta = 1`:
 faster, so this one is for comparison with the paper.  The certificate restores :math:`\sum\theta = 0` before it
-judges (``certificate.judging``), so what is left of the sum costs accuracy and never soundness.
+evaluates the gap (:mod:`fenchel.certificate.equalities`): a nonzero sum makes the gap larger and never wrong.
 
 =====================  =====================================================================
 symbol                 here
@@ -190,7 +190,7 @@ class AugmentedLagrangian(DualCoordinate):
             energy = state.problem.lam * output.penalty * float(output.residual @ output.residual)
             if not self._solved(output, output.penalty * largest, energy, math.inf):
                 return
-            # what is left through rounding alone does not fall
+            # a residual at the level of rounding does not fall
             fallen = largest <= max(0.5 * output.last_residual, _RESIDUAL_ROUNDING * state.residual_size(output))
             output.inner_epochs = 0
             output.last_residual = largest

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
@@ -38,7 +39,7 @@ _SAMPLE = 500
 _BALANCED, _ROUNDS = 2.0 * float(np.finfo(np.float64).eps), 6
 
 
-def near_mean(problem: Problem) -> NDArray[np.float64]:
+def near_mean(problem: Problem) -> Floats:
     """The shares of examples in a point to centre on: their mean, or near it, if that would need every row of K."""
     shares = problem.risk.shares
     if problem.cached_gram is None or np.count_nonzero(shares) <= _SAMPLE:
@@ -48,7 +49,7 @@ def near_mean(problem: Problem) -> NDArray[np.float64]:
     return np.bincount(drawn, minlength=len(shares)) / _SAMPLE
 
 
-def balanced(theta: NDArray) -> NDArray[np.float64]:
+def balanced(theta: Array) -> Floats:
     """Theta with the heavier sign shrunk until the sum is about zero, as a certificate would.
 
     A model with these coefficients has the scores that the certificate needs for theta, too, so that rows of K are

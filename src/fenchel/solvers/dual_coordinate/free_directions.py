@@ -30,6 +30,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import Warm
 from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
@@ -51,13 +52,13 @@ _PROXIMAL = 10.0
 class FreeOutput:
     """The dual variables of one output, its multipliers, and the sums that follow from them."""
 
-    table: NDArray[np.float64]
+    table: Floats
     #: X^T theta / lam
-    v: NDArray[np.float64]
+    v: Floats
     #: e and t of ``loop_free_directions``
-    residual: NDArray[np.float64]
-    offset: NDArray[np.float64]
-    multipliers: NDArray[np.float64]
+    residual: Floats
+    offset: Floats
+    multipliers: Floats
     penalty: float
     active_set: ActiveSet
     #: epochs since the multipliers or the penalty changed, and the largest entry of ``residual`` then
@@ -73,14 +74,14 @@ class FreeState:
     rows: Any
     loss: Any
     #: T, M and b in the mixed directions
-    mixing: NDArray[np.float64]
-    means: NDArray[np.float64]
-    target: NDArray[np.float64]
+    mixing: Floats
+    means: Floats
+    target: Floats
     #: B_i, p_i and q_i of each example, side by side
-    sides: NDArray[np.float64]
+    sides: Floats
     #: squared lengths of the centred rows, and of B_i
-    norms: NDArray[np.float64]
-    side_norms: NDArray[np.float64]
+    norms: Floats
+    side_norms: Floats
     random: NDArray[np.uint64]
     outputs: list[FreeOutput] = field(default_factory=list)
     turn: int = 0
@@ -137,7 +138,7 @@ class FreeState:
                 self.refresh(output)
             self.outputs.append(output)
 
-    def _free_scores(self, model: tuple[NDArray, float]) -> NDArray[np.float64]:
+    def _free_scores(self, model: tuple[Array, float]) -> Floats:
         weights, intercept = model
         regularizer = self.problem.free_directions
         part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
@@ -147,7 +148,7 @@ class FreeState:
         """The curvature of (**) for each example."""
         output.table[:, CURVATURE] = output.table[:, SCALE] * (self.norms + output.penalty * self.side_norms) / stretch
 
-    def centred(self, output: FreeOutput) -> NDArray[np.float64]:
+    def centred(self, output: FreeOutput) -> Floats:
         """The weights v - M e of centred rows."""
         return output.v - output.residual @ self.means
 
@@ -194,7 +195,7 @@ class FreeState:
         return -0.5 * self.problem.lam * squares - self.problem.closed_form.conjugate(theta, feasible=True)
 
 
-def _mixed(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+def _mixed(problem: Problem) -> tuple[Floats, Floats, Floats]:
     """B, T and b in the mixed directions."""
     regularizer, root = problem.free_directions, np.sqrt(problem.risk.shares)
     sparse = sp.issparse(regularizer.directions)
@@ -213,7 +214,7 @@ def _mixed(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], 
     return sides @ mixing, mixing, mixing.T @ target
 
 
-def _first(problem: Problem, warm: Warm | None) -> tuple[NDArray, list[tuple[NDArray, float] | None]]:
+def _first(problem: Problem, warm: Warm | None) -> tuple[Array, list[tuple[Array, float] | None]]:
     """The dual point and the models to start from, output by output."""
     count = problem.risk.outputs or 1
     theta, models = np.zeros((count, problem.design.shape[0])), [None] * count

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
 from fenchel.designs import as_design
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: the loop gets centred rows
-_NOT_CENTRED: NDArray[np.float64] = np.zeros(0)
+_NOT_CENTRED: Floats = np.zeros(0)
 #: the inner rules by name
 RULES = {"exact": EXACT, "newton": NEWTON, "gradient": GRADIENT}
 
@@ -42,16 +42,14 @@ class MirrorState:
 
     rows: Any
     #: subtracted from every row: the mean where rows are dense and there is an intercept, zero otherwise
-    mean: NDArray[np.float64]
+    mean: Floats
     mirror: Mirror
     rule: Rule
     #: entries of rows along which v moved since the terms were last computed from v, about
     moved: int = 0
 
     @classmethod
-    def of(
-        cls, problem: Problem, solver: DualCoordinate, table: NDArray, v: NDArray
-    ) -> tuple[MirrorState, NDArray[np.float64]]:
+    def of(cls, problem: Problem, solver: DualCoordinate, table: Array, v: Array) -> tuple[MirrorState, Floats]:
         """The state for the dual vector v, and the curvatures along the rows, which the table gets too."""
         rows, features, mean = plain_rows(problem), problem.design.shape[1], np.zeros(problem.design.shape[1])
         if isinstance(rows, DenseRows):

@@ -45,8 +45,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -281,7 +281,7 @@ class DualCoordinate(Solver):
         witness = Witness(theta)
         return state.repair(model, witness) if problem.mean_risk.loss.constraint else (model, witness)
 
-    def _dual_point(self, state: State) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _dual_point(self, state: State) -> tuple[Floats, Floats]:
         """The dual vector (centred; of a Gram matrix the coefficients) and theta."""
         problem, shares = state.problem, state.problem.risk.shares
         theta = np.stack([shares * output.table[:, ALPHA] for output in state.outputs], axis=1)
@@ -316,7 +316,7 @@ class DualCoordinate(Solver):
             active_set.end_epoch()
         return turns
 
-    def _first_constant(self, problem: Problem, norms: NDArray) -> float:
+    def _first_constant(self, problem: Problem, norms: Array) -> float:
         """B^2, from the squared norms of the rows, or from the curvatures of the conjugate along them."""
         return max(_CONSTANT * float(problem.risk.shares @ norms), _PROXIMAL * problem.lam)
 

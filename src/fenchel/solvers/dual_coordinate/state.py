@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
 from fenchel.solvers.dual_coordinate.loop import OFFSET, SUM, Intercept
@@ -22,11 +23,11 @@ class OutputState:
     """The dual variables of one output and the sums that follow from them."""
 
     #: label, alpha, curvature and scale of each example
-    table: NDArray[np.float64]
+    table: Floats
     #: X^T theta / lam; with a Gram matrix the scores K theta / lam
-    v: NDArray[np.float64]
+    v: Floats
     #: S, m.v and s: an array, since loops change it
-    intercept: NDArray[np.float64]
+    intercept: Floats
     active_set: ActiveSet
     #: B^2
     constant: float = 0.0
@@ -45,8 +46,8 @@ class State:
     rows: Any
     loss: Any
     regularizer: Any
-    mean: NDArray[np.float64]
-    projection: NDArray[np.float64]
+    mean: Floats
+    projection: Floats
     #: |m|^2
     centre_square: float
     random: NDArray[np.uint64]
@@ -54,7 +55,7 @@ class State:
     #: makes models that meet the constraints, where the loss is one
     repair: Repair
     #: R of a whitened problem: the weights are R times those of ``problem``
-    root: NDArray[np.float64] | None = None
+    root: Floats | None = None
     turn: int = 0
     #: the number of certificates when the solver last restored all examples
     certificates: int = 0
@@ -74,12 +75,12 @@ def compiled_regularizer(problem: Problem) -> Any:
     return (L2() if in_kernel_form(problem) else problem.regularizer).compiled()
 
 
-def squared_length(problem: Problem, vector: NDArray) -> float:
+def squared_length(problem: Problem, vector: Array) -> float:
     """The squared length of a dual vector."""
     return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
 
 
-def dual_square(state: State, vectors: NDArray, theta: NDArray) -> float:
+def dual_square(state: State, vectors: Array, theta: Array) -> float:
     """Lam times the conjugate of the regularizer.
 
     In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with v = K theta/lam.

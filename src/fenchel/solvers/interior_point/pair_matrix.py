@@ -19,16 +19,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.linear_algebra import cholesky_solver
 from fenchel.problem import Problem
 
 #: entries of a block of rows (16 MB)
 _BLOCK_ENTRIES = 1 << 21
 
-Solve = Callable[[NDArray], NDArray]
+Solve = Callable[[Array], Array]
 
 
 class Rows:
@@ -41,14 +41,14 @@ class Rows:
         self.size = self.features + self.free
         self.mean = problem.design.adjoint(problem.risk.shares) if self.free else np.zeros(self.features)
 
-    def scores(self, weights: NDArray) -> NDArray[np.float64]:
+    def scores(self, weights: Array) -> Floats:
         """Return x . w of every row and class, for weights (k, size)."""
         found = self.problem.design.scores(weights[:, : self.features])
         if self.free:
             found += weights[:, -1] - weights[:, : self.features] @ self.mean
         return found
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta, (k, size)."""
         found = self.problem.design.adjoint(theta)
         if not self.free:
@@ -56,7 +56,7 @@ class Rows:
         total = np.sum(theta, axis=0)
         return np.column_stack([found - np.multiply.outer(total, self.mean), total])
 
-    def blocks(self) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
         """Yield slices of the rows with their values."""
         design, height = self.problem.design, max(1, _BLOCK_ENTRIES // max(1, self.count * self.size))
         for begin in range(0, design.shape[0], height):
@@ -68,7 +68,7 @@ class Rows:
             yield slice(begin, begin + part.shape[0]), values
 
 
-def star(rows: Rows, h: NDArray) -> NDArray[np.float64]:
+def star(rows: Rows, h: Array) -> Floats:
     """Return the sum over the rows for star graphs of these weights (n, k); those at the labels are ignored."""
     k, size = rows.count, rows.size
     edges = np.zeros((k, size, k, size))
@@ -86,7 +86,7 @@ def star(rows: Rows, h: NDArray) -> NDArray[np.float64]:
     return _laplacian(edges)
 
 
-def complete(rows: Rows, h: NDArray, scale: NDArray) -> NDArray[np.float64]:
+def complete(rows: Rows, h: Array, scale: Array) -> Floats:
     """Return the sum over the rows for complete graphs with weights scale_i h_ij h_il."""
     k, size = rows.count, rows.size
     upper = np.zeros((k * size, k * size), order="F")
@@ -98,7 +98,7 @@ def complete(rows: Rows, h: NDArray, scale: NDArray) -> NDArray[np.float64]:
     return _laplacian(edges)
 
 
-def _laplacian(edges: NDArray) -> NDArray[np.float64]:
+def _laplacian(edges: Array) -> Floats:
     """Return the block Laplacian of edge weights: their negatives, and their sums on the diagonal."""
     own = np.sum(edges, axis=2)
     np.negative(edges, out=edges)
@@ -106,7 +106,7 @@ def _laplacian(edges: NDArray) -> NDArray[np.float64]:
     return edges
 
 
-def inverse(blocks: NDArray, ridge: NDArray) -> Solve:
+def inverse(blocks: Array, ridge: Array) -> Solve:
     """Return H^-1 for right-hand sides (k, size) with zero sum over the classes; so has the solution."""
     k, size = blocks.shape[:2]
     # zero for vectors with zero sum over the classes; regular for vectors that are equal for all classes
@@ -114,7 +114,7 @@ def inverse(blocks: NDArray, ridge: NDArray) -> Solve:
     blocks[np.arange(k), :, np.arange(k), :] += np.diag(ridge)
     solve = cholesky_solver(blocks.reshape(k * size, k * size))
 
-    def apply(right: NDArray) -> NDArray[np.float64]:
+    def apply(right: Array) -> Floats:
         found = solve(right.ravel()).reshape(k, size)
         return found - np.mean(found, axis=0)
 

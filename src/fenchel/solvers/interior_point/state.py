@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.interior_point.pair_matrix import Rows
 
@@ -16,13 +17,13 @@ class Point(NamedTuple):
     """Primal and dual variables, or a direction in them."""
 
     #: (k, features), or with the intercepts as last column
-    weights: NDArray[np.float64]
+    weights: Floats
     #: (n, k), zero at the labels and where a is zero
-    beta: NDArray[np.float64]
-    t: NDArray[np.float64]
+    beta: Floats
+    t: Floats
     #: (n, k), or (n, 1) for Crammer-Singer
-    u: NDArray[np.float64]
-    xi: NDArray[np.float64]
+    u: Floats
+    xi: Floats
 
 
 @dataclass
@@ -32,16 +33,16 @@ class State:
     problem: Problem
     rows: Rows
     #: a, zero at the labels
-    costs: NDArray[np.float64]
+    costs: Floats
     #: where a > 0
     positive_cost: NDArray[np.bool_]
     #: a of the slacks: (n, k), or (n, 1) for Crammer-Singer
-    bound_costs: NDArray[np.float64]
+    bound_costs: Floats
     #: lam for a weight, zero for an intercept
-    ridge: NDArray[np.float64]
+    ridge: Floats
     point: Point
     #: z at the point
-    z: NDArray[np.float64]
+    z: Floats
     #: data passes of the current step
     passes: float = 0.0
     objective: float = np.inf
@@ -57,17 +58,17 @@ class State:
         """Whether the wrong classes of an example share one slack (Crammer-Singer)."""
         return self.bound_costs.shape[1] == 1
 
-    def sum_over_bound(self, values: NDArray) -> NDArray[np.float64]:
+    def sum_over_bound(self, values: Array) -> Floats:
         """Return the sums over the classes that share a slack."""
         return np.sum(values, axis=1, keepdims=True) if self.one_bound else values
 
-    def theta(self, beta: NDArray) -> NDArray[np.float64]:
+    def theta(self, beta: Array) -> Floats:
         """Return the dual point of beta."""
         theta = -self.costs * beta
         theta[np.arange(len(theta)), self.rows.classes] = -np.sum(theta, axis=1)
         return theta
 
-    def margins(self, weights: NDArray, margin: float) -> NDArray[np.float64]:
+    def margins(self, weights: Array, margin: float) -> Floats:
         """Return z for margin 1, or the change of z by a change of the weights for margin 0."""
         scores = self.rows.scores(weights)
         return scores + (margin - scores[np.arange(len(scores)), self.rows.classes][:, None])
@@ -82,7 +83,7 @@ class State:
         return min(1.0, *(_ratio_test(value, by) for value, by in zip(self.point[1:], direction[1:], strict=True)))
 
 
-def _ratio_test(value: NDArray, change: NDArray) -> float:
+def _ratio_test(value: Array, change: Array) -> float:
     with np.errstate(divide="ignore", invalid="ignore"):
         return float(np.min(np.where(change < 0.0, -value / change, np.inf)))
 

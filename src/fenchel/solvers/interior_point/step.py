@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.solvers.interior_point.pair_matrix import Solve, complete, inverse, star
 from fenchel.solvers.interior_point.state import Point, State, advance
 
@@ -57,7 +57,7 @@ def next_point(state: State) -> Point | None:
     return found if all(np.all(np.isfinite(part)) for part in found) else None
 
 
-def _newton_solver(state: State, h: NDArray) -> Solve | None:
+def _newton_solver(state: State, h: Array) -> Solve | None:
     """Return the inverse of the matrix of this step; None if the matrix overflows."""
     u, xi = state.point.u, state.point.xi
     if state.one_bound:
@@ -72,14 +72,14 @@ def _newton_solver(state: State, h: NDArray) -> Solve | None:
     return inverse(blocks, state.ridge)
 
 
-def _direction(state: State, h: NDArray, solve: Solve, m: NDArray, m_bound: NDArray, max_solves: int) -> Point:
+def _direction(state: State, h: Array, solve: Solve, m: Array, m_bound: Array, max_solves: int) -> Point:
     """Solve the linearized conditions for the products m of beta, t and m_bound of u, xi."""
     weights, beta, t, u, xi = state.point
     r = np.where(state.positive_cost, state.z - xi + t, 0.0)
     start = np.where(state.positive_cost, m / t - beta, 0.0)
     g = u / xi + state.sum_over_bound(h)
 
-    def eliminated(dz: NDArray | float) -> tuple[NDArray, NDArray]:
+    def eliminated(dz: Array | float) -> tuple[Array, Array]:
         """Return the changes of beta and xi for a change of z."""
         e = start + h * (dz + r)
         change = (m_bound / xi - u + state.sum_over_bound(e)) / g
@@ -99,7 +99,7 @@ def _direction(state: State, h: NDArray, solve: Solve, m: NDArray, m_bound: NDAr
     return Point(dw, dbeta, dt, -state.sum_over_bound(dbeta), dxi)
 
 
-def _towards_centre(products: NDArray, centre: float) -> NDArray[np.float64]:
+def _towards_centre(products: Array, centre: float) -> Floats:
     """Return the change that moves products into the range around the centre, bounded as in Gondzio (1996)."""
     low, high = _BETA_MIN * centre, centre / _BETA_MIN
     return np.maximum(np.clip(products, low, high) - products, -high)

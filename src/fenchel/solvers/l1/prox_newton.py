@@ -34,8 +34,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
 from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_search
@@ -79,9 +79,9 @@ class State:
     outputs: list[OutputState]
     turn: int
     #: for theta and second derivatives, and zeros for the centre of the smoothing, which smooth losses do not need
-    theta: NDArray[np.float64]
-    hess: NDArray[np.float64]
-    centre: NDArray[np.float64]
+    theta: Floats
+    hess: Floats
+    centre: Floats
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ class ProxNewton(Solver):
         output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1
         return passes
 
-    def _screen(self, output: OutputState, kept: NDArray) -> None:
+    def _screen(self, output: OutputState, kept: Array) -> None:
         """2. remove features whose weights are zero at the optimum."""
         removed = output.unscreened[~kept]
         if np.any(output.weights[removed]):
@@ -226,7 +226,7 @@ class ProxNewton(Solver):
             output.scores = output.problem.design.scores(output.weights) + output.intercept
         output.unscreened, output.norms = output.unscreened[kept], output.norms[kept]
 
-    def _set_working_set(self, output: OutputState, distances: NDArray) -> float:
+    def _set_working_set(self, output: OutputState, distances: Array) -> float:
         """3. the features nearest to their limits; return the data passes of the copy of their columns."""
         nonzero = output.weights[output.unscreened] != 0.0
         size = max(_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR * int(np.count_nonzero(nonzero)))
@@ -274,7 +274,7 @@ class ProxNewton(Solver):
         return (passes + 2.0) * share
 
 
-def _is_solved(output: OutputState, weights: NDArray, x_theta: NDArray, theta: NDArray, hess: NDArray) -> bool:
+def _is_solved(output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array) -> bool:
     """Return whether the gap of the working set is a small share of the gap over all features."""
     lam, risk = output.problem.lam, output.problem.mean_risk
     scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))

@@ -31,8 +31,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -48,8 +48,8 @@ _IDLE_STEP, _IDLE_STEPS = 1e-15, 20
 class Point:
     """Weights of the centred features with their intercepts as last column, (k, d + 1), and scores (n, k)."""
 
-    values: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    values: Floats
+    scores: Floats
 
 
 @dataclass
@@ -57,8 +57,8 @@ class State:
     """The constant parts of a problem, and the iterates."""
 
     problem: Problem
-    mean: NDArray[np.float64]
-    metric: NDArray[np.float64]
+    mean: Floats
+    metric: Floats
     #: lam rho and lam (1 - rho)
     l1: float
     l2: float
@@ -165,17 +165,17 @@ class ProximalGradient(Solver):
             used += 0.5
         return found, used
 
-    def _scores(self, state: State, values: NDArray) -> NDArray[np.float64]:
+    def _scores(self, state: State, values: Array) -> Floats:
         weights = np.ascontiguousarray(values[:, :-1])
         return state.problem.design.scores(weights) + (values[:, -1] - weights @ state.mean)
 
-    def _gradient(self, state: State, at: Point) -> NDArray[np.float64]:
+    def _gradient(self, state: State, at: Point) -> Floats:
         slopes = state.problem.risk.subgradient(at.scores)
         total = np.sum(slopes, axis=0)
         by_weights = state.problem.design.adjoint(slopes) - np.outer(total, state.mean)
         return np.column_stack([by_weights, total if state.problem.intercept else np.zeros(len(total))])
 
-    def _proximal(self, state: State, values: NDArray, gradient: NDArray) -> NDArray[np.float64]:
+    def _proximal(self, state: State, values: Array, gradient: Array) -> Floats:
         """The proximal operator of the penalty after a gradient step in the metric; constant features get zero."""
         with np.errstate(divide="ignore"):
             rate = np.where(state.metric > 0.0, 1.0 / (state.lipschitz * state.metric), 0.0)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.example_sums import half_gram
 from fenchel.designs import Design
 from fenchel.problem import Problem
@@ -42,13 +43,13 @@ class OutputState:
     """State of one output, with its working set."""
 
     problem: Problem
-    weights: NDArray[np.float64]
+    weights: Floats
     intercept: float
     #: X w + b
-    scores: NDArray[np.float64]
+    scores: Floats
     #: features that are not screened, and sqrt(sum_i c_i x_ij^2) of each
     unscreened: NDArray[np.int64]
-    norms: NDArray[np.float64]
+    norms: Floats
     #: features of the working set
     working_set: NDArray[np.int64]
     #: X restricted to the working set, and its transpose if coordinate descent needs that
@@ -73,7 +74,7 @@ class OutputState:
         self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, _LEAST_DAMPING)
 
 
-def damp(hess: NDArray, risk: MeanRisk, damping: float) -> None:
+def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
     """Bound the second derivatives from below; with ``damping`` 1 the quadratic model majorizes the risk."""
     largest = risk.loss.largest_curvature
     if math.isinf(largest):
@@ -82,8 +83,8 @@ def damp(hess: NDArray, risk: MeanRisk, damping: float) -> None:
 
 
 def step_by_matrix(
-    output: OutputState, weights: NDArray, theta: NDArray, hess: NDArray, x_theta: NDArray, tolerance: float
-) -> tuple[NDArray[np.float64], float, float]:
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
+) -> tuple[Floats, float, float]:
     """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
@@ -107,8 +108,8 @@ def step_by_matrix(
 
 
 def step_by_columns(
-    output: OutputState, weights: NDArray, theta: NDArray, hess: NDArray, x_theta: NDArray, tolerance: float
-) -> tuple[NDArray[np.float64], float, float]:
+    output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
+) -> tuple[Floats, float, float]:
     """Minimize the quadratic model by coordinate descent over columns; return p, r and the data passes."""
     problem, columns = output.problem, output.columns
     assert columns is not None
@@ -127,16 +128,14 @@ def step_by_columns(
     return new - weights, float(shift[0]), 1.0 + full + partial * share
 
 
-def kkt_violation(weights: NDArray, x_theta: NDArray, lam: float) -> float:
+def kkt_violation(weights: Array, x_theta: Array, lam: float) -> float:
     """Return the largest violation of (X^T theta)_j = lam sign(w_j), or of |X^T theta|_j <= lam where w_j = 0."""
     at_zero = np.maximum(np.abs(x_theta) - lam, 0.0)
     found = np.where(weights != 0.0, np.abs(x_theta - lam * np.sign(weights)), at_zero)
     return float(np.max(found, initial=0.0))
 
 
-def with_l1_derivative(
-    derivative: float, lam: float, weights: NDArray, change: NDArray, *, right: bool = False
-) -> float:
+def with_l1_derivative(derivative: float, lam: float, weights: Array, change: Array, *, right: bool = False) -> float:
     """Add the directional derivative of lam |w|_1 along ``change``.
 
     Returns the element of the subdifferential that is nearest to zero, or the right derivative.

@@ -27,8 +27,8 @@ H                    ``matrix`` if formed, ``times`` as a product
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.linear_algebra import RIDGE, cholesky_solver, conjugate_gradients
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
@@ -67,12 +67,12 @@ class Quadratic:
     def __init__(
         self,
         sample: Sample,
-        ridge: float | NDArray,
+        ridge: float | Array,
         intercept: bool,
         random: np.random.Generator,
         *,
         exact: bool,
-        rank_one: tuple[NDArray, float] | None = None,
+        rank_one: tuple[Array, float] | None = None,
     ) -> None:
         self.sample, self.ridge, self.intercept, self.rank_one = sample, ridge, intercept, rank_one
         self.active = np.flatnonzero(sample.hess)
@@ -83,12 +83,12 @@ class Quadratic:
         self.rows_read = 0
         #: whether ``matrix`` is H itself, not H of a subsample
         self.exact = exact
-        self.matrix: NDArray | None = None
+        self.matrix: Array | None = None
         if sample.features <= MOST_FEATURES:
             rows = self._rows_of_matrix(random)
             self.matrix = self._matrix(rows, 1.0 if self.exact else len(self.active) / len(rows))
 
-    def _rows_of_matrix(self, random: np.random.Generator) -> NDArray:
+    def _rows_of_matrix(self, random: np.random.Generator) -> Array:
         """Return the active rows that enter ``matrix``."""
         design = self.sample.design
         count = _ROWS_PER_UNKNOWN * self.size
@@ -98,7 +98,7 @@ class Quadratic:
             return self.active
         return np.sort(random.choice(self.active, count, replace=False))
 
-    def _matrix(self, rows: NDArray, scale: float) -> NDArray[np.float64]:
+    def _matrix(self, rows: Array, scale: float) -> Floats:
         gram, border = self.sample.gram(rows)
         self.rows_read += len(rows)
         features = self.sample.features
@@ -114,7 +114,7 @@ class Quadratic:
         matrix *= scale
         return matrix
 
-    def solve(self, right: NDArray) -> NDArray[np.float64]:
+    def solve(self, right: Array) -> Floats:
         """Return H^-1 right, exactly or by preconditioned conjugate gradients."""
         if self.matrix is not None:
             solve = cholesky_solver(self.matrix)
@@ -128,13 +128,13 @@ class Quadratic:
             if self.intercept:
                 diagonal[-1] = float(np.sum(self.sample.hess)) + self.intercept_ridge
 
-            def solve(residual: NDArray) -> NDArray:
+            def solve(residual: Array) -> Array:
                 return residual / diagonal
 
         found = conjugate_gradients(self.times, right, solve, tolerance=_CG_TOLERANCE, max_products=_MAX_CG_PRODUCTS)
         return found if np.any(found) else solve(right)
 
-    def times(self, direction: NDArray) -> NDArray[np.float64]:
+    def times(self, direction: Array) -> Floats:
         """Return H times a direction."""
         features = self.sample.features
         weights, intercept = direction[:features], float(direction[features]) if self.intercept else 0.0
@@ -145,7 +145,7 @@ class Quadratic:
             product += (self.rank_one[1] * float(self.rank_one[0] @ weights)) * self.rank_one[0]
         return np.append(product, total + self.intercept_ridge * intercept) if self.intercept else product
 
-    def solve_with_l1(self, gradient: NDArray, weights: NDArray, threshold: float) -> NDArray[np.float64]:
+    def solve_with_l1(self, gradient: Array, weights: Array, threshold: float) -> Floats:
         """Return the minimizer of the model with ``threshold * |w + p|_1``."""
         assert self.matrix is not None and self.exact
         features, matrix = self.sample.features, self.matrix

@@ -28,6 +28,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -65,13 +66,13 @@ class State:
     order: NDArray[np.unsignedinteger]
     random: np.random.Generator
     #: mean row where intercepts are free, else zero
-    mean: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    mean: Floats
+    weights: Floats
+    intercept: Floats
     sample: SoftmaxSample
     risk: float = 0.0
-    x_theta: NDArray[np.float64] | None = None
-    theta_sum: NDArray[np.float64] | None = None
+    x_theta: Floats | None = None
+    theta_sum: Floats | None = None
     gap: float = np.inf
     #: a preconditioner to reuse, and the rows that conjugate gradients read when it was new
     preconditioner: Preconditioner | None = None
@@ -145,7 +146,7 @@ class NewtonCG(Solver):
         design, risk = problem.design, problem.multiclass_risk
         random = np.random.default_rng(self.seed or 0)
         index = np.uint32 if design.shape[0] < 2**32 else np.uint64
-        order: NDArray = random.permutation(np.flatnonzero(risk.shares > 0)).astype(index)
+        order: Array = random.permutation(np.flatnonzero(risk.shares > 0)).astype(index)
         mean = design.adjoint(risk.shares) if problem.intercept else np.zeros(design.shape[1])
         usable = warm if warm is not None and problem.fits(warm.model) else None
         weights, intercept = self._start_point(problem, usable, mean)
@@ -159,7 +160,7 @@ class NewtonCG(Solver):
             self._update_dual_point(state)
         return state
 
-    def _start_point(self, problem: Problem, warm: Warm | None, mean: NDArray) -> tuple[NDArray, NDArray]:
+    def _start_point(self, problem: Problem, warm: Warm | None, mean: Array) -> tuple[Array, Array]:
         """Return the weights (d, k) and intercepts of centred rows, with zero sums over the classes."""
         design, outputs = problem.design, problem.multiclass_risk.outputs
         weights, intercept = np.zeros((design.shape[1], outputs)), np.zeros(outputs)

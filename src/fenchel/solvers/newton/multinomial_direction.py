@@ -29,9 +29,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg.blas import dsyrk
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.linear_algebra import cholesky_solver, conjugate_gradients
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
 
@@ -53,14 +53,14 @@ _SMALLEST_CURVATURE = 1e-3
 _TINY = 1e-300
 
 #: M^-1 r for a residual (d + 1, k)
-Apply = Callable[[NDArray], NDArray]
+Apply = Callable[[Array], Array]
 
 
 class Direction(NamedTuple):
     """A direction of weights and intercepts, minus the directional derivative, and the rows read."""
 
-    weights: NDArray[np.float64]
-    intercept: NDArray[np.float64]
+    weights: Floats
+    intercept: Floats
     decrease: float
     rows_read: int
 
@@ -68,7 +68,7 @@ class Direction(NamedTuple):
 def newton_direction(
     sample: SoftmaxSample,
     lam: float,
-    gradient: NDArray,
+    gradient: Array,
     apply: Apply,
     target_gap: float,
     max_products: int,
@@ -84,7 +84,7 @@ def newton_direction(
     change = np.zeros_like(sample.change)
     products = 0
 
-    def product(direction: NDArray) -> NDArray[np.float64]:
+    def product(direction: Array) -> Floats:
         nonlocal products
         products += 1
         result = np.zeros_like(direction)
@@ -98,7 +98,7 @@ def newton_direction(
         np.multiply(change, step, out=change)
         sample.change += change
 
-    def stop(residual: NDArray, decrease: float) -> bool:
+    def stop(residual: Array, decrease: float) -> bool:
         weights, intercept = residual[:-1], residual[-1]
         gap = float(np.vdot(weights, weights)) / (2.0 * lam) + balance_cost(intercept, lam)
         return (gap <= _TARGET_SHARE * target_gap and decrease <= _EARLY_TOLERANCE**2) or stop_requested()
@@ -110,7 +110,7 @@ def newton_direction(
     return Direction(found[:-1], found[-1], decrease, products * len(sample.selected))
 
 
-def balance_cost(theta_sums: NDArray, lam: float) -> float:
+def balance_cost(theta_sums: Array, lam: float) -> float:
     """Return an estimate of the dual objective that a correction of theta to zero sums costs, to second order."""
     return float(theta_sums @ theta_sums) * (len(theta_sums) + 1.0 / (2.0 * lam))
 
@@ -161,7 +161,7 @@ def preconditioner_kind(sample: SoftmaxSample) -> str:
     return "diagonal"
 
 
-def _draw_rows(sample: SoftmaxSample, count: int, random: np.random.Generator) -> tuple[NDArray, NDArray]:
+def _draw_rows(sample: SoftmaxSample, count: int, random: np.random.Generator) -> tuple[Array, Array]:
     """Return sorted positions of rows and their shares; all rows if there are at most twice ``count``."""
     rows = len(sample.selected)
     if rows <= 2 * count:
@@ -175,7 +175,7 @@ def _draw_rows(sample: SoftmaxSample, count: int, random: np.random.Generator) -
     return drawn, sample.shares[drawn] * times[drawn] / (count * chances[drawn])
 
 
-def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, shares: NDArray) -> Apply:
+def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: Array, shares: Array) -> Apply:
     values, p = sample.dense_rows(rows), sample.probabilities[rows]
     size, count = values.shape[1], sample.count
     upper = np.zeros((count * size, count * size), order="F")
@@ -195,13 +195,13 @@ def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, shares:
     _regularize(matrix.reshape(count * size, count * size), np.tile(_ridge(sample, lam), count), free)
     solve = cholesky_solver(matrix)
 
-    def apply(residual: NDArray) -> NDArray[np.float64]:
+    def apply(residual: Array) -> Floats:
         return _centred(solve(residual.T.ravel()).reshape(count, size).T, free)
 
     return apply
 
 
-def _per_class(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, shares: NDArray) -> Apply:
+def _per_class(sample: SoftmaxSample, lam: float, free: bool, rows: Array, shares: Array) -> Apply:
     values, p = sample.dense_rows(rows), sample.probabilities[rows]
     solvers = []
     for j in range(sample.count):
@@ -210,7 +210,7 @@ def _per_class(sample: SoftmaxSample, lam: float, free: bool, rows: NDArray, sha
         _regularize(matrix, _ridge(sample, lam), free)
         solvers.append(cholesky_solver(matrix))
 
-    def apply(residual: NDArray) -> NDArray[np.float64]:
+    def apply(residual: Array) -> Floats:
         return _centred(np.stack([solve(residual[:, j]) for j, solve in enumerate(solvers)], axis=1), free)
 
     return apply
@@ -223,18 +223,18 @@ def _diagonal(sample: SoftmaxSample, lam: float, free: bool) -> Apply:
     intercept = np.maximum(intercept, _SMALLEST_CURVATURE * float(np.max(intercept)) + _TINY)
     diagonal = np.vstack([weights, intercept])
 
-    def apply(residual: NDArray) -> NDArray[np.float64]:
+    def apply(residual: Array) -> Floats:
         return _centred(residual / diagonal, free)
 
     return apply
 
 
-def _ridge(sample: SoftmaxSample, lam: float) -> NDArray[np.float64]:
+def _ridge(sample: SoftmaxSample, lam: float) -> Floats:
     """Return the diagonal of the regularizer's Hessian for one class: intercepts are not regularized."""
     return np.append(np.full(sample.features, lam), 0.0)
 
 
-def _regularize(matrix: NDArray, ridge: NDArray, free: bool) -> None:
+def _regularize(matrix: Array, ridge: Array, free: bool) -> None:
     """Add the ridge; without free intercepts their rows and columns become those of the identity."""
     places = np.arange(len(matrix))
     if not free:
@@ -243,7 +243,7 @@ def _regularize(matrix: NDArray, ridge: NDArray, free: bool) -> None:
     matrix[places, places] += np.where(ridge == 0.0, 0.0 if free else 1.0, ridge)
 
 
-def _centred(direction: NDArray, free: bool) -> NDArray[np.float64]:
+def _centred(direction: Array, free: bool) -> Floats:
     """Return a direction minus its mean over the classes, with intercepts zero unless they are free."""
     result = direction - np.mean(direction, axis=1, keepdims=True)
     if not free:

@@ -17,8 +17,8 @@ m                                ``mean``; zero without intercepts
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.newton.loop_multinomial import (
     add_adjoint_classes,
@@ -41,7 +41,7 @@ _CANCELLATION = 1e-12
 class SoftmaxSample:
     """Rows of a problem, and sums over them."""
 
-    def __init__(self, problem: Problem, selected: NDArray, mean: NDArray) -> None:
+    def __init__(self, problem: Problem, selected: Array, mean: Array) -> None:
         self.design, self.rows, self.selected, self.mean = problem.design, problem.design.rows(), selected, mean
         self.classes = problem.multiclass_risk.classes[selected]
         shares = problem.risk.shares[selected]
@@ -53,7 +53,7 @@ class SoftmaxSample:
         self.places = np.arange(len(selected)), self.classes
         self.height = max(_FEWEST_ROWS, _BLOCK_ENTRIES // max(self.features, self.count))
 
-    def multiply(self, weights: NDArray, intercept: NDArray, result: NDArray) -> None:
+    def multiply(self, weights: Array, intercept: Array, result: Array) -> None:
         """Write the scores of centred rows into ``result``."""
         result[:] = intercept - self.mean @ weights
         blocks = self.design.blocks(self.selected, self.height)
@@ -77,13 +77,13 @@ class SoftmaxSample:
         theta[self.places] = -np.sum(theta, axis=1)
         return float(self.shares @ (np.log(total) - own))
 
-    def adjoint(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def adjoint(self) -> tuple[Floats, Floats]:
         """Return X^T theta for centred rows, (d, k), and the sums of theta over the rows."""
         total, result = np.sum(self.theta, axis=0), self._adjoint(self.theta)
         result -= np.multiply.outer(self.mean, total)
         return result, total
 
-    def _adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def _adjoint(self, theta: Array) -> Floats:
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
@@ -93,9 +93,7 @@ class SoftmaxSample:
                 result += values.T @ theta[part]
         return result
 
-    def hess_product(
-        self, weights: NDArray, intercept: NDArray, change: NDArray
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def hess_product(self, weights: Array, intercept: Array, change: Array) -> tuple[Floats, Floats]:
         """Return the Hessian of R times a direction; the change of the scores along it is written into ``change``."""
         result, total = np.zeros((self.features, self.count)), np.zeros(self.count)
         change[:] = intercept - self.mean @ weights
@@ -112,7 +110,7 @@ class SoftmaxSample:
         result -= np.multiply.outer(self.mean, total)
         return result, total
 
-    def _score_hess_product(self, change: NDArray, part: slice) -> NDArray[np.float64]:
+    def _score_hess_product(self, change: Array, part: slice) -> Floats:
         """Return c_i (diag(p_i) - p_i p_i^T) change_i."""
         p = self.probabilities[part]
         image = p * change
@@ -138,14 +136,14 @@ class SoftmaxSample:
             second += float(shares @ (np.einsum("ij,ij->i", p, change) - mean**2))
         return first, second
 
-    def hess_diag(self) -> NDArray[np.float64]:
+    def hess_diag(self) -> Floats:
         """Return c_i p_ij (1 - p_ij), the diagonal of the Hessian in the scores, (n, k)."""
         hess = 1.0 - self.probabilities
         hess *= self.probabilities
         hess *= self.shares[:, None]
         return hess
 
-    def weights_hess_diag(self, hess: NDArray) -> NDArray[np.float64]:
+    def weights_hess_diag(self, hess: Array) -> Floats:
         """Return the diagonal of the Hessian of R in the weights, (d, k), from that in the scores."""
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
@@ -161,7 +159,7 @@ class SoftmaxSample:
             result = np.maximum(centred, _CANCELLATION * result)
         return result
 
-    def dense_rows(self, positions: NDArray) -> NDArray[np.float64]:
+    def dense_rows(self, positions: Array) -> Floats:
         """Return the rows at these positions, centred and followed by a one, as a dense array."""
         result = np.zeros((len(positions), self.features + 1))
         blocks = self.design.blocks(self.selected[positions], self.height)

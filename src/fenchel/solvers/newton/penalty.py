@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 
 
-def gradient_of(problem: Problem, weights: NDArray) -> NDArray[np.float64]:
+def gradient_of(problem: Problem, weights: Array) -> Floats:
     """Return lam times the gradient of the regularizer without its l1 norm."""
     if problem.regularizer.singular_hess:
         return problem.lam * problem.regularizer.gradient(weights)
     return problem.lam * problem.regularizer.strong_convexity * weights
 
 
-def hess_of(
-    problem: Problem, weights: NDArray, v: NDArray
-) -> tuple[float | NDArray, tuple[NDArray[np.float64], float] | None]:
+def hess_of(problem: Problem, weights: Array, v: Array) -> tuple[float | Array, tuple[Floats, float] | None]:
     """Return lam times the Hessian of the regularizer: a diagonal, and (u, k) for k u u^T, or None without that."""
     found = problem.regularizer.hessian(weights, v)
     if found is None:

@@ -16,8 +16,8 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.example_sums import (
     add_adjoint,
     directional_derivatives,
@@ -33,7 +33,7 @@ from fenchel.solvers.threads import Parts, weighted_gram
 class Sample:
     """Rows of a problem (one output), and sums over them."""
 
-    def __init__(self, problem: Problem, labels: NDArray, selected: NDArray, pool: ThreadPoolExecutor | None) -> None:
+    def __init__(self, problem: Problem, labels: Array, selected: Array, pool: ThreadPoolExecutor | None) -> None:
         self.design, self.loss, self.rows = problem.design, problem.mean_risk.loss.compiled(), problem.design.rows()
         self.selected = selected
         self.labels = np.ascontiguousarray(labels[selected])
@@ -44,7 +44,7 @@ class Sample:
         self.centre, self.theta, self.hess = np.zeros(count), np.zeros(count), np.zeros(count)
         self.parts = Parts(self.design, pool, count)
 
-    def multiply(self, weights: NDArray, intercept: float, result: NDArray) -> None:
+    def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""
         self.parts.each(lambda begin, end: multiply(self.rows, self.selected, weights, result, begin, end))
         result += intercept
@@ -75,27 +75,27 @@ class Sample:
         )
         return sum(first for first, _ in found), sum(second for _, second in found)
 
-    def adjoint(self) -> NDArray[np.float64]:
+    def adjoint(self) -> Floats:
         """Return X^T theta."""
 
-        def part(begin: int, end: int) -> NDArray:
+        def part(begin: int, end: int) -> Array:
             result = np.zeros(self.features)
             add_adjoint(self.rows, self.selected, self.theta, result, begin, end)
             return result
 
         return sum(self.parts.each(part))
 
-    def hess_product(self, active: NDArray, weights: NDArray, intercept: float) -> tuple[NDArray[np.float64], float]:
+    def hess_product(self, active: Array, weights: Array, intercept: float) -> tuple[Floats, float]:
         """Return X^T diag(hess) (X w + b) over the positions in ``active``, and the sum of hess (X w + b)."""
         selected, hess = self.selected[active], self.hess[active]
 
-        def part(begin: int, end: int) -> tuple[NDArray, float]:
+        def part(begin: int, end: int) -> tuple[Array, float]:
             result = np.zeros(self.features)
             return result, hess_product(self.rows, selected, hess, weights, intercept, result, begin, end)
 
         found = self.parts.each(part, len(active))
         return sum(product for product, _ in found), sum(total for _, total in found)
 
-    def gram(self, active: NDArray) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def gram(self, active: Array) -> tuple[Floats, Floats]:
         """Return X^T diag(hess) X and X^T hess over the positions in ``active``."""
         return weighted_gram(self.design, self.selected[active], self.hess[active], self.parts)

@@ -41,8 +41,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -137,7 +137,7 @@ class Newton(Solver):
         random = np.random.default_rng(self.seed or 0)
         weighted = np.flatnonzero(problem.risk.shares > 0)
         index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64
-        order: NDArray = random.permutation(weighted).astype(index)
+        order: Array = random.permutation(weighted).astype(index)
         state = State(problem, order, pool_of(self.n_jobs), random, [])
         labels = np.atleast_2d(problem.mean_risk.labels.T)
         usable = warm is not None and problem.fits(warm.model)
@@ -146,7 +146,7 @@ class Newton(Solver):
                 state.outputs.append(self._start_output(state, labels[k], k, warm if usable else None))
         return state
 
-    def _start_output(self, state: State, labels: NDArray, k: int, warm: Warm | None) -> OutputState:
+    def _start_output(self, state: State, labels: Array, k: int, warm: Warm | None) -> OutputState:
         problem = state.problem
         weights, intercept, rows = np.zeros(problem.design.shape[1]), 0.0, len(state.order)
         if warm is not None:
@@ -180,7 +180,7 @@ class Newton(Solver):
         sample = output.sample
         sample.centre[:] = theta[sample.selected] / problem.risk.shares[sample.selected]
 
-    def _sample(self, state: State, labels: NDArray, rows: int) -> Sample:
+    def _sample(self, state: State, labels: Array, rows: int) -> Sample:
         # sorted, so that rows are read in the order of storage
         return Sample(state.problem, labels, np.sort(state.order[:rows]), state.pool)
 

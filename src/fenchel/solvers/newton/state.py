@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Problem
 from fenchel.solvers.newton.sample import Sample
 
@@ -16,14 +17,14 @@ from fenchel.solvers.newton.sample import Sample
 class OutputState:
     """State of one output."""
 
-    labels: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    labels: Floats
+    weights: Floats
     intercept: float
     sample: Sample
     #: smoothing parameter; zero for smooth losses
     mu: float
     #: X^T theta / lam
-    v: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    v: Floats = field(default_factory=lambda: np.zeros(0))
     #: R(s) + R*(-theta) + theta . s on the sample
     risk_gap: float = np.inf
     #: lam (Omega(w) + Omega*(v) - w . v)

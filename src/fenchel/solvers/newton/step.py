@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.numerics.line_search import line_search
 from fenchel.problem import Problem
 from fenchel.solvers.newton.direction import Quadratic
@@ -92,9 +92,9 @@ def newton_step(state: State, output: OutputState) -> int:
 def _step_length(
     problem: Problem,
     output: OutputState,
-    change: NDArray,
+    change: Array,
     threshold: float,
-    ridge: float | NDArray,
+    ridge: float | Array,
     initial_derivative: float,
 ) -> float:
     def derivatives(step: float) -> tuple[float, float]:

@@ -32,8 +32,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Problem
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Warm
@@ -55,8 +55,8 @@ class State(SmoothedState):
     """State of the method."""
 
     #: x_0, minus the sum of a_i times the gradient of f, A, L and the first L
-    origin: NDArray[np.float64]
-    x_theta_sum: NDArray[np.float64]
+    origin: Floats
+    x_theta_sum: Floats
     total: float
     lipschitz: float
     first_lipschitz: float

@@ -49,8 +49,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint
 from fenchel.solvers.reference.dual_sets import largest_tau
@@ -67,12 +67,12 @@ class Maximizer(NamedTuple):
     """R_mu, with the image theta of its maximizer and g = -R*(-theta) or a lower bound on it."""
 
     value: float
-    theta: NDArray[np.float64]
+    theta: Floats
     negative_conjugate: float
 
 
 #: returns the maximizer for mu and scores
-Maximize = Callable[[float, NDArray[np.float64]], Maximizer]
+Maximize = Callable[[float, Floats], Maximizer]
 
 
 @dataclass
@@ -83,12 +83,12 @@ class State:
     maximize: Maximize
     #: alpha_mu(w), and its X^T theta
     hat: Maximizer
-    x_theta_hat: NDArray[np.float64]
-    theta: NDArray[np.float64]
+    x_theta_hat: Floats
+    theta: Floats
     negative_conjugate: float
-    x_theta: NDArray[np.float64]
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    x_theta: Floats
+    weights: Floats
+    scores: Floats
     mu: float
     lipschitz: float
     #: upper bound on L
@@ -103,7 +103,7 @@ class State:
 def start(
     problem: Problem,
     maximize: Maximize,
-    centre: NDArray[np.float64],
+    centre: Floats,
     lipschitz_bound: float,
     d_range: float,
     given: float | None = None,
@@ -184,7 +184,7 @@ def propose(state: State) -> tuple[Model, Witness]:
     return Model(state.weights.copy(), problem.no_intercept()), Witness(state.theta.copy(), bound)
 
 
-def _preserves_gap(problem: Problem, x_theta: NDArray, slack: float, size: float) -> bool:
+def _preserves_gap(problem: Problem, x_theta: Array, slack: float, size: float) -> bool:
     """Return whether the excessive gap condition is preserved: the decrease of D is at most the slack."""
     decrease = float(np.vdot(x_theta, x_theta)) / (2.0 * problem.lam)
     return decrease <= slack * (1.0 + _ROUNDING) + _EPS * size

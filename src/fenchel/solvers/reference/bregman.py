@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.measures.labellings import moments
 from fenchel.solvers import needs
@@ -79,7 +79,7 @@ class Bregman(Solver):
         # the uniform distribution over the admissible labellings
         uniform = moments(risk, 0.0, np.zeros(risk.examples))
 
-        def maximize(mu: float, scores: NDArray[np.float64]) -> Maximizer:
+        def maximize(mu: float, scores: Floats) -> Maximizer:
             found = moments(risk, 1.0 / mu, scores / mu)
             return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta)
 

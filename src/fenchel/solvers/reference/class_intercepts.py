@@ -45,6 +45,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
+
 _EPS = float(np.finfo(np.float64).eps)
 #: tolerance of the sum of a column, relative to the sum of all |theta|
 _SUM_TOLERANCE = 1e-13
@@ -66,13 +68,11 @@ class Blocks(Protocol):
     risk: Any
     d_range: float
 
-    def step_and_free(
-        self, centre: NDArray, scores: NDArray, curvature: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the minimizer, and whether its entries are strictly between their bounds."""
         ...
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         """Return a point of the blocks near theta."""
         ...
 
@@ -83,21 +83,21 @@ class BalancedClasses:
     def __init__(self, blocks: Blocks) -> None:
         self.blocks, self.risk, self.d_range = blocks, blocks.risk, blocks.d_range
         #: the curvatures and multipliers of the last steps, with mu and with L
-        self._last: list[tuple[float, NDArray[np.float64]]] = []
+        self._last: list[tuple[float, Floats]] = []
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         return self._maximize(centre, scores, curvature).theta
 
-    def intercepts(self, centre: NDArray, scores: NDArray, mu: float) -> NDArray[np.float64]:
+    def intercepts(self, centre: Array, scores: Array, mu: float) -> Floats:
         """Return the intercepts of the smoothed risk, improved by exact coordinate steps; their sum is zero."""
         found = self._maximize(centre, scores, mu).multipliers
         found = found - np.mean(found)
         return found + self.risk.best_intercept(scores + found)
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return self.risk.balance(self.blocks.feasible(theta), overwrite=True)[0]
 
-    def _maximize(self, centre: NDArray, scores: NDArray, curvature: float) -> _Evaluation:
+    def _maximize(self, centre: Array, scores: Array, curvature: float) -> _Evaluation:
         # 1. and 2.
         dual, (start, place) = _Dual(self.blocks, centre, scores, curvature), self._start(curvature)
         found = dual.maximized(start, _MAX_STEPS)
@@ -113,7 +113,7 @@ class BalancedClasses:
         self._last[place : place + 1] = [(curvature, found.multipliers)]
         return found
 
-    def _start(self, curvature: float) -> tuple[NDArray[np.float64], int]:
+    def _start(self, curvature: float) -> tuple[Floats, int]:
         """Return the multipliers of the most similar curvature, and the index of the entry to replace."""
         if not self._last:
             return np.zeros(self.risk.outputs), 0
@@ -125,12 +125,12 @@ class BalancedClasses:
 class _Evaluation(NamedTuple):
     """The minimizer for some multipliers."""
 
-    multipliers: NDArray[np.float64]
-    theta: NDArray[np.float64]
+    multipliers: Floats
+    theta: Floats
     free: NDArray[np.bool_]
     #: the sums of the columns, and their tolerances
-    sums: NDArray[np.float64]
-    tolerances: NDArray[np.float64]
+    sums: Floats
+    tolerances: Floats
 
     @property
     def largest_sum(self) -> float:
@@ -146,8 +146,8 @@ class _Dual:
     """phi and its derivatives."""
 
     blocks: Blocks
-    centre: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    centre: Floats
+    scores: Floats
     curvature: float
 
     @property
@@ -155,14 +155,14 @@ class _Dual:
         """The size of scores and margins."""
         return 1.0 + float(np.max(np.abs(self.scores)))
 
-    def evaluate(self, b: NDArray) -> _Evaluation:
+    def evaluate(self, b: Array) -> _Evaluation:
         theta, free = self.blocks.step_and_free(self.centre, self.scores + b, self.curvature)
         # rounding errors of the scores change the entries between their bounds
         spacing = _EPS * (self.reach + float(np.max(np.abs(b)))) / self.curvature
         tolerances = _SUM_TOLERANCE * float(np.sum(np.abs(theta))) + spacing * (self.blocks.risk.shares @ free)
         return _Evaluation(b, theta, free, np.sum(theta, axis=0), tolerances)
 
-    def maximized(self, start: NDArray, steps: int) -> _Evaluation:
+    def maximized(self, start: Array, steps: int) -> _Evaluation:
         """Make Newton steps until the sums are within their tolerances; return the best evaluation."""
         here = best = self.evaluate(start)
         for _ in range(steps):
@@ -172,7 +172,7 @@ class _Dual:
             best = min(best, here, key=lambda evaluate: evaluate.largest_sum)
         return best
 
-    def _newton_step(self, here: _Evaluation) -> NDArray[np.float64]:
+    def _newton_step(self, here: _Evaluation) -> Floats:
         """Return the semismooth Newton step 1."""
         shares, active = self.blocks.risk.shares, here.free.astype(np.float64)
         sizes = np.maximum(np.sum(active, axis=1), 1.0)
@@ -183,7 +183,7 @@ class _Dual:
         hess[np.diag_indices_from(hess)] += min(max(size, _RIDGE), 1.0)
         return self.curvature * np.linalg.solve(hess, here.sums)
 
-    def _line_search(self, here: _Evaluation, step: NDArray) -> _Evaluation:
+    def _line_search(self, here: _Evaluation, step: Array) -> _Evaluation:
         """Search along a step (2.)."""
         first = float(step @ here.sums)
         low, at_low, high, at_high, t = 0.0, first, math.inf, -first, 1.0

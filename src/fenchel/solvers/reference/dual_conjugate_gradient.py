@@ -48,8 +48,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Squared
 from fenchel.problem import Model, Problem, Witness
@@ -61,7 +61,7 @@ from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
 from fenchel.solvers.warm_start import first_dual
 from fenchel.validation import check_bool
 
-Vector = NDArray[np.float64]
+Vector = Floats
 #: the residual is recomputed after this many iterations, or once it has decreased by this factor
 _RECOMPUTE_ITERATIONS, _RECOMPUTE_DECREASE = 50, 1e-8
 

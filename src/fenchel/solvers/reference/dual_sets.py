@@ -36,6 +36,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
@@ -50,11 +51,11 @@ class DualSet(Protocol):
     #: D_2 for the centre zero: the maximum of d over Q
     d_range: float
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         """Return the minimizer."""
         ...
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         """Return a point of Q near theta."""
         ...
 
@@ -66,12 +67,12 @@ class Separate:
         self.risk, self.d_range = risk, float(risk.smoothing_range)
         self._shares = risk.shares if risk.outputs is None else risk.shares[:, None]
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         alpha = np.divide(centre, self._shares, out=np.zeros_like(scores), where=self._shares > 0.0)
         quadratic = np.full_like(scores, curvature)
         return self._shares * self.risk.loss.dual_step(self.risk.labels, alpha, scores, quadratic)
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
 
 
@@ -88,7 +89,7 @@ class Balanced:
         low, high = risk.loss.domain(self._labels)
         self._low, self._high = -high * self._shares, -low * self._shares
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         total, shares = self._kappa + curvature, self._shares
         numerator = curvature * centre[self._weighted] - shares * (scores[self._weighted] - self._labels)
         target, low, high = numerator / total, self._low, self._high
@@ -102,7 +103,7 @@ class Balanced:
         theta[self._weighted] = found if self._tube == 0.0 else found[: len(shares)] + found[len(shares) :]
         return theta
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return zero_sum(self.risk.project(theta))[0]
 
 
@@ -116,12 +117,10 @@ class Simplices:
         self.risk = risk
         self._rows = np.arange(risk.examples)
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         return self.step_and_free(centre, scores, curvature)[0]
 
-    def step_and_free(
-        self, centre: NDArray, scores: NDArray, curvature: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the minimizer, and whether its entries are strictly between their bounds."""
         shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
         # 1 - beta at the label, -beta elsewhere; f* is minus the sum of beta elsewhere
@@ -134,7 +133,7 @@ class Simplices:
         alpha[own] += 1.0
         return shares * alpha, beta > 0.0
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
 
 
@@ -152,12 +151,10 @@ class BoxesOfClasses:
         self._low[self._rows, risk.classes] = -np.inf
         self._high[self._rows, risk.classes] = np.inf
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         return self.step_and_free(centre, scores, curvature)[0]
 
-    def step_and_free(
-        self, centre: NDArray, scores: NDArray, curvature: float
-    ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the minimizer, and whether its entries are strictly between their bounds."""
         shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
         alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
@@ -170,7 +167,7 @@ class BoxesOfClasses:
         alpha[own] = np.sum(beta, axis=1)
         return shares * alpha, free
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
 
 
@@ -182,7 +179,7 @@ class SidesOfLabels:
         self.risk, self.d_range = risk, risk.value_at_zero
         self._has = risk.labels > 0.0
 
-    def step(self, centre: NDArray, scores: NDArray, curvature: float) -> NDArray[np.float64]:
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         shares, has = self.risk.shares[:, None], self._has
         alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
         target = alpha + (has - scores) / curvature
@@ -195,7 +192,7 @@ class SidesOfLabels:
             alpha[heavy] = up + project_blocks(target, np.where(has, 0.0, -np.inf), 0.0, -1.0)
         return shares * alpha
 
-    def feasible(self, theta: NDArray) -> NDArray[np.float64]:
+    def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
 
 
@@ -223,7 +220,7 @@ def largest_tau(mu: float, lipschitz: float) -> float:
     return 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
 
 
-def squared_length(risk: Risk, theta: NDArray) -> float:
+def squared_length(risk: Risk, theta: Array) -> float:
     """Return 2 d(theta)."""
     squares = theta * theta if theta.ndim == 1 else np.sum(theta * theta, axis=1)
     weighted = risk.shares > 0.0

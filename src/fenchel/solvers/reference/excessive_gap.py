@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.base import Hint
 from fenchel.solvers.reference.class_intercepts import BalancedClasses
@@ -29,12 +29,12 @@ class State:
     problem: Problem
     dual_set: DualSet
     #: centre of the proximal function
-    centre: NDArray[np.float64]
-    theta: NDArray[np.float64]
+    centre: Floats
+    theta: Floats
     #: X^T theta; only with an adaptive L
-    x_theta: NDArray[np.float64] | None
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    x_theta: Floats | None
+    weights: Floats
+    scores: Floats
     mu: float
     lipschitz: float
     #: last accepted L
@@ -54,13 +54,13 @@ class Move(NamedTuple):
     """tau, w(beta) with its scores, and v(beta) with its X^T theta."""
 
     tau: float
-    weights: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    theta: NDArray[np.float64]
-    x_theta: NDArray[np.float64] | None
+    weights: Floats
+    scores: Floats
+    theta: Floats
+    x_theta: Floats | None
 
 
-def gap_of(state: State, x_theta: NDArray) -> float:
+def gap_of(state: State, x_theta: Array) -> float:
     """Return J(w) - D(theta), with the best intercept if one is free, or the multipliers for several classes."""
     problem, risk, scores = state.problem, state.problem.risk, state.scores
     squares = (
@@ -80,7 +80,7 @@ def intercept_of(state: State) -> Any:
     return None
 
 
-def restart(state: State, centre: NDArray, x_theta: NDArray, weights: NDArray, scores: NDArray) -> float:
+def restart(state: State, centre: Array, x_theta: Array, weights: Array, scores: Array) -> float:
     """Step 1 with trials of L; return the data passes."""
     passes, lipschitz = 0.5, state.lipschitz
     while True:
@@ -97,7 +97,7 @@ def restart(state: State, centre: NDArray, x_theta: NDArray, weights: NDArray, s
     return passes
 
 
-def given_move(state: State, nearest: NDArray) -> tuple[Move, float]:
+def given_move(state: State, nearest: Array) -> tuple[Move, float]:
     """Step 3 with a given L."""
     design, tau = state.problem.design, 2.0 / (state.steps + 3.0)
     beta = (1.0 - tau) * state.theta + tau * nearest
@@ -106,7 +106,7 @@ def given_move(state: State, nearest: NDArray) -> tuple[Move, float]:
     return Move(tau, weights, scores, state.dual_set.step(beta, scores, state.lipschitz), None), 1.0
 
 
-def adaptive_move(state: State, last_x_theta: NDArray, nearest: NDArray, hint: Hint) -> tuple[Move | None, float]:
+def adaptive_move(state: State, last_x_theta: Array, nearest: Array, hint: Hint) -> tuple[Move | None, float]:
     """Step 3 with trials of L; no move if a stop is requested before one is accepted."""
     design, x_theta_nearest, passes = state.problem.design, state.problem.design.adjoint(nearest), 0.5
     while True:
@@ -126,7 +126,7 @@ def adaptive_move(state: State, last_x_theta: NDArray, nearest: NDArray, hint: H
             return None, passes
 
 
-def _is_large_enough(state: State, lipschitz: float, move: NDArray, x_theta: NDArray) -> bool:
+def _is_large_enough(state: State, lipschitz: float, move: Array, x_theta: Array) -> bool:
     """Return whether L is at least the curvature of D along this move."""
     curvature = float(np.vdot(x_theta, x_theta)) / state.problem.lam
     allowed = lipschitz * squared_length(state.problem.risk, move)

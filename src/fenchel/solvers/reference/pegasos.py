@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.errors import FenchelError
 from fenchel.losses import Hinge
@@ -42,11 +43,11 @@ class State:
 
     problem: Problem
     rows: Any
-    gains: NDArray[np.float64]
-    counts: NDArray[np.float64]
-    u: NDArray[np.float64]
-    scalars: NDArray[np.float64]
-    order: NDArray
+    gains: Floats
+    counts: Floats
+    u: Floats
+    scalars: Floats
+    order: Array
     active: NDArray[np.bool_]
     #: bounds of the batches of an epoch
     bounds: NDArray[np.int64]

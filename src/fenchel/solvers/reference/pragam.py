@@ -58,8 +58,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import OrdinalHinge
@@ -238,7 +238,7 @@ class Pragam(Solver):
 def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
     """Return the maximizer of a risk that has a smoothing."""
 
-    def maximize(mu: float, scores: NDArray[np.float64]) -> Maximizer:
+    def maximize(mu: float, scores: Floats) -> Maximizer:
         found = risk.smoothed(scores, mu)
         return Maximizer(found.value, found.theta, -found.conjugate(scores))
 

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from fenchel.arrays import Floats
 from fenchel.compile.primitives.projection import project_rows
 from fenchel.errors import FenchelError
 from fenchel.projections import checked_parts
@@ -21,7 +22,7 @@ def project_blocks(
     *,
     weights: ArrayLike = 1.0,
     scales: ArrayLike = 1.0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Project the rows of ``target`` onto the points between ``low`` and ``high`` with weighted sums ``totals``.
 
     A single row may be a vector, with one total.  The other arguments are broadcast to the shape of the target.

@@ -18,8 +18,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.numerics.linear_algebra import cholesky_solver
 from fenchel.problem import Problem
 from fenchel.risks import ContingencyRisk, RocAUC
@@ -65,7 +65,7 @@ class Curvature:
         """Data passes of one H: the share of the rows that it reads."""
         return self.rows / self.problem.design.shape[0]
 
-    def inverse(self, scores: NDArray, theta: NDArray, mu: float) -> Callable[[NDArray], NDArray]:
+    def inverse(self, scores: Array, theta: Array, mu: float) -> Callable[[Array], Array]:
         """Return a function that multiplies with the inverse of H."""
         risk, rows = self.problem.risk, self.problem.design.shape[0]
         selected = np.arange(rows, dtype=np.uint32 if rows < 2**32 else np.uint64)
@@ -80,7 +80,7 @@ class Curvature:
         matrix[np.diag_indices(self.features)] += self.problem.lam
         return cholesky_solver(matrix)
 
-    def _draw_rows(self, everything: NDArray) -> NDArray:
+    def _draw_rows(self, everything: Array) -> Array:
         """Draw a sample of the rows; for pairs, half of it from each class if the smaller class has enough rows."""
         risk = self.problem.risk.roc_auc()
         if risk is None:
@@ -90,9 +90,7 @@ class Curvature:
         halves = [(few, count), (many, min(len(many), self.rows - count))]
         return np.concatenate([self.random.choice(own, size, replace=False) for own, size in halves])
 
-    def _hess_of_counts(
-        self, risk: ContingencyRisk, selected: NDArray, scores: NDArray, theta: NDArray, mu: float
-    ) -> NDArray[np.float64]:
+    def _hess_of_counts(self, risk: ContingencyRisk, selected: Array, scores: Array, theta: Array, mu: float) -> Floats:
         labels = risk.labels[selected]
         gains = np.where(labels > 0.0, risk.examples / risk.n_pos, 0.0) - scores
         low, high = np.minimum(labels, 0.0), np.maximum(labels, 0.0)
@@ -110,7 +108,7 @@ class Curvature:
         total = float(np.sum(hess))
         return matrix - np.outer(border, border) / total if active and total > 0.0 else matrix
 
-    def _hess_of_pairs(self, risk: RocAUC, selected: NDArray, scores: NDArray, mu: float) -> NDArray[np.float64]:
+    def _hess_of_pairs(self, risk: RocAUC, selected: Array, scores: Array, mu: float) -> Floats:
         positive, weights = risk.labels[selected] > 0.0, risk.in_class[selected].copy()
         for own in (positive, ~positive):
             total = float(np.sum(weights[own]))
@@ -134,11 +132,11 @@ class Curvature:
         return matrix - cross - cross.T
 
 
-def _range(values: NDArray) -> tuple[float, float]:
+def _range(values: Array) -> tuple[float, float]:
     return float(np.min(values, initial=np.inf)), float(np.max(values, initial=-np.inf))
 
 
-def _shares(count: int, width: float, mu: float) -> NDArray[np.float64]:
+def _shares(count: int, width: float, mu: float) -> Floats:
     """Return the share of pairs whose difference is between 0 and mu, for each bin of positives and of negatives."""
     steps = (np.arange(_POINTS) + 0.5) / _POINTS
     inner = np.subtract.outer(steps, steps).ravel()

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
 
 #: a pair is kept if s . y exceeds this multiple of |s| |y|, so that H stays positive definite
 _LEAST_COSINE = 1e-10
 
-Dot = Callable[[NDArray, NDArray], float]
+Dot = Callable[[Array, Array], float]
 
 
 @dataclass
@@ -19,8 +20,8 @@ class Pairs:
     """The last displacements s_k and gradient changes y_k, newest last."""
 
     memory: int = 20
-    displacements: list[NDArray[np.float64]] = field(default_factory=list)
-    gradient_changes: list[NDArray[np.float64]] = field(default_factory=list)
+    displacements: list[Floats] = field(default_factory=list)
+    gradient_changes: list[Floats] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.displacements)
@@ -30,7 +31,7 @@ class Pairs:
         self.displacements.clear()
         self.gradient_changes.clear()
 
-    def append(self, displacement: NDArray, gradient_change: NDArray, dot: Dot) -> None:
+    def append(self, displacement: Array, gradient_change: Array, dot: Dot) -> None:
         """Add a pair of positive curvature, and remove pairs beyond the memory."""
         norms = np.sqrt(max(0.0, dot(displacement, displacement) * dot(gradient_change, gradient_change)))
         if dot(displacement, gradient_change) > _LEAST_COSINE * norms:
@@ -38,7 +39,7 @@ class Pairs:
             self.gradient_changes.append(gradient_change)
         del self.displacements[: -self.memory], self.gradient_changes[: -self.memory]
 
-    def times(self, gradient: NDArray, dot: Dot, inverse: Callable[[NDArray], NDArray] | None) -> NDArray[np.float64]:
+    def times(self, gradient: Array, dot: Dot, inverse: Callable[[Array], Array] | None) -> Floats:
         """Return H times the gradient (algorithm 7.4); ``inverse`` multiplies with the initial matrix."""
         if not self.displacements:
             return gradient.copy() if inverse is None else inverse(gradient)

@@ -11,14 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array
 from fenchel.risks import ContingencyRisk, Risk, RocAUC
 from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
 
-Evaluate = Callable[[NDArray, float], Smoothed]
+Evaluate = Callable[[Array, float], Smoothed]
 #: largest error of the sum of the clipped gains, per example; ``risk.smoothed`` is called beyond it
 _SUM_TOLERANCE = 1e-13
 #: smallest mu relative to the scores for which windows of width mu are resolved in double precision
@@ -47,13 +47,13 @@ class _Pairs:
         #: the common weight of a class if its weights are equal, else None
         self.common = [own[:1] if np.all(own == own[0]) else None for own in self.in_class]
 
-    def __call__(self, scores: NDArray, mu: float) -> Smoothed:
+    def __call__(self, scores: Array, mu: float) -> Smoothed:
         largest = float(np.max(np.abs(scores)))
         if not mu > _SMALLEST_MU * (1.0 + largest):
             return self.risk.smoothed(scores, mu)
         theta = np.empty(len(scores))
 
-        def ordered(k: int) -> tuple[NDArray, NDArray, NDArray]:
+        def ordered(k: int) -> tuple[Array, Array, Array]:
             """Return the sorted scores of a class (minus the margin), their positions and their weights."""
             own, common = self.classes[k], self.common[k]
             values = scores[own] - (1.0 if k == 0 else 0.0)
@@ -84,7 +84,7 @@ class _Counts:
         #: the number of examples that are predicted positive where the bound is active
         self.count = risk.n_pos + self.surplus
 
-    def __call__(self, scores: NDArray, mu: float) -> Smoothed:
+    def __call__(self, scores: Array, mu: float) -> Smoothed:
         labels, n = self.risk.labels, self.risk.examples
         gains = self.offsets - scores
         by_gain = np.partition(gains, self.count) if self.count < n else gains

@@ -28,8 +28,8 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
@@ -59,12 +59,12 @@ _ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 class Point:
     """Weights (represented as in ``spaces``), intercepts and scores, the smoothed risk there, and X^T theta."""
 
-    weights: NDArray[np.float64]
+    weights: Floats
     #: one per output; zero if it is not free
-    intercept: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    intercept: Floats
+    scores: Floats
     at: Smoothed
-    x_theta: NDArray[np.float64]
+    x_theta: Floats
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,13 @@ class SmoothedObjective:
     evaluate: Evaluate
     parts: Parts
 
-    def point(self, weights: NDArray, intercept: NDArray) -> Point:
+    def point(self, weights: Array, intercept: Array) -> Point:
         """Return the point of these weights: one product with X and one with its transpose."""
         scores = self.space.scores(weights)
         scores += intercept
         return self.from_scores(weights, intercept, scores)
 
-    def from_scores(self, weights: NDArray, intercept: NDArray, scores: NDArray, at: Smoothed | None = None) -> Point:
+    def from_scores(self, weights: Array, intercept: Array, scores: Array, at: Smoothed | None = None) -> Point:
         """Return the point of weights whose scores, and perhaps smoothed risk, are known: one product with X^T."""
         at = at or self.evaluate(scores, self.mu)
         return Point(weights, intercept, scores, at, self.space.adjoint(at.theta))

@@ -33,8 +33,8 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
@@ -71,7 +71,7 @@ class State(SmoothedState):
     pairs: Pairs = field(default_factory=Pairs)
     #: computes the initial matrix of L-BFGS where X has few columns; its inverse, and the steps since it was computed
     curvature: Curvature | None = None
-    inverse: Callable[[NDArray], NDArray] | None = None
+    inverse: Callable[[Array], Array] | None = None
     steps_since_curvature: int = 0
     steps: int = 0
     #: evaluations of the smoothed risk
@@ -213,7 +213,7 @@ class Smoothing(SmoothedSolver):
         return passes
 
     def _line_search(
-        self, state: State, change: NDArray, score_change: NDArray, derivative: float
+        self, state: State, change: Array, score_change: Array, derivative: float
     ) -> tuple[float, Smoothed] | None:
         """Return a step length that satisfies the Wolfe conditions, with the risk there; None if there is none.
 
@@ -256,7 +256,7 @@ def _secant(low: float, at_low: float, high: float, at_high: float) -> float:
     return low + min(max(share, _SECANT_MARGIN), 1.0 - _SECANT_MARGIN) * (high - low)
 
 
-def _gradient(objective: SmoothedObjective, point: Point) -> NDArray[np.float64]:
+def _gradient(objective: SmoothedObjective, point: Point) -> Floats:
     """Return the gradient of J_mu in w and, if it is free, b."""
     gradient = (objective.problem.lam * point.weights - point.x_theta).ravel()
     if objective.problem.intercept:

@@ -9,8 +9,8 @@ r"""Two representations of the weights, for methods that use only linear combina
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.base import Warm
 
@@ -27,27 +27,27 @@ class Features:
     def __init__(self, problem: Problem) -> None:
         self.design, self.shape = problem.design, problem.weights_shape
 
-    def dot(self, one: NDArray, other: NDArray) -> float:
+    def dot(self, one: Array, other: Array) -> float:
         """Return the inner product."""
         return float(np.vdot(one, other))
 
-    def scores(self, element: NDArray) -> NDArray[np.float64]:
+    def scores(self, element: Array) -> Floats:
         """Return X w."""
         return self.design.scores(element)
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta."""
         return self.design.adjoint(theta)
 
-    def weights(self, element: NDArray) -> NDArray[np.float64]:
+    def weights(self, element: Array) -> Floats:
         """Return a copy of the weights."""
         return element.copy()
 
-    def recomputed(self, element: NDArray) -> NDArray[np.float64]:
+    def recomputed(self, element: Array) -> Floats:
         """Return the element without the rounding errors of many updates; there are none in this representation."""
         return element
 
-    def start(self, problem: Problem, warm: Warm | None) -> NDArray[np.float64]:
+    def start(self, problem: Problem, warm: Warm | None) -> Floats:
         """Return the weights of a warm start, or zero."""
         if warm is not None and problem.fits(warm.model):
             return np.array(warm.model.weights, dtype=np.float64)
@@ -62,23 +62,23 @@ class RowSpan(Features):
     def __init__(self, problem: Problem) -> None:
         self.design, self.shape = problem.design, (2, problem.design.shape[0])
 
-    def dot(self, one: NDArray, other: NDArray) -> float:
+    def dot(self, one: Array, other: Array) -> float:
         rows = self.shape[1]
         return float(one.ravel()[:rows] @ other.ravel()[rows:])
 
-    def scores(self, element: NDArray) -> NDArray[np.float64]:
+    def scores(self, element: Array) -> Floats:
         return element[1].copy()
 
-    def adjoint(self, theta: NDArray) -> NDArray[np.float64]:
+    def adjoint(self, theta: Array) -> Floats:
         return np.stack([theta, self.design.scores(self.design.adjoint(theta))])
 
-    def weights(self, element: NDArray) -> NDArray[np.float64]:
+    def weights(self, element: Array) -> Floats:
         return self.design.adjoint(element[0])
 
-    def recomputed(self, element: NDArray) -> NDArray[np.float64]:
+    def recomputed(self, element: Array) -> Floats:
         return self.adjoint(element[0])
 
-    def start(self, problem: Problem, warm: Warm | None) -> NDArray[np.float64]:
+    def start(self, problem: Problem, warm: Warm | None) -> Floats:
         """Return the weights X^T theta / lam of the dual point of a warm start, or zero."""
         if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape and np.any(warm.witness.theta):
             return self.adjoint(np.asarray(warm.witness.theta, dtype=np.float64) / problem.lam)
