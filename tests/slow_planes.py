@@ -48,7 +48,7 @@ class ListedPlanes(Risk):
     def value_at_zero(self):
         return float(np.max(self.c))
 
-    def subgradient_norm_bound(self, scores):
+    def subgradient_norm_bound(self):
         return float(np.max(np.sum(np.abs(self.A), axis=1)))
 
     def intercept_bound(self, level, reach):

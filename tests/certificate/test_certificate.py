@@ -261,9 +261,28 @@ def test_relative_gap_never_clamped_and_zero_over_zero():
     assert Certificate(1.0, -4.0, 0.0).relative_gap == 1.25
     assert not Certificate(2.0, 1.0, 0.0).meets(0.4)
     assert Certificate(2.0, 2.0 - 1e-15, 1e-14).at_floor
-    assert Certificate(2.0, 1.0, 1.5).meets(0.0)
-    assert not Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.4)
-    assert Certificate(2.0, 1.0, 1.5, resolved=False).meets(0.5)
+
+
+def test_a_tolerance_is_met_by_the_gap_and_rounding_together():
+    resolved = Certificate(2.0, 2.0 - 1e-12, 1e-9, 1e-9)
+    assert resolved.upper >= 2.0 + 1e-9 and resolved.lower <= 2.0 - 1e-12 - 1e-9
+    assert resolved.meets(1.1e-9) and not resolved.meets(0.9e-9)
+    # tol = 0 asks for the floor, which must be a small share of the objective
+    assert resolved.meets(0.0)
+    assert not Certificate(2.0, 1.0, 1.5).meets(0.0)
+    assert not Certificate(2.0, 1.0, 0.5, 0.5).meets(0.7)
+    assert Certificate(2.0, 1.0, 0.5, 0.5).meets(0.81)
+    # where the zero model is as good, nothing more can be asked
+    assert Certificate(1e-20, -1e-18, 1e-17, trivial=True).meets(1e-3)
+    assert not Certificate(1e-20, -1e-18, 1e-17).meets(1e-3)
+    assert not Certificate(np.inf, 1.0).meets(1.0)
+
+
+def test_percentages_are_of_the_proved_optimum():
+    assert "(19%)" in str(Certificate(1.19, 1.0))
+    assert "at most 483 times the optimum" in str(Certificate(4.83, 0.01))
+    assert "%" not in str(Certificate(1.0, 0.0)) + str(Certificate(1.0, -2.0))
+    assert "within 3 of the optimum" in str(Certificate(1.0, -2.0))
 
 
 def test_an_objective_below_its_bound_proves_nothing():
@@ -297,13 +316,15 @@ def test_a_solve_that_contradicts_itself_ends():
 def test_sum_and_sentence_and_pickle():
     a, b = Certificate(2.0, 1.0, 1e-16), Certificate(3.0, 2.5, 1e-15, recomputed=False)
     assert a + b == Certificate(5.0, 3.5, 1e-16 + 1e-15, recomputed=False)
+    assert (a + b).rounding_floor == 1e-16 + 1e-15
     for certificate in (a, b, Certificate(1.0, 1.0, 1e-15)):
         sentence = str(certificate)
         assert sentence.endswith(".")
         assert "\n" not in sentence
         assert sentence[:-1].count(". ") == 0
         assert pickle.loads(pickle.dumps(certificate)) == certificate
-    assert "50%" in str(a)
+    assert "at most 2 times the optimum" in str(a)
+    assert "(20%)" in str(b)
     assert "below 0." in str(Certificate(1.0, -0.0, 0.0))
     assert "optimal to the accuracy" in str(Certificate(1.0, 1.0, 1e-15))
 

@@ -80,7 +80,7 @@ def test_the_subgradient_inequality(name):
         one = np.round(one) if round % 2 else one
         slope = risk.subgradient(one)
         assert risk.value(other) >= risk.value(one) + np.sum(slope * (other - one)) - 1e-13
-        assert np.sum(np.abs(slope)) <= risk.subgradient_norm_bound(one) * (1 + 1e-12)
+        assert np.sum(np.abs(slope)) <= risk.subgradient_norm_bound() * (1 + 1e-12)
 
 
 @every_risk

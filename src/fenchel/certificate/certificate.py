@@ -1,31 +1,33 @@
-"""The certificate: primal and dual objective, their gap, and the rounding floor."""
+"""The certificate: bounds on the primal and the dual objective, and the gap between them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
 
-#: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal
+#: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof of how far a model is from the best one: ``gap >= objective - optimum``.
+    """A proof of how far a model is from the best one: ``upper - lower >= objective - optimum``.
 
     Parameters
     ----------
     primal : float
-        The primal objective P of the model.
+        The primal objective P of the model, as computed.
     dual : float
-        The dual objective D, a lower bound on the objective of every model.
-    rounding_floor : float
-        Bound on the part of the gap that may be rounding of the evaluation itself.
+        The dual objective D, a lower bound on the objective of every model, as computed.
+    primal_error : float, default=0.0
+        Proved bound on the rounding error of ``primal``: the exact objective is at most ``primal + primal_error``.
+    dual_error : float, default=0.0
+        Proved bound on the rounding error of ``dual``: no model is below ``dual - dual_error``.
     recomputed : bool, default=True
         Whether everything was recomputed from the data; False if a bound was taken on trust from a solver.
-    resolved : bool, default=True
-        Whether the rounding floor is a small share of the objective; if not, a gap below the floor proves little.  It
-        is also True where even the model without weights is at the floor.
+    trivial : bool, default=False
+        Whether the model without weights has the same objective up to rounding, so that no accuracy relative to the
+        objective can be asked for.
     consistent : bool, default=True
         False for a sum of certificates of which one contradicts itself.
 
@@ -37,7 +39,7 @@ class Certificate:
     Examples
     --------
     >>> from fenchel import Certificate
-    >>> certificate = Certificate(primal=1.0, dual=0.998, rounding_floor=1e-15)
+    >>> certificate = Certificate(primal=1.0, dual=0.998, primal_error=1e-15, dual_error=1e-15)
     >>> certificate.meets(tol=0.01)
     True
     >>> print(certificate)
@@ -46,14 +48,30 @@ class Certificate:
 
     primal: float
     dual: float
-    rounding_floor: float
+    primal_error: float = 0.0
+    dual_error: float = 0.0
     recomputed: bool = True
-    resolved: bool = True
+    trivial: bool = False
     consistent: bool = True
 
     @property
+    def upper(self) -> float:
+        """Upper bound on the exact objective of the model, P plus its rounding error."""
+        return _up(self.primal + self.primal_error)
+
+    @property
+    def lower(self) -> float:
+        """Lower bound on the objective of every model, D less its rounding error."""
+        return -_up(self.dual_error - self.dual)
+
+    @property
+    def rounding_floor(self) -> float:
+        """Bound on the part of the gap that may be rounding of the evaluation itself."""
+        return self.primal_error + self.dual_error
+
+    @property
     def gap(self) -> float:
-        """Duality gap P - D, never clamped."""
+        """Duality gap P - D as computed, never clamped."""
         return self.primal - self.dual
 
     @property
@@ -80,21 +98,27 @@ class Certificate:
 
     @property
     def optimal(self) -> bool:
-        """Whether the gap is within rounding, and rounding is a small share of the objective."""
-        return self.at_floor and self.resolved
+        """Whether the gap is within rounding, and rounding is a small share of the objective or the model trivial."""
+        return self.at_floor and (self.trivial or self.rounding_floor <= RESOLVED * self.scale)
+
+    def proves(self, tol: float) -> bool:
+        """Whether ``upper - lower <= tol * max(abs(upper), abs(lower))``: the gap plus rounding is within ``tol``."""
+        width = self.upper - self.lower
+        return not self.contradictory and math.isfinite(width) and width <= tol * max(abs(self.upper), abs(self.lower))
 
     def meets(self, tol: float) -> bool:
-        """Whether this proves a relative gap of at most ``tol``, or that the model is optimal up to rounding."""
-        return not self.contradictory and (self.relative_gap <= tol or self.optimal)
+        """Whether this proves ``tol``; with ``tol=0``, or for a trivial model, whether the gap is within rounding."""
+        return self.proves(tol) or (self.optimal and (tol == 0.0 or self.trivial))
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
         return Certificate(
             self.primal + other.primal,
             self.dual + other.dual,
-            self.rounding_floor + other.rounding_floor,
+            self.primal_error + other.primal_error,
+            self.dual_error + other.dual_error,
             self.recomputed and other.recomputed,
-            self.resolved and other.resolved,
+            self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
         )
 
@@ -118,9 +142,20 @@ class Certificate:
         if self.at_floor:
             return (
                 f"The objective {primal} is known only up to rounding errors of {self.rounding_floor:.2g}: no model is "
-                f"below {below}{trust}. Scale X."
+                f"below {self.lower:.6g}{trust}. Scale X."
             )
-        return (
-            f"The objective {primal} is proved to be within {self.gap:.2g} ({100 * self.relative_gap:.2g}%) "
-            f"of the optimum: no model is below {below}{trust}."
-        )
+        return f"The objective {primal} is proved to be {self._distance()}: no model is below {below}{trust}."
+
+    def _distance(self) -> str:
+        """The distance to the optimum, in percent of the proved optimum or, if it is large, as a multiple of it."""
+        width, bound = self.upper - self.lower, self.lower
+        if bound <= 0.0:
+            return f"within {width:.2g} of the optimum"
+        if width >= bound:
+            return f"at most {self.upper / bound:.3g} times the optimum"
+        return f"within {width:.2g} ({100.0 * width / bound:.2g}%) of the optimum"
+
+
+def _up(value: float) -> float:
+    """The next float above a computed sum, unless it is an infinity."""
+    return math.nextafter(value, math.inf)

@@ -39,8 +39,6 @@ class Bound(NamedTuple):
 
     #: D(theta) less the charge
     value: float
-    #: the sum of the absolute values of the terms in it
-    magnitude: float
     #: theta in the domain and balanced, v = X^T theta / lam, and R*(-theta) or the bound on it
     theta: Floats
     v: Floats
@@ -51,6 +49,8 @@ class Bound(NamedTuple):
     trusted: bool = False
     #: the charge for ``unbalanced``
     charge: float = 0.0
+    #: Omega*(v)
+    penalty: float = 0.0
 
 
 def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
@@ -75,13 +75,13 @@ def _zero(problem: Problem) -> Bound:
     """D(0) = -R*(0), which even risks without a closed form may know."""
     conjugate = problem.risk.conjugate_at_zero
     theta, v = np.zeros(problem.theta_shape), np.zeros(problem.weights_shape)
-    return Bound(-conjugate, abs(conjugate), theta, v, conjugate, np.zeros(1))
+    return Bound(-conjugate, theta, v, conjugate, np.zeros(1))
 
 
 def _nothing(problem: Problem, theta: Array | None, *, trusted: bool) -> Bound:
     """The bound minus infinity, for a theta that can't be used."""
     theta = np.zeros(problem.theta_shape) if theta is None else theta
-    return Bound(-math.inf, 0.0, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
+    return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
 def _closed_form(problem: Problem, risk: ClosedForm, theta: Array, level: float) -> Bound:
@@ -128,12 +128,13 @@ def _assembled(
     trusted: bool,
 ) -> Bound:
     """-lam Omega*(v) - R*(-theta) less the charge for ``unbalanced``."""
-    penalty = problem.lam * problem.regularizer.relaxed_conjugate(v)
+    own = problem.regularizer.relaxed_conjugate(v)
+    penalty = problem.lam * own
     charged = charge(problem, unbalanced, level, -penalty - conjugate)
     value = -penalty - conjugate - charged
     if not math.isfinite(value):
         return _nothing(problem, theta, trusted=trusted)
-    return Bound(value, penalty + abs(conjugate), theta, v, conjugate, unbalanced, trusted, charged)
+    return Bound(value, theta, v, conjugate, unbalanced, trusted, charged, own)
 
 
 def _v(problem: Problem, theta: Array) -> Floats:

@@ -23,11 +23,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fenchel.certificate.certificate import RESOLVED, Certificate
+from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.primal import Primal, evaluate
-from fenchel.certificate.rounding import is_trivial, lone_bound_rounding, rounding_floor
+from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors
 from fenchel.problem import Model, Problem, Witness
 
 
@@ -50,25 +50,25 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         bound = lower_bound(problem, witness, _level(problem, primal.value))
         has_closed_form = problem.risk.closed_form() is not None
         witness = Witness(bound.theta, witness.conjugate_bound if has_closed_form else bound.conjugate)
+        errors = rounding_errors(problem, primal, bound)
         case = _bound_alone if math.isinf(primal.value) else _finite_gap
-        certificate = case(problem, primal, bound, witness)
-    return Verdict(certificate, primal.model, witness, _path_certificate(problem, primal, bound, certificate))
+        certificate = case(problem, primal, bound, errors)
+        known = _path_certificate(problem, primal, bound, errors)
+    return Verdict(certificate, primal.model, witness, known)
 
 
-def _finite_gap(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Certificate:
-    """P - D with its rounding floor, and whether that floor is small enough for a gap below it to prove something."""
-    floor = rounding_floor(problem, primal, bound, witness)
-    relative = _relative(floor, primal.value, bound.value)
-    # a gap above the floor is not rounding
-    resolved = relative <= RESOLVED or primal.value - bound.value > floor or is_trivial(problem, primal.value + floor)
-    return Certificate(primal.value, bound.value, floor, not bound.trusted, bool(resolved))
+def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Certificate:
+    """P and D with their rounding errors, and whether the model without weights is as good up to rounding."""
+    floor = errors.primal + errors.dual
+    trivial = primal.value - bound.value <= floor and is_trivial(problem, primal.value + floor)
+    return Certificate(primal.value, bound.value, errors.primal, errors.dual, not bound.trusted, trivial)
 
 
-def _bound_alone(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Certificate:
-    """The lower bound less its rounding; for a constraint it holds for models with objectives up to the level."""
-    value = bound.value - lone_bound_rounding(problem, primal, bound)
-    value = -math.inf if math.isnan(value) else min(value, _level(problem, primal.value))
-    return Certificate(primal.value, value, 0.0, not bound.trusted)
+def _bound_alone(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Certificate:
+    """The lower bound; for a constraint it holds for models with objectives up to the level."""
+    level = _level(problem, primal.value)
+    value = -math.inf if math.isnan(bound.value) else min(bound.value, level + errors.dual)
+    return Certificate(primal.value, value, 0.0, errors.dual, not bound.trusted)
 
 
 def _level(problem: Problem, primal: float) -> float:
@@ -79,17 +79,10 @@ def _level(problem: Problem, primal: float) -> float:
     return problem.level_bound
 
 
-def _relative(floor: float, primal: float, dual: float) -> float:
-    """The floor relative to max(|P|, |D|)."""
-    scale = max(abs(primal), abs(dual)) if math.isfinite(dual) else abs(primal)
-    return floor / scale if scale > 0.0 else 0.0
-
-
-def _path_certificate(problem: Problem, primal: Primal, bound: Bound, certificate: Certificate) -> PathCertificate:
+def _path_certificate(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> PathCertificate:
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
-    relative = 0.0 if math.isinf(primal.value) else _relative(certificate.rounding_floor, primal.value, bound.value)
     return PathCertificate(
-        problem, primal.penalty, primal.risk, bound.v, bound.conjugate, at_zero, bound.unbalanced, relative
+        problem, primal.penalty, primal.risk, bound.v, bound.conjugate, at_zero, bound.unbalanced, errors
     )
 
 
@@ -103,7 +96,14 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, known: PathCer
     if known.at_zero is not None and scale != 1.0:
         conjugate = scale * known.conjugate + (1.0 - scale) * known.at_zero
     v = (scale * known.problem.lam / problem.lam) * known.v
-    moved = replace(known, problem=problem, v=v, conjugate=conjugate, unbalanced=scale * known.unbalanced)
+    moved = replace(
+        known,
+        problem=problem,
+        v=v,
+        conjugate=conjugate,
+        unbalanced=scale * known.unbalanced,
+        errors=known.errors_at(problem.lam, scale),
+    )
     bound = witness.conjugate_bound if known.conjugate_at_zero is not None else conjugate
     return Verdict(certificate, model, Witness(scale * witness.theta, bound), moved)
 
@@ -120,11 +120,11 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
     if by_primal is by_dual:
         return by_primal
     p, d = by_primal.certificate, by_dual.certificate
-    certificate = Certificate(p.primal, d.dual, p.rounding_floor + d.rounding_floor, d.recomputed)
+    certificate = Certificate(p.primal, d.dual, p.primal_error, d.dual_error, d.recomputed)
     if certificate.at_floor or certificate.contradictory:
-        # the sum of both floors is not the floor of this pair: judge the pair itself
+        # rough bounds on the errors may do for each half but not for this pair: judge the pair itself
         return judge(by_dual.path_certificate.problem, by_primal.model, by_dual.witness)
-    floor = by_primal.path_certificate.relative_floor + by_dual.path_certificate.relative_floor
-    parts = by_primal.path_certificate
-    mixed = replace(by_dual.path_certificate, penalty=parts.penalty, risk=parts.risk, relative_floor=floor)
+    first, second = by_primal.path_certificate, by_dual.path_certificate
+    errors = second.errors._replace(penalty=first.errors.penalty, risk=first.errors.risk)
+    mixed = replace(second, penalty=first.penalty, risk=first.risk, errors=errors)
     return Verdict(certificate, by_primal.model, by_dual.witness, mixed)

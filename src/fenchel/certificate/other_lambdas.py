@@ -22,14 +22,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.certificate.certificate import RESOLVED, Certificate
+from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
+from fenchel.certificate.rounding import Errors
+from fenchel.numerics.rounding import UNIT
 from fenchel.problem import Problem
 
 #: bisections at most, of log lam or of the scale t: 2^-40 of an interval
 _HALVINGS = 40
 #: largest ratio of two lam that a certificate is tried for
 _LARGEST_RATIO = 1e12
+#: covers the rounding of a bound on intercepts, which needs no accuracy
+_UPWARDS = 1.0 + 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,8 @@ class PathCertificate:
     conjugate_at_zero: float | None
     #: |sum theta|, charged against a bound on the intercept, or the residuals of the equalities of free directions
     unbalanced: Floats
-    #: the rounding floor where it was judged, relative to the objective
-    relative_floor: float
+    #: bounds on the rounding errors of the terms and of v
+    errors: Errors
 
     def fits(self, problem: Problem) -> bool:
         """Whether a problem differs from this one in lam only."""
@@ -77,9 +81,29 @@ class PathCertificate:
         scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
         dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
-        floor = self.relative_floor * (max(abs(primal), abs(dual)) if math.isfinite(dual) else abs(primal))
-        resolved, recomputed = self.relative_floor <= RESOLVED, self.conjugate_at_zero is not None
-        return Certificate(primal, dual, floor, recomputed, resolved), scale
+        errors, recomputed = self.errors_at(lam, scale), self.conjugate_at_zero is not None
+        return Certificate(primal, dual, errors.primal, errors.dual, recomputed), scale
+
+    def errors_at(self, lam: float, scale: float) -> Errors:
+        """Bounds on the rounding errors of the terms for another lam and a multiple of theta."""
+        factor = scale * self.problem.lam / lam
+        spread = self.errors.spread.scaled(factor)
+        with np.errstate(over="ignore", invalid="ignore"):
+            regularizer = self.problem.regularizer
+            conjugate = regularizer.relaxed_conjugate(self.v, factor)
+            moved = lam * regularizer.conjugate_error(factor * self.v, conjugate, *spread)
+            size = lam * abs(conjugate)
+        # the interpolated conjugate, and the products with scale and lam, are rounded once more
+        more = 8.0 * UNIT * (abs(self.conjugate) + abs(self.at_zero or 0.0) + size)
+        own = self.errors
+        return Errors(
+            own.penalty * lam / self.problem.lam + 8.0 * UNIT * lam * abs(self.penalty),
+            own.risk + 8.0 * UNIT * abs(self.risk),
+            moved + more if math.isfinite(moved) else math.inf,
+            own.conjugate,
+            own.charge,
+            spread,
+        )
 
     def _dual(self, lam: float, scale: float) -> float:
         rest = 0.0
@@ -98,7 +122,12 @@ class PathCertificate:
             own = self.problem.lam
             return gain - own * self.problem.regularizer.conjugate_derivative(self.v, scale * own / lam)
 
-        low, high = 0.0, min(1.0, self.problem.regularizer.largest_scale(self.v) * lam / self.problem.lam)
+        low, high = (
+            0.0,
+            min(
+                1.0, self.problem.regularizer.largest_scale(self.v, self.errors.spread.largest) * lam / self.problem.lam
+            ),
+        )
         start = derivative(low)
         if not start > 0.0:
             return 0.0
@@ -142,9 +171,9 @@ def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> 
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    bounds = problem.regularizer.score_bounds(primal / problem.lam, problem.design)
+    bounds = _UPWARDS * problem.regularizer.score_bounds(_UPWARDS * primal / problem.lam, problem.design)
     # an output with sum theta = 0 is not charged, even if its intercept is unbounded
     counted = unbalanced > 0.0
     intercepts = problem.risk.intercepts()
     assert intercepts is not None
-    return float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, bounds)[counted]))
+    return _UPWARDS * float(np.sum(unbalanced[counted] * intercepts.intercept_bound(primal, bounds)[counted]))

@@ -23,8 +23,6 @@ class Primal(NamedTuple):
     value: float
     #: the model with its intercept filled in
     model: Model
-    #: a bound on the 1-norm of a subgradient of R at s
-    subgradient_norm: float
     #: s, or None where keeping it would take too much memory
     scores: Floats | None
 
@@ -39,9 +37,8 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     penalty, risk = problem.regularizer.value(weights), problem.risk.value(scores)
     value = problem.lam * penalty + risk
     _check_finite(problem, penalty, risk, value)
-    norm = problem.risk.subgradient_norm_bound(scores) if math.isfinite(risk) else 0.0
     kept = scores if scores.size <= MANY_SCORES else None
-    return Primal(penalty, risk, value, Model(weights, intercept), norm, kept)
+    return Primal(penalty, risk, value, Model(weights, intercept), kept)
 
 
 def scores_of(problem: Problem, weights: Array) -> Floats:

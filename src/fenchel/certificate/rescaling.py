@@ -23,6 +23,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from fenchel.arrays import Array
+from fenchel.certificate.rounding import adjoint_spread
 from fenchel.problem import Problem
 from fenchel.risks.base import ClosedForm
 
@@ -41,6 +42,8 @@ def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, cl
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
     """
     most = problem.regularizer.largest_scale(v)
+    if math.isfinite(most):
+        most = problem.regularizer.largest_scale(v, adjoint_spread(problem, theta, fine=False).largest)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0
     if closed_form is None:

@@ -1,113 +1,179 @@
-r"""Rounding floor: a bound on the rounding errors of P - D, in units of the accuracy of float64.
+r"""Proved bounds on the rounding errors of P and D.
 
-A product x . w of floats has an error of at most about :math:`d\,\epsilon\|x\|\|w\|`; with random signs it is far less,
-and :math:`2\epsilon` times the sum of all magnitudes is used.  P depends on the scores through a subgradient of R, D on
-:math:`v = X^T\theta/\lambda` through :math:`\nabla\Omega^*(v)`, the weights of the dual point.
+The certificate needs numbers :math:`\bar P \ge P` and :math:`\underline D \le D` for the exact P and D of the stored
+floats.  With :math:`\gamma_m` of ``numerics.rounding``, whatever the order of summation,
+
+.. math::
+    |\tilde s_i - s_i| \le r_i = \gamma_{m_i}(\|x_i\|\|w\| + |b|), \qquad
+    \|\tilde v - v\| \le e = \gamma_m\,\frac{\sum_i|\theta_i|\|x_i\|}{\lambda} + 8u\|v\|,
+
+where m counts the additions on the way of a product.  R is computed with an error of K roundings of the scores, of the
+constants that are added to them, and of itself (``Risk.roundings``).  With g the largest subgradients near the scores,
+
+.. math::
+    P - \tilde P \le \lambda\,\Delta\Omega + \sum_i g_i\bigl(r_i + \gamma_K(|s_i| + \ell_i)\bigr) + \gamma_K|R|, \qquad
+    \tilde D - D \le \lambda\,\Delta\Omega^*(e) + \Delta R^*
+
+A regularizer bounds :math:`\Delta\Omega` and :math:`\Delta\Omega^*` (``value_error``, ``conjugate_error``), a risk
+:math:`\Delta R^*` (``conjugate_error``).  c and :math:`\lambda` may themselves be rounded numbers, by a few u.  The
+bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is near
+them.
+
+==================  =============================================================
+symbol              here
+==================  =============================================================
+:math:`m_i, m`      ``design.score_roundings``, ``design.adjoint_roundings``
+:math:`\|x_i\|`     ``design.row_magnitudes``, at most ``design.largest_row_norm``
+K, :math:`\ell_i`    ``risk.roundings``, ``risk.label_sizes()``
+e                   ``Spread``
+==================  =============================================================
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from fenchel.arrays import Array
+from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
-from fenchel.numerics.limits import EPS
-from fenchel.problem import Model, Problem, Witness
+from fenchel.numerics.rounding import UNIT, gamma, tree_sum
+from fenchel.problem import Problem
 
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
     from fenchel.certificate.primal import Primal
 
-#: roundings that the sums behind P and D are allowed, in units of the magnitudes that enter them
-ROUNDINGS = 2.0
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
-#: gap, in units of the rough rounding bound, above which the finer bound is not computed
-_NEAR_FLOOR = 1e3
+#: the bounds are themselves computed in floats, by sums of non-negative terms
+_UPWARDS = 1.0 + 1e-6
+#: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
+_FACTORS = 8.0
+#: gap, in units of the rough bounds, above which the finer ones are not computed
+_NEAR_FLOOR = 1e2
 
 
-def rounding_floor(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> float:
-    """A bound on the rounding error of P - D: a rough one first, by rows if the gap is near it."""
-    design, risk, intercept = problem.design, problem.risk, np.asarray(primal.model.intercept)
-    # an infimum of zero that is not attained is known to eps R(0) at best
-    at_zero = risk.value_at_zero
-    magnitude = abs(primal.value) + bound.magnitude + (EPS * at_zero if math.isfinite(at_zero) else 0.0)
-    sensitivity = dual_sensitivity(problem, bound.v, primal.penalty)
-    scores_bound = design.largest_row_norm * norm_of(primal.model.weights) + float(np.max(np.abs(intercept)))
-    rough = primal.subgradient_norm * scores_bound + _dual_noise(problem, bound, sensitivity)
-    floor = ROUNDINGS * EPS * (magnitude + rough)
+class Spread(NamedTuple):
+    """Bounds on the error of v = X^T theta / lam: in each component, and in the Euclidean norm."""
+
+    largest: float = 0.0
+    norm: float = 0.0
+
+    def scaled(self, factor: float) -> Spread:
+        """The error of a multiple of v."""
+        return Spread(abs(factor) * self.largest, abs(factor) * self.norm)
+
+
+class Errors(NamedTuple):
+    """Bounds on the rounding errors of the four terms, the part of the charge that rounding explains, and e."""
+
+    penalty: float
+    risk: float
+    regularizer: float
+    conjugate: float
+    charge: float
+    spread: Spread
+
+    @property
+    def primal(self) -> float:
+        return self.penalty + self.risk
+
+    @property
+    def dual(self) -> float:
+        return self.regularizer + self.conjugate + self.charge
+
+
+def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
+    """Bounds on the rounding errors of P and D: rough ones first, by rows if the gap is near them."""
     if bound.trusted and math.isfinite(bound.value):
-        scores = primal.scores
-        scores = design.scores(primal.model.weights) + intercept if scores is None else scores
-        refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude + rough)
-    if primal.value - bound.value <= _NEAR_FLOOR * floor:
-        noise = product_noise(problem, primal.model, primal.scores, witness, sensitivity)
-        floor = ROUNDINGS * EPS * (magnitude + noise)
-    floor += conjugate_curvature(problem, design.largest_row_norm * absolute_sum(bound.theta))
-    if problem.regularizer.free_directions() is not None and math.isfinite(bound.value):
-        floor += min(bound.charge, free_rounding(problem, bound.theta, bound.value))
-    return floor
+        scores = _scores(problem, primal)
+        magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
+        refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
+    errors = _errors(problem, primal, bound, fine=False)
+    if not primal.value - bound.value > _NEAR_FLOOR * (errors.primal + errors.dual):
+        errors = _errors(problem, primal, bound, fine=True)
+    return errors
 
 
-def lone_bound_rounding(problem: Problem, primal: Primal, bound: Bound) -> float:
-    """A bound on the rounding error of D, where P is infinite."""
-    noise = _dual_noise(problem, bound, dual_sensitivity(problem, bound.v, primal.penalty))
-    return ROUNDINGS * EPS * (bound.magnitude + noise)
+def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Errors:
+    penalty = risk = 0.0
+    if math.isfinite(primal.value):
+        weights, size = primal.model.weights, abs(primal.penalty)
+        penalty = problem.lam * (problem.regularizer.value_error(weights, primal.penalty) + _FACTORS * UNIT * size)
+        risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * abs(primal.value)
+    if not math.isfinite(bound.value):
+        return Errors(_UPWARDS * penalty, _UPWARDS * risk, 0.0, 0.0, 0.0, Spread())
+    spread = adjoint_spread(problem, bound.theta, fine=fine)
+    regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
+    charge = 0.0
+    if problem.regularizer.free_directions() is not None:
+        charge = max(0.0, min(bound.charge, free_rounding(problem, bound.theta, bound.value)))
+    return Errors(_UPWARDS * penalty, _UPWARDS * risk, _UPWARDS * regularizer, _UPWARDS * conjugate, charge, spread)
 
 
-def conjugate_curvature(problem: Problem, spread: float) -> float:
-    r"""What an error of X^T theta moves lam Omega* beyond its gradient: delta^2 / (2 sigma lam).
-
-    ``spread`` is the sum of abs(theta_i) times the norm of x_i, so that delta is a few roundings of it; Omega* has
-    1/sigma-Lipschitz gradients for a sigma-strongly convex Omega.  The elastic net needs it where v rounds to the flat
-    part of its conjugate, whose gradient says nothing of the other side of the threshold.
-    """
-    sigma = problem.regularizer.strong_convexity
-    return (ROUNDINGS * EPS * spread) ** 2 / (2.0 * sigma * problem.lam) if sigma > 0.0 else 0.0
-
-
-def _dual_noise(problem: Problem, bound: Bound, sensitivity: float) -> float:
-    """A bound on the error of D from X^T theta and theta y, in units of EPS, by the largest row and label."""
-    largest = problem.design.largest_row_norm * sensitivity + problem.risk.largest_label
-    return absolute_sum(bound.theta) * largest
-
-
-def dual_sensitivity(problem: Problem, v: Array, penalty: float) -> float:
-    """The derivative of D in X^T theta: the norm of the weights of the dual point.
-
-    If Omega* is finite on a bounded set only, v does not determine the weights; scaling v back to that set changes D by
-    the largest error times Omega(w), estimated by that of the model.
-    """
-    if math.isfinite(problem.regularizer.largest_scale(v)):
-        return problem.regularizer.radius(penalty)
-    return norm_of(problem.regularizer.grad_conjugate(v))
+def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
+    """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
+    risk, own = problem.risk, gamma(problem.risk.roundings)
+    design, model = problem.design, primal.model
+    sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
+    if not fine and math.isfinite(risk.subgradient_norm_bound()):
+        largest = float(np.max(design.largest_row_norm * sizes + intercept))
+        error = gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) * largest
+        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + own * abs(primal.risk)
+    scores = _scores(problem, primal)
+    rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
+    rounded = UNIT * rounded / (1.0 - UNIT * rounded) * design.row_magnitudes
+    total = 0.0
+    for rows, part in risk.parts():
+        noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
+        # gamma_m times |x_i| |w|; the addition of b is one of the own roundings
+        noise = noise * sizes + own * (np.abs(scores[rows]) + intercept + part.label_sizes())
+        total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
+    return total + own * abs(primal.risk)
 
 
-def product_noise(problem: Problem, model: Model, scores: Array | None, witness: Witness, sensitivity: float) -> float:
-    """A bound on the errors of P and D from the products X w and X^T theta, in units of EPS, by rows.
+def adjoint_spread(problem: Problem, theta: Array, *, fine: bool) -> Spread:
+    """Bounds on the error of v, apart from relative errors of its components."""
+    design, lam = problem.design, problem.lam
+    if not design.adjoint_roundings:
+        return Spread()
+    # an entry at a label stands for the sum of the others
+    rounded = _UPWARDS * gamma(design.adjoint_roundings + (problem.risk.outputs or 0)) / lam
+    sums = absolute_sums(theta)
+    with np.errstate(over="ignore"):
+        lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
+        return Spread(
+            rounded * design.largest_entry * float(np.max(sums)), rounded * math.sqrt(float(lengths @ lengths))
+        )
 
-    A score has an error of |x_i| |w| + |b|, which changes the risk by its subgradient; X^T theta has an error of
-    sum |theta_i| |x_i|, which changes the conjugate of the regularizer by its gradient; the terms theta_i y_i of the
-    conjugate of the risk may cancel.
-    """
-    if scores is None:
-        scores = problem.design.scores(model.weights)
-        scores += np.asarray(model.intercept)
-    every, total, size = np.sqrt(problem.design.squared_row_norms), 0.0, norm_of(model.weights)
-    for rows, risk in problem.risk.parts():
-        norms, labels = every[rows], risk.label_sizes()
-        if risk.outputs is not None:
-            norms = norms[:, None]
-        theta, noise = np.abs(witness.theta[rows]), norms * size + np.abs(np.asarray(model.intercept))
-        # a score may round to a kink: take the larger subgradient of both sides
-        near = ROUNDINGS * EPS * (noise + labels)
-        slopes = risk.subgradient_bounds(scores[rows], near)
-        total += float(np.sum(slopes * noise) + np.sum(theta * (norms * sensitivity + labels)))
+
+def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:
+    """Bounds on the errors of lam Omega*(v) and of R*(-theta)."""
+    error = problem.regularizer.conjugate_error(bound.v, bound.penalty, *spread)
+    regularizer = problem.lam * (error + _FACTORS * UNIT * abs(bound.penalty))
+    form = problem.risk.closed_form()
+    conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
+    return regularizer, conjugate + 4.0 * UNIT * (abs(bound.value) + abs(bound.conjugate) + bound.charge)
+
+
+def absolute_sums(theta: Array, lengths: Array | None = None) -> Floats:
+    """The sum of |theta_i|, or of |theta_i| times a length of row i, for each output, in blocks of rows."""
+    step = max(1, MANY_SCORES // max(1, theta[:1].size))
+    total = np.zeros(theta[:1].size)
+    for begin in range(0, len(theta), step):
+        block = np.abs(theta[begin : begin + step]).reshape(-1, len(total))
+        total += np.sum(block, axis=0) if lengths is None else lengths[begin : begin + step] @ block
     return total
+
+
+def _scores(problem: Problem, primal: Primal) -> Floats:
+    """The scores of the model, computed again where they were not kept."""
+    if primal.scores is not None:
+        return primal.scores
+    return problem.design.scores(primal.model.weights) + np.asarray(primal.model.intercept)
 
 
 def is_trivial(problem: Problem, level: float) -> bool:
@@ -119,13 +185,6 @@ def is_trivial(problem: Problem, level: float) -> bool:
         return bool(problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores) <= level)
 
 
-def absolute_sum(values: Array) -> float:
-    """The sum of the absolute values, in blocks."""
-    step = max(1, MANY_SCORES // max(1, values[:1].size))
-    return sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
-
-
-def norm_of(weights: Array) -> float:
-    """The Euclidean norm."""
-    flat = np.ravel(weights, order="K")
-    return float(np.sqrt(flat @ flat))
+def output_norms(weights: Array) -> Floats:
+    """The Euclidean norm of the weights of each output, rounded upwards."""
+    return _UPWARDS * np.sqrt(np.sum(np.square(weights), axis=-1)) + 2.0**-500

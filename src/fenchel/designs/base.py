@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 #: rows in the sample for estimates such as ``mean_square``
 SAMPLE = 300
+#: covers the rounding of a computed norm of up to 2^40 entries
+_UPWARDS = 1.0 + 2.0**-12
+#: norm of a row whose squares underflow
+_UNDERFLOW = 2.0**-500
 
 
 class Design(abc.ABC):
@@ -81,6 +86,26 @@ class Design(abc.ABC):
     @abc.abstractmethod
     def largest_row_norm(self) -> float:
         """Bound on the Euclidean norm of every row, cheaper than the norms themselves."""
+
+    @cached_property
+    def row_magnitudes(self) -> Floats:
+        """Numbers r_i, rounded upwards, with sum_j |x_ij| |w_j| <= r_i ||w|| for all w."""
+        return _UPWARDS * np.sqrt(self.squared_row_norms) + _UNDERFLOW
+
+    @property
+    def score_roundings(self) -> int | Floats:
+        """The roundings on the way of each product x_ij w_j into a score, for all rows or for each."""
+        return self.shape[1] + 1
+
+    @property
+    def adjoint_roundings(self) -> int:
+        """The roundings on the way of each product x_ij theta_i into X^T theta."""
+        return self.shape[0] + 1
+
+    @property
+    def largest_entry(self) -> float:
+        """Bound on every |x_ij|; entries that are stored as a sum count with the sum of their absolute values."""
+        return self.largest_row_norm
 
     @property
     @abc.abstractmethod
@@ -147,7 +172,7 @@ def as_real(values: Array) -> Array:
     return values
 
 
-def largest_entry(values: Array) -> float:
+def largest_size(values: Array) -> float:
     """The largest absolute value, without a copy of the array."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
 

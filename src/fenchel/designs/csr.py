@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_entry, read_only
+from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 
@@ -82,7 +82,40 @@ class CSRDesign(Design):
     @cached_property
     def largest_row_norm(self) -> float:
         # entries of the same column add up, so the 1-norm is the safe one
-        return largest_entry(self._data) * float(np.max(np.diff(self._indptr), initial=0))
+        return largest_size(self._data) * self._longest_row
+
+    @cached_property
+    def row_magnitudes(self) -> Floats:
+        if not self._repeats:
+            return super().row_magnitudes
+        # entries of the same column may cancel: the 1-norm of the stored ones
+        result = np.zeros(self.shape[0])
+        for rows, block in self._blocks(BLOCK):
+            block.data = np.abs(block.data)
+            result[rows] = block.sum(axis=1)
+        return (1.0 + 1e-6) * result
+
+    @cached_property
+    def largest_entry(self) -> float:
+        return largest_size(self._data) * (self._longest_row if self._repeats else 1.0)
+
+    @cached_property
+    def _longest_row(self) -> float:
+        return float(np.max(np.diff(self._indptr), initial=0))
+
+    @cached_property
+    def _repeats(self) -> bool:
+        """Whether some column may occur twice in a row."""
+        return any(_may_repeat(block) for _, block in self._blocks(BLOCK))
+
+    @property
+    def score_roundings(self) -> Floats:
+        return np.diff(self._indptr) + 1.0
+
+    @cached_property
+    def adjoint_roundings(self) -> int:
+        rows = [stop - start for start, stop in self._bounds()]
+        return max(rows, default=0) + len(rows) + 1
 
     @cached_property
     def mean_square(self) -> float:
@@ -140,18 +173,24 @@ class CSRDesign(Design):
 
     def _blocks(self, entries: int | None = None) -> Iterator[tuple[slice, sp.csr_array]]:
         """Row blocks in float64 of at most BLOCK entries (one row at least); one block if X is float64."""
-        n, d = self.shape
-        direct = self._data.dtype == np.float64
-        if entries is None:
-            entries = max(1, self.stored_entries) if direct else BLOCK
-        start = 0
-        while start < n:
-            limit = int(self._indptr[start]) + entries
-            stop = max(start + 1, int(np.searchsorted(self._indptr, limit, side="right")) - 1)
+        for start, stop in self._bounds(entries):
             low, high = int(self._indptr[start]), int(self._indptr[stop])
             data = self._data[low:high].astype(np.float64, copy=False)
             indptr = self._indptr[start : stop + 1] - low if low else self._indptr[start : stop + 1]
-            yield slice(start, stop), sp.csr_array((data, self._indices[low:high], indptr), shape=(stop - start, d))
+            shape = (stop - start, self.shape[1])
+            yield slice(start, stop), sp.csr_array((data, self._indices[low:high], indptr), shape=shape)
+
+    def _bounds(self, entries: int | None = None) -> Iterator[tuple[int, int]]:
+        """The first row of each block, and the first row after it."""
+        if entries is None:
+            entries = max(1, self.stored_entries) if self._data.dtype == np.float64 else BLOCK
+        start = 0
+        while start < self.shape[0]:
+            limit = min(int(self._indptr[start]) + entries, self.stored_entries)
+            # an int of Python would make a copy of all pointers
+            stop = int(np.searchsorted(self._indptr, self._indptr.dtype.type(limit), side="right")) - 1
+            stop = max(start + 1, stop)
+            yield start, stop
             start = stop
 
 

@@ -12,9 +12,12 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_entry, read_only
+from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
+
+#: rows of a block: X^T theta adds as many products at a time, and then as many blocks as there are
+_BLOCK_ROWS = 4096
 
 
 class DenseDesign(Design):
@@ -60,11 +63,10 @@ class DenseDesign(Design):
 
     def adjoint(self, theta: Array) -> Floats:
         theta = np.ascontiguousarray(theta, dtype=np.float64)
-        if self._direct:
-            return np.ascontiguousarray(theta.T @ self._values)
         result = np.zeros((*theta.shape[1:], self.shape[1]))
+        # blocks also shorten the sums, and with them the bound on their rounding errors
         for block in self._blocks():
-            result += theta[block].T @ self._values[block].astype(np.float64)
+            result += theta[block].T @ self._values[block].astype(np.float64, copy=False)
         return result
 
     @cached_property
@@ -77,7 +79,15 @@ class DenseDesign(Design):
 
     @cached_property
     def largest_row_norm(self) -> float:
-        return largest_entry(self._values) * math.sqrt(self.shape[1])
+        return largest_size(self._values) * math.sqrt(self.shape[1])
+
+    @cached_property
+    def largest_entry(self) -> float:
+        return largest_size(self._values)
+
+    @property
+    def adjoint_roundings(self) -> int:
+        return self._step + 1 + self.shape[0] // self._step
 
     @cached_property
     def mean_square(self) -> float:
@@ -127,6 +137,10 @@ class DenseDesign(Design):
     def stored_entries(self) -> int:
         return self.shape[0] * self.shape[1]
 
+    @property
+    def _step(self) -> int:
+        """The rows of a block."""
+        return max(1, min(_BLOCK_ROWS, BLOCK // max(1, self.shape[1])))
+
     def _blocks(self) -> list[slice]:
-        step = max(1, BLOCK // max(1, self.shape[1]))
-        return [slice(start, start + step) for start in range(0, self.shape[0], step)]
+        return [slice(start, start + self._step) for start in range(0, self.shape[0], self._step)]

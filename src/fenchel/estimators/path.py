@@ -96,7 +96,7 @@ class RegularizationPath:
         certificate = replace(
             found[best],
             dual=found[lower].dual,
-            rounding_floor=max(certificate.rounding_floor for certificate in found.values()),
+            dual_error=found[lower].dual_error,
         )
         intercept = self.intercepts[best]
         return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate

@@ -172,6 +172,11 @@ class CachedGram(KernelDesign):
         return self.diagonal * float(np.sum(self.diagonal))
 
     @property
+    def score_roundings(self) -> int:
+        """Three sums: a product that was computed, and the changes of at most two updates."""
+        return 3 * (self.shape[1] + 1)
+
+    @property
     def largest_row_norm(self) -> float:
         return math.sqrt(float(np.max(self.diagonal)) * float(np.sum(self.diagonal)))
 

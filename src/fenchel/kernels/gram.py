@@ -67,6 +67,15 @@ class KernelDesign(Design):
         """X^T theta in coefficients: theta itself."""
         return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
 
+    @property
+    def score_roundings(self) -> int:
+        return self.shape[1] + 1
+
+    @property
+    def adjoint_roundings(self) -> int:
+        """Zero: nothing is computed."""
+        return 0
+
     @abc.abstractmethod
     def descending(self) -> GramRows:
         """Rows for loops that keep all scores current: a step on example i adds a multiple of row i to them."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.kernels.gram import KernelDesign
+from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
 
 
@@ -73,6 +74,16 @@ class GramNorm(Regularizer):
     def score_bounds(self, level: float, design: Any) -> Floats:
         """By the Cauchy-Schwarz inequality in the feature space."""
         return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
+
+    def value_error(self, weights: Array, value: float) -> float:
+        """The terms a_i K_ij a_j are at most |a_i| |a_j| sqrt(K_ii K_jj)."""
+        sizes = np.abs(np.atleast_2d(weights)) @ np.sqrt(self.gram.diagonal)
+        # ten more for relative errors of the coefficients
+        return gamma(self.gram.score_roundings + self.gram.shape[0] + 10) * 0.5 * float(sizes @ sizes)
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""
+        return self.value_error(v, conjugate)
 
     @property
     def strong_convexity(self) -> float:

@@ -131,6 +131,27 @@ class Loss(abc.ABC):
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         """Return f*(u, y) for u in ``domain(label)``."""
 
+    def score_offset(self, label: Floats) -> Floats:
+        r"""A bound on the constants that ``value`` adds to a score.
+
+        The computed value is that of a score :math:`s + \delta` up to a relative error of K roundings, with
+        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is ``rounding.ELEMENTARY``.
+        """
+        return np.abs(label)
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        r"""A bound B such that the computed conjugate has an error of at most :math:`Ku(|f^*| + |u|B)`.
+
+        It covers relative errors of a few roundings of u, hence at least :math:`B = |(f^*)'(u)|`, and the terms that
+        cancel.  The default is right where :math:`f^*` is linear.
+        """
+        return np.abs(label)
+
+    @property
+    def largest_conjugate_slope(self) -> float:
+        """A bound on ``conjugate_slope`` and on the slopes of f* from zero, over the largest label; or infinity."""
+        return math.inf
+
     @abc.abstractmethod
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         """The closed interval of u where f*(u, y) is finite."""

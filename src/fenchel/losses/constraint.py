@@ -175,6 +175,12 @@ class Interpolation(_InfiniteLoss):
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return np.zeros_like(score - label)
 
+    def score_offset(self, label: Floats) -> Floats:
+        return np.abs(label) + self.tolerance
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        return np.abs(label) + self.tolerance
+
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         return u * label + self.tolerance * np.abs(u)
 
@@ -250,6 +256,11 @@ class NegativeLog(_InfiniteLoss):
     def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(label * score > 0.0, -np.log(np.abs(score)), np.inf)
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        """The terms are 1 and a logarithm, whatever the size of u."""
+        with np.errstate(divide="ignore"):
+            return 2.0 / np.abs(u)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore"):

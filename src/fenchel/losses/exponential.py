@@ -25,13 +25,15 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp, xlogy
+from scipy.special import logsumexp, xlog1py, xlogy
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss
 
 #: e^-t underflows to zero for larger t
 _LARGEST_EXPONENT = 745.0
+#: smallest number whose logarithm counts in a rounding bound, absolute and relative to what it was subtracted from
+_SMALLEST, _ROUNDING = 1e-300, 2.0**-53
 
 
 class CompiledExponential(NamedTuple):
@@ -145,6 +147,9 @@ class Exponential(_ExponentialLoss):
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         return _entropy(np.maximum(-label * u, 0.0))
 
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        return 1.0 + np.abs(np.log(np.maximum(np.abs(u), _SMALLEST)))
+
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
 
@@ -207,7 +212,20 @@ class Poisson(_ExponentialLoss):
             return np.exp(score) - label
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
-        return _entropy(np.maximum(u + label, 0.0)) - _entropy(label)
+        # entropy(u + y) - entropy(y) without the terms that cancel where u is small
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            v, ratio = np.maximum(u + label, 0.0), u / label
+            near = xlog1py(v, np.maximum(ratio, -1.0)) + u * np.log(label) - u
+            plain = _entropy(v) - _entropy(label)
+        return np.where(np.isfinite(ratio) & (label > 0.0), near, plain)
+
+    def score_offset(self, label: Floats) -> Floats:
+        return 1.0 + np.abs(np.log(np.maximum(label, _SMALLEST)))
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        # the logarithms of u + y, of y and of their ratio
+        logarithm = np.abs(np.log(np.maximum(label, _SMALLEST)))
+        return 2.0 + 2.0 * logarithm + np.abs(np.log(np.maximum(u + label, _ROUNDING * label + _SMALLEST)))
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return -label + 0.0, np.full_like(label, np.inf)

@@ -24,6 +24,9 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, from_margin
 from fenchel.losses.intercept import newton_root
 
+#: smallest beta or 1 - beta whose logarithm counts in the rounding bound
+_SMALLEST_SHARE = 2.0**-54
+
 
 class CompiledLogistic(NamedTuple):
     """The logistic loss for compiled loops.  One field, since a compiled tuple can't be empty."""
@@ -120,6 +123,15 @@ class Logistic(Loss):
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         beta = np.clip(-label * u, 0.0, 1.0)
         return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        # beta = 0 has no cost, and an error of 2^-53 of 1 - beta moves its logarithm by 1 at most
+        beta = np.clip(-label * u, _SMALLEST_SHARE, 1.0)
+        return 2.0 - np.log(beta) - np.log(np.maximum(1.0 - beta, _SMALLEST_SHARE))
+
+    @property
+    def largest_conjugate_slope(self) -> float:
+        return 80.0
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return from_margin(np.ones_like(label), label)

@@ -145,6 +145,13 @@ class MarginLoss(Loss):
         with np.errstate(over="ignore"):
             return 0.5 * self.shape.kappa * beta**2 - beta
 
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        return 1.0 + self.shape.kappa * np.abs(u)
+
+    @property
+    def largest_conjugate_slope(self) -> float:
+        return 1.0 if self.shape.kappa == 0.0 else math.inf
+
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return from_margin(np.full_like(label, self.shape.high), label)
 

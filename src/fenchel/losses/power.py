@@ -144,6 +144,13 @@ class PowerLoss(Loss):
             # where it overflows it outweighs the linear part
             return np.where(np.isinf(curved), curved, curved + u * label + self.epsilon * np.abs(u))
 
+    def score_offset(self, label: Floats) -> Floats:
+        return self.power * (np.abs(label) + self.epsilon)
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        with np.errstate(over="ignore"):
+            return np.abs(label) + self.epsilon + np.abs(u) ** (1.0 / (self.power - 1.0))
+
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         if self._of_margin:
             return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
@@ -227,6 +234,16 @@ class OfPower(Loss):
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         return self.form.conjugate(u, label)
+
+    def score_offset(self, label: Floats) -> Floats:
+        return self.form.score_offset(label)
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        return self.form.conjugate_slope(u, label)
+
+    @property
+    def largest_conjugate_slope(self) -> float:
+        return self.form.largest_conjugate_slope
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return self.form.domain(label)

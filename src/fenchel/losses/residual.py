@@ -115,6 +115,17 @@ class ResidualLoss(Loss):
         with np.errstate(over="ignore", invalid="ignore"):
             return u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2
 
+    def score_offset(self, label: Floats) -> Floats:
+        return np.abs(label) + self.shape.tube
+
+    def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
+        return np.abs(label) + self.shape.tube + self.shape.kappa * np.abs(u)
+
+    @property
+    def largest_conjugate_slope(self) -> float:
+        # the largest label includes the tube
+        return 1.0 if self.shape.kappa == 0.0 else math.inf
+
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
 

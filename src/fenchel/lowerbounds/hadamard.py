@@ -67,7 +67,7 @@ class LargestScore(Risk):
         total = float(np.sum(mixture))
         return -mixture / total if total > 0.0 else np.full(self.examples, -1.0 / self.examples)
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import ELEMENTARY, UNIT, gamma, tree_depth
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
@@ -172,6 +173,30 @@ class Regularizer(abc.ABC):
     def gradient(self, weights: Array) -> Floats:
         """Return a subgradient of Omega at w."""
 
+    def value_error(self, weights: Array, value: float) -> float:
+        """A bound on the rounding error of Omega at these very weights, which was computed as ``value``.
+
+        The default is for a sum of non-negative terms by ``tree_sum``, each with a few elementary functions.
+        """
+        return gamma(tree_depth(np.size(weights)) + 2.0 * ELEMENTARY) * abs(value)
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        r"""A bound on :math:`\Omega^*(v')` less ``conjugate``, the computed :math:`\Omega^*(v)`.
+
+        v' is any vector that differs from v by at most ``largest`` in each component and by at most ``norm`` in the
+        Euclidean norm, apart from relative errors of up to eight roundings of each component.  The default takes a sum
+        of non-negative terms and a strongly convex :math:`\Omega`: :math:`\nabla\Omega^*` is then
+        :math:`1/\sigma`-Lipschitz.
+        """
+        if self.strong_convexity <= 0.0:
+            return math.inf
+        own = gamma(tree_depth(np.size(v)) + 2.0 * ELEMENTARY) * abs(conjugate)
+        weights, v = np.ravel(self.grad_conjugate(v)), np.ravel(v)
+        largest += 8.0 * UNIT * float(np.max(np.abs(v), initial=0.0))
+        norm += 8.0 * UNIT * math.sqrt(float(v @ v))
+        first = min(largest * float(np.sum(np.abs(weights))), norm * math.sqrt(float(weights @ weights)))
+        return own + (1.0 + 1e-6) * (first + 0.5 * norm * norm / self.strong_convexity)
+
     @abc.abstractmethod
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         """Return Omega*(scale v)."""
@@ -189,8 +214,11 @@ class Regularizer(abc.ABC):
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""
 
-    def largest_scale(self, v: Array) -> float:
-        """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""
+    def largest_scale(self, v: Array, error: float = 0.0) -> float:
+        """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only.
+
+        The same t holds for every vector that differs from v by at most ``error`` in each component.
+        """
         return math.inf
 
     def compress(self, v: Array) -> Floats:

@@ -20,6 +20,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -116,14 +117,14 @@ class ElasticNet(Regularizer):
 
     def value(self, weights: Array) -> float:
         flat = np.ravel(weights)
-        return 0.5 * (1.0 - self.l1_ratio) * float(flat @ flat) + self.l1_ratio * float(np.sum(np.abs(flat)))
+        return 0.5 * (1.0 - self.l1_ratio) * tree_sum(flat * flat) + self.l1_ratio * tree_sum(np.abs(flat))
 
     def gradient(self, weights: Array) -> Floats:
         return (1.0 - self.l1_ratio) * np.asarray(weights, dtype=np.float64) + self.l1_ratio * np.sign(weights)
 
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         excess = np.maximum(abs(scale) * np.abs(np.ravel(v)) - self.l1_ratio, 0.0)
-        return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
+        return 0.5 * tree_sum(excess * excess) / (1.0 - self.l1_ratio)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))

@@ -30,6 +30,7 @@ from scipy.special import logsumexp, softmax, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
+from fenchel.numerics.rounding import ELEMENTARY, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
@@ -155,6 +156,20 @@ class Entropy(Regularizer):
             # log1p and expm1 are accurate near zero
             return mass * float(np.sum(np.log1p(np.expm1(both) @ shares)))
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
+
+    def value_error(self, weights: Array, value: float) -> float:
+        """The terms w ln(w/mu), w and mu, with the mass that the sum of the weights misses."""
+        rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
+        prior = self.priors(rows.shape[-1])
+        terms = np.abs(xlogy(rows, rows / prior)) + rows + prior
+        return gamma(2.0 * rows.shape[-1] + 2.0 * ELEMENTARY) * float(np.sum(terms))
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        """Omega* is the mass times a logarithmic mean of exponentials, which moves by no more than v does."""
+        v = np.atleast_2d(np.asarray(v, dtype=np.float64))
+        mass, size = self.total(v.shape[-1]), float(np.max(np.abs(v), initial=0.0))
+        own = gamma(2.0 * v.shape[-1] + 2.0 * ELEMENTARY) * (1.0 + size)
+        return (1.0 + 1e-6) * mass * len(v) * (largest + own)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))

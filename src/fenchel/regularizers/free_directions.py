@@ -30,6 +30,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.l2 import L2
 from fenchel.validation import check_integer
@@ -182,6 +183,31 @@ class FreeDirections(Regularizer):
             return math.inf
         outputs = np.size(v) // self.directions.shape[1]
         return self.base.conjugate(self._projected(v)) + 0.5 * outputs * float(self.origin @ self.origin)
+
+    def value_error(self, weights: Array, value: float) -> float:
+        """Any multipliers give an upper bound of the infimum, so only the rounding of w - C^T sigma counts."""
+        return self._square_error(weights, 0.0)
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        if np.shape(v)[-1] != self.directions.shape[1]:
+            # compressed
+            return self.base.conjugate_error(v, conjugate, largest, norm)
+        return self._square_error(v, norm)
+
+    def _square_error(self, vectors: Array, norm: float) -> float:
+        rest = self.rest(vectors)
+        removed = np.abs(self.directions).T @ np.abs(self.multipliers(np.asarray(vectors) - rest)).T
+        sizes = 2.0 * np.abs(vectors) + np.asarray(removed).T
+        error = norm + gamma(4.0 * (self.directions.shape[0] + 4)) * math.sqrt(float(np.sum(sizes**2)))
+        size = math.sqrt(float(np.sum(rest**2)))
+        return (1.0 + 1e-6) * (
+            error * (size + 0.5 * error) + gamma(np.size(rest) + 8) * (size**2 + self._origin_size(vectors))
+        )
+
+    def _origin_size(self, vectors: Array) -> float:
+        if not self.priced:
+            return 0.0
+        return float(np.sum(np.abs(np.atleast_2d(vectors)) @ np.abs(self.origin) + self.origin @ self.origin))
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return self.base.conjugate_derivative(self._projected(v), scale)

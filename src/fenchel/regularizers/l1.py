@@ -19,6 +19,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
+from fenchel.numerics.rounding import UNIT, tree_sum
 from fenchel.regularizers.base import Regularizer
 
 #: excess of max |t v_j| over 1 that counts as feasible: the rounding of a product and a quotient
@@ -51,7 +52,11 @@ class L1(Regularizer):
         return 1.0
 
     def value(self, weights: Array) -> float:
-        return float(np.sum(np.abs(weights)))
+        return tree_sum(np.abs(weights))
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        """Zero: ``largest_scale`` leaves room for the error of v."""
+        return 0.0
 
     def gradient(self, weights: Array) -> Floats:
         return np.sign(np.asarray(weights, dtype=np.float64))
@@ -63,9 +68,9 @@ class L1(Regularizer):
         """Zero inside the unit ball, infinite outside."""
         return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
 
-    def largest_scale(self, v: Array) -> float:
-        largest = _largest(v)
-        return 1.0 / largest if largest > 0.0 else math.inf
+    def largest_scale(self, v: Array, error: float = 0.0) -> float:
+        largest = _largest(v) + error
+        return (1.0 - 24.0 * UNIT) / largest if largest > 0.0 else math.inf
 
     def compress(self, v: Array) -> Floats:
         return np.array([_largest(v)])

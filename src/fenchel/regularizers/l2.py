@@ -9,6 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
@@ -56,13 +57,17 @@ class L2(Regularizer):
 
     def value(self, weights: Array) -> float:
         flat = np.ravel(weights, order="K")
-        return 0.5 * float(flat @ flat)
+        return 0.5 * tree_sum(flat * flat)
 
     def gradient(self, weights: Array) -> Floats:
         return np.asarray(weights, dtype=np.float64)
 
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return scale**2 * self.value(v)
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        size = math.sqrt(2.0 * conjugate)
+        return gamma(tree_depth(np.size(v)) + 2.0 * ELEMENTARY) * conjugate + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return 2.0 * scale * self.value(v)

@@ -26,6 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import ELEMENTARY, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -143,6 +144,21 @@ class QNorm(Regularizer):
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         p, power = self.dual_exponents
         return float(np.sum((abs(scale) * _norms(v, p)) ** power)) / power
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        p, power = self.dual_exponents
+        features = np.shape(v)[-1]
+        norms = _norms(v, p)
+        # the p-norm of the error; q-norms and powers amplify relative errors by their exponents
+        size = norm * float(features) ** max(0.0, 1.0 / p - 0.5)
+        relative = gamma((features + ELEMENTARY) * (1.0 + 1.0 / p) * power + ELEMENTARY)
+        with np.errstate(over="ignore"):
+            upper = float(np.sum((norms * (1.0 + 1e-15) + size) ** power)) / power
+        return relative * upper + (upper - conjugate)
+
+    def value_error(self, weights: Array, value: float) -> float:
+        features = np.shape(weights)[-1]
+        return gamma((features + ELEMENTARY) * (1.0 + 1.0 / self.q) * self.power + ELEMENTARY) * value
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         p, power = self.dual_exponents

@@ -19,6 +19,7 @@ from scipy.linalg import cholesky, solve_triangular
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
@@ -132,6 +133,28 @@ class QuadraticForm(Regularizer):
 
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return 0.5 * scale**2 * float(np.vdot(v, self.grad_conjugate(v)))
+
+    def value_error(self, weights: Array, value: float) -> float:
+        weights = np.abs(np.asarray(weights, dtype=np.float64))
+        if not isinstance(self.operator, np.ndarray):
+            return gamma(4.0 * weights.shape[-1] + 8) * value
+        product = weights * self.operator if self.diagonal else weights @ np.abs(self.operator)
+        return gamma(2.0 * weights.size + 8) * 0.5 * float(np.vdot(weights, product))
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        r"""With :math:`r = v - Kw` the conjugate is :math:`(v + r)\cdot w/2 + r^TK^{-1}r/2` for every w."""
+        v = np.asarray(v, dtype=np.float64)
+        weights, size = self.grad_conjugate(v), math.sqrt(float(np.sum(v**2)))
+        residual = norm + 8.0 * UNIT * size
+        if not self.diagonal:
+            removed = v - self.gradient(weights)
+            magnitudes = np.abs(v) + (
+                np.abs(weights) @ np.abs(self.operator) if isinstance(self.operator, np.ndarray) else np.abs(v)
+            )
+            residual += math.sqrt(float(np.sum((np.abs(removed) + gamma(v.shape[-1] + 4) * magnitudes) ** 2)))
+        length = math.sqrt(float(np.sum(weights**2)))
+        own = gamma(v.size + 8) * (size + residual) * length
+        return (1.0 + 1e-6) * (own + residual * length + residual**2 / self.strong_convexity)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return 2.0 * scale * self.conjugate(v)

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import kl_div
+from scipy.special import kl_div, xlogy
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import ELEMENTARY, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import (
     checked_prior,
@@ -147,6 +148,21 @@ class UnnormalizedEntropy(Regularizer):
         with np.errstate(over="ignore"):
             terms = 4.0 * np.sinh(0.5 * v) ** 2 if self.balanced else np.expm1(v)
         return float(np.sum(self.priors(v.shape[-1]) * terms))
+
+    def value_error(self, weights: Array, value: float) -> float:
+        rows = np.abs(np.asarray(weights, dtype=np.float64))
+        prior = self.priors(rows.shape[-1])
+        terms = np.abs(xlogy(rows, rows / prior)) + 4.0 * (rows + prior)
+        return gamma(rows.size + 2.0 * ELEMENTARY) * float(np.sum(terms))
+
+    def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
+        """Omega* grows with every |v_j|, if balanced, or with every v_j."""
+        v = np.asarray(v, dtype=np.float64)
+        rounded = gamma(v.size + 2.0 * ELEMENTARY)
+        with np.errstate(over="ignore", invalid="ignore"):
+            grown = np.exp(np.abs(v) if self.balanced else v)
+            sizes = grown * (math.expm1(min(largest, 700.0)) + rounded * (1.0 + np.abs(v))) + rounded
+            return float(np.sum(4.0 * self.priors(v.shape[-1]) * sizes))
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))

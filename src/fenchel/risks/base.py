@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_sum
 
 if TYPE_CHECKING:
     from fenchel.risks.mean import MeanRisk
@@ -55,7 +56,11 @@ class ClosedForm(Protocol):
         ...
 
     def project(self, theta: Array) -> Floats:
-        """A point of the domain of the conjugate near theta; a point inside it is returned unchanged."""
+        """A point near theta that is in the domain of the conjugate in exact arithmetic."""
+        ...
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta."""
         ...
 
     def largest_scale(self, theta: Array) -> float:
@@ -189,14 +194,31 @@ class Risk(abc.ABC):
         """R(0), the scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
-        """A bound on the 1-norm of a subgradient at s."""
-        return float(np.sum(np.abs(self.subgradient(scores))))
+    def subgradient_norm_bound(self) -> float:
+        """A bound on the 1-norm of every subgradient; infinite if there is none, or none is known."""
+        return math.inf
 
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         below, above = self.subgradient(scores - radius), self.subgradient(scores + radius)
         return np.maximum(np.abs(below), np.abs(above))
+
+    @property
+    def roundings(self) -> float:
+        r"""The roundings on the way of each term into R(s) and R*, beside those of the scores.
+
+        With :math:`\gamma` of this number, the error of R is at most :math:`\gamma(|R| + \sum_i|g_i|(|s_i| + \ell_i))`,
+        where g bounds the subgradients near s and :math:`\ell` are the ``label_sizes``.  The default takes any order of
+        summation.
+        """
+        return 4.0 * self.examples * (self.outputs or 1) + 2.0 * ELEMENTARY
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta.
+
+        Without ``fine`` a larger bound may be returned that takes less time.
+        """
+        return gamma(self.roundings) * (abs(conjugate) + self.largest_label * tree_sum(np.abs(theta)))
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk."""

@@ -20,6 +20,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
+from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable
 from fenchel.risks.smoothing import Smoothed
@@ -110,11 +111,9 @@ class MeanRisk(Risk):
             return np.inf
         return self._total(self.loss.conjugate(inside, self.labels))
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
-        """A bound on the 1-norm of a subgradient at s, from the domain of the conjugate where that is bounded."""
-        if math.isfinite(self._largest_subgradient):
-            return self._largest_subgradient * (self.outputs or 1)
-        return float(np.sum(np.abs(self.subgradient(scores))))
+    def subgradient_norm_bound(self) -> float:
+        """From the domain of the conjugate, where that is bounded."""
+        return self._largest_subgradient * (self.outputs or 1)
 
     @cached_property
     def _largest_subgradient(self) -> float:
@@ -122,11 +121,27 @@ class MeanRisk(Risk):
         return float(max(np.max(np.abs(low)), np.max(np.abs(high))))
 
     def label_sizes(self) -> Floats:
-        return np.abs(self.labels)
+        return self.loss.score_offset(self.labels)
 
     @cached_property
     def largest_label(self) -> float:
-        return float(np.max(np.abs(self.labels)))
+        return float(np.max(self.label_sizes()))
+
+    @property
+    def roundings(self) -> float:
+        """Those of a loss, of a weight and of the sum."""
+        return 2.0 * (ELEMENTARY + tree_depth(self.labels.size))
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        slope = self.loss.largest_conjugate_slope
+        if not fine and math.isfinite(slope):
+            size = abs(self.conjugate_at_zero) + 2.0 * slope * self.largest_label * float(np.sum(np.abs(theta)))
+            return gamma(self.roundings) * (abs(conjugate) + size)
+        u = -self._per_share(theta)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            sizes = self._shares * np.abs(self.loss.conjugate(u, self.labels))
+            sizes += np.where(u == 0.0, 0.0, np.abs(theta) * self.loss.conjugate_slope(u, self.labels))
+        return gamma(self.roundings) * tree_sum(sizes)
 
     @cached_property
     def value_at_zero(self) -> float:
@@ -139,11 +154,11 @@ class MeanRisk(Risk):
         return self.conjugate(np.zeros(self.labels.shape))
 
     def project(self, theta: Array) -> Floats:
-        """The nearest dual point in the domain of the conjugate."""
+        """The nearest dual point in the domain of the conjugate, a few roundings of c_i inwards of its bounds."""
         low, high = self.loss.domain(self.labels)
-        counted = self._shares > 0
+        counted, shares = self._shares > 0, self._shares * (1.0 - gamma(tree_depth(self.examples) + 8))
         # clip keeps entries inside bit by bit; a zero weight forces theta_i = 0
-        lowest, highest = np.where(counted, -high, 0.0) * self._shares, np.where(counted, -low, 0.0) * self._shares
+        lowest, highest = np.where(counted, -high, 0.0) * shares, np.where(counted, -low, 0.0) * shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
     def largest_scale(self, theta: Array) -> float:
@@ -200,7 +215,7 @@ class MeanRisk(Risk):
         if self.loss.overflows:
             # an infinite loss times a zero weight is zero
             losses = np.where(self._shares > 0, losses, 0.0)
-        return float(np.sum(self.shares @ losses))
+        return tree_sum(self._shares * losses)
 
     def _per_share(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
@@ -216,7 +231,7 @@ def shares_of(weights: Array | None, examples: int) -> Floats:
         return np.full(examples, 1.0 / examples)
     # divided by the largest first, so that the sum neither overflows nor underflows
     scaled = weights / weights.max()
-    return scaled / scaled.sum()
+    return scaled / tree_sum(scaled)
 
 
 def checked_weights(weights: ArrayLike, examples: int) -> Floats:

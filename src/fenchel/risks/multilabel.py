@@ -144,7 +144,7 @@ class MultilabelHinge(Risk):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 

@@ -134,7 +134,7 @@ class OrdinalHinge(Risk):
         middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
         return subgradient, offset, max(0.0, offset + float(subgradient @ (scores - middle)))
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 

@@ -82,6 +82,22 @@ class PartedDesign(Design):
         return self.undivided.largest_row_norm
 
     @property
+    def row_magnitudes(self) -> Floats:
+        return self.undivided.row_magnitudes
+
+    @property
+    def largest_entry(self) -> float:
+        return self.undivided.largest_entry
+
+    @property
+    def score_roundings(self) -> int | Floats:
+        return self.undivided.score_roundings
+
+    @property
+    def adjoint_roundings(self) -> int:
+        return self.undivided.adjoint_roundings + len(self._parts)
+
+    @property
     def mean_square(self) -> float:
         return self.undivided.mean_square
 

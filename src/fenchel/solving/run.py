@@ -25,6 +25,9 @@ from fenchel.solving.solution import Progress, Solution, Status, TracePoint
 #: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
 _UNRESOLVED_ROUNDS = 3
 
+#: factor by which the gap must fall from one certificate to the next for a solve with tol = 0 to go on at the floor
+_STILL_FALLING = 0.5
+
 #: data passes of the first of several solvers, however small max_iter is
 _FEWEST_PASSES = 20.0
 
@@ -54,7 +57,9 @@ class Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
-        self.rounds_at_floor = self.rounds_unresolved = 0
+        self.rounds_unresolved = 0
+        #: the last gap that was within the rounding floor, for tol = 0
+        self.gap_at_floor = math.inf
         self.decay = stopping.decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
@@ -95,7 +100,7 @@ class Run:
         certificate, model, witness, path_certificate = self.best
         converged = certificate.meets(self.tol)
         if converged and status is not Status.INTERRUPTED:
-            status = Status.CONVERGED if certificate.relative_gap <= self.tol else Status.FLOOR
+            status = Status.CONVERGED if certificate.proves(self.tol) else Status.FLOOR
         elif (certificate.at_floor or certificate.contradictory) and status in (Status.MAX_ITER, Status.STALLED):
             status = Status.UNRESOLVED
         return Solution(
@@ -178,9 +183,9 @@ class Run:
         return small and not certificate.contradictory
 
     def _enough(self) -> bool:
-        """Whether the certificate proves tol.  With tol = 0 one more round follows once the gap is at the floor.
+        """Whether the certificate proves tol.  With tol = 0 rounds follow at the floor while the gap still halves.
 
-        The model still improves there: the gap is quadratic in its error, and below its own rounding.
+        The proved floor takes every rounding for the worst one, and the gap can be far below it.
         """
         assert self.best is not None
         certificate = self.best.certificate
@@ -189,15 +194,17 @@ class Run:
         self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
         if self.tol > 0 or not certificate.optimal:
             return certificate.meets(self.tol)
-        self.rounds_at_floor += 1
-        return self.rounds_at_floor > 1
+        done = not certificate.gap < _STILL_FALLING * self.gap_at_floor
+        self.gap_at_floor = certificate.gap
+        return done
 
     def _hint(self, state: Any) -> Hint:
         """The last certificate and the gap to reach, for the solver."""
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
-            target = max(self.tol * certificate.scale, certificate.rounding_floor, decayed)
+            floor = certificate.rounding_floor
+            target = max(self.tol * certificate.scale - floor, floor, decayed)
             return Hint(certificate, target, self._must_stop, len(self.trace))
         # before the first certificate only P* <= R(0) is known
         scale = self.problem.risk.value_at_zero

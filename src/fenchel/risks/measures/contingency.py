@@ -154,7 +154,7 @@ class ContingencyRisk(Risk):
         """R(0): the natural scale of the objective."""
         return self.value(np.zeros(self.examples))
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
 

@@ -76,9 +76,9 @@ class MicroRisk(Risk):
         subgradient, offset, value = self.table.cutting_plane(scores.ravel())
         return self._wide(subgradient), offset, value
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at s."""
-        return float(self.table.subgradient_norm_bound(scores.ravel()))
+        return float(self.table.subgradient_norm_bound())
 
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
@@ -104,6 +104,9 @@ class _ClosedForm:
 
     def largest_scale(self, theta: Array) -> float:
         return self.table.largest_scale(theta.ravel())
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        return self.table.conjugate_error(theta.ravel(), conjugate, fine=fine)
 
 
 def micro(table: Risk, outputs: int) -> MicroRisk:

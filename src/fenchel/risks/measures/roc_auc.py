@@ -200,7 +200,7 @@ class RocAUC(Risk):
         theta[self.negatives[order_high]] = -b * (weight[first] + sums / mu)
         return Smoothed(value, theta, max(0.0, risk), max(0.0, excess))
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0
 

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
+from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
 from fenchel.risks.mean import checked_weights, shares_of
@@ -101,7 +102,13 @@ class MulticlassRisk(Risk):
 
     def value(self, scores: Array) -> float:
         """R(s)."""
-        return math.fsum(float(part.shares @ part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
+        parts = ((part, part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
+        return math.fsum(tree_sum(part.shares * losses) for part, losses in parts)
+
+    @property
+    def roundings(self) -> float:
+        """Those of a loss with k terms, of a weight and of the sum."""
+        return 2.0 * (ELEMENTARY + tree_depth(self.examples)) + self.outputs
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk.
@@ -153,7 +160,7 @@ class MulticlassRisk(Risk):
         """One: the block of an example is bounded in every direction."""
         return 1.0
 
-    def subgradient_norm_bound(self, scores: Array) -> float:
+    def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * self._largest_mass
 
@@ -184,7 +191,7 @@ class MulticlassRisk(Risk):
         Scaling down the entries of a pair (y, j) moves mass from column y to column j; columns with positive sums give
         to columns with negative ones.  ``overwrite`` allows theta to be used for the result.
         """
-        surplus, error = column_sums(theta)
+        surplus, error = self._column_sums(theta)
         if not np.any(surplus):
             return theta, error
         theta = theta if overwrite else theta.copy()
@@ -193,7 +200,7 @@ class MulticlassRisk(Risk):
             # the column of a class without examples has one sign: it must be zero
             theta[:, absent] = 0.0
             theta = _completed(theta, self.classes)
-            surplus, _ = column_sums(theta)
+            surplus, _ = self._column_sums(theta)
         mass = np.zeros((self.outputs, self.outputs))
         for rows, part in self.parts():
             np.add.at(mass, part.classes, -theta[rows])
@@ -213,8 +220,14 @@ class MulticlassRisk(Risk):
             keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
         for rows, part in self.parts():
             theta[rows] = _completed(theta[rows] * keep[part.classes], part.classes)
-        left, error = column_sums(theta)
+        left, error = self._column_sums(theta)
         return theta, np.abs(left) + error
+
+    def _column_sums(self, theta: Array) -> tuple[Floats, Floats]:
+        """The sums of the columns, and bounds on their errors if the entries at the labels stand for exact sums."""
+        total, error = column_sums(theta)
+        own = np.bincount(self.classes, np.abs(theta[np.arange(len(theta)), self.classes]), self.outputs)
+        return total, error + 1.01 * gamma(self.outputs) * own
 
     def _margins(self, scores: Array) -> Floats:
         """z, with zero at the label."""
@@ -267,7 +280,12 @@ def _completed(theta: Array, classes: Array) -> Floats:
 
 def into_simplex(mass: Array, shares: Array) -> Floats:
     """Rows that add up to no more than their share."""
-    total = np.sum(mass, axis=1)
+    total, most = np.sum(mass, axis=1), inwards(shares, mass.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(total > shares, shares / total, 1.0)
-    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
+        scale = np.where(total > most, most / total, 1.0)
+    return np.where(scale[:, None] < 1.0, mass * scale[:, None], mass)
+
+
+def inwards(shares: Array, terms: int) -> Floats:
+    """Numbers a few roundings below c_i: sums of ``terms`` numbers up to them are at most c_i in exact arithmetic."""
+    return shares * (1.0 - gamma(terms + tree_depth(len(shares)) + 16))

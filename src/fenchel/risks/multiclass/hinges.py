@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
-from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex, inwards
 
 
 class _HingeRisk(MulticlassRisk):
@@ -123,7 +123,7 @@ class WestonWatkins(_HingeRisk):
         return np.where(margins > 0.0, self.costs[self.classes], 0.0)
 
     def _into(self, mass: Array) -> Floats:
-        return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
+        return np.minimum(mass, inwards(self.shares, 1)[:, None] * self.costs[self.classes])
 
     def _pair_costs(self, k: int) -> Floats:
         return self.costs[k]

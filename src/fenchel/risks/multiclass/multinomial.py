@@ -26,6 +26,7 @@ from scipy.special import xlog1py, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
+from fenchel.numerics.rounding import UNIT, gamma, tree_sum
 from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
 
 #: Newton steps for the best intercepts at most; about five suffice
@@ -127,7 +128,22 @@ class Multinomial(MulticlassRisk):
         beta[np.arange(self.examples), self.classes] = 0.0
         mass = np.minimum(np.sum(beta, axis=1), 1.0)
         entropy = np.sum(xlogy(beta, beta), axis=1) + xlog1py(1.0 - mass, -mass)
-        return float(self.shares @ entropy)
+        return tree_sum(self.shares * entropy)
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        if not fine:
+            # a logarithm of at most 2^-53 counts at most 37, twice
+            return gamma(self.roundings) * (abs(conjugate) + 80.0)
+        sizes = 0.0
+        for rows, part in self.parts():
+            shares = part.shares[:, None]
+            beta = np.divide(np.abs(theta[rows]), shares, out=np.zeros(theta[rows].shape), where=shares > 0)
+            beta[np.arange(part.examples), part.classes] = 0.0
+            rest = np.maximum(1.0 - np.sum(beta, axis=1), UNIT)
+            # an error of beta moves its own logarithm and that of 1 - sum beta
+            slopes = 3.0 + np.abs(np.log(np.maximum(beta, _TINY))) + np.abs(np.log(rest))[:, None]
+            sizes += tree_sum(shares * beta * slopes)
+        return gamma(self.roundings) * (abs(conjugate) + sizes)
 
     def _pair_costs(self, k: int) -> Floats:
         # f >= s_j - s_y

@@ -1,0 +1,58 @@
+r"""Bounds on rounding errors in float64 that hold for any order of summation.
+
+A sum of products with at most m additions on the way of each term has, in whatever order and with or without fused
+multiply-add (Higham, "Accuracy and stability of numerical algorithms", 2002, Sec. 3.1 and 4.2),
+
+.. math::
+    |\mathrm{fl}(a^Tb) - a^Tb| \le \gamma_m\,|a|^T|b|, \qquad \gamma_m = \frac{mu}{1 - mu}, \qquad u = 2^{-53},
+
+except for underflow, at most :math:`2^{-1074}` for each product.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fenchel.arrays import Array
+
+#: u, the largest relative error of one operation
+UNIT = 2.0**-53
+#: errors of a formula with elementary functions, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1,
+#: log, log1p and powers, and a formula here takes at most three of them
+ELEMENTARY = 16.0
+#: rows that are added one after the other before the tree of ``tree_sum`` begins
+_WIDTH = 16
+
+
+def gamma(additions: float) -> float:
+    r""":math:`\gamma_m` for m roundings on the way of each term; infinite where the bound says nothing."""
+    rounded = additions * UNIT
+    return rounded / (1.0 - rounded) if rounded < 1.0 else math.inf
+
+
+def tree_sum(values: Array) -> float:
+    """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
+    flat = np.ravel(values)
+    whole = len(flat) // _WIDTH
+    if whole:
+        # one pass over the array: NumPy adds these rows one after the other
+        rest = flat[whole * _WIDTH :]
+        flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
+        flat[: len(rest)] += rest[:whole]
+        if len(rest) > whole:
+            flat = np.concatenate([flat, rest[whole:]])
+    else:
+        flat = flat.copy()
+    count = len(flat)
+    while count > 1:
+        half = (count + 1) // 2
+        flat[: count - half] += flat[half:count]
+        count = half
+    return float(flat[0]) if count else 0.0
+
+
+def tree_depth(count: int) -> int:
+    """The additions on the way of one of ``count`` terms through ``tree_sum``."""
+    return _WIDTH + max(0, count - 1).bit_length()
