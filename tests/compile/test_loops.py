@@ -60,7 +60,7 @@ from fenchel.solvers.dual_coordinate.loop import epoch
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
 def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
-    s = epoch._inside.stats
+    s = epoch._dispatchers[()].stats
     return sum(s.cache_hits.values()), sum(s.cache_misses.values())
 """
 
