@@ -46,7 +46,7 @@ from fenchel.solvers.block_coordinate.loop import (
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.block_coordinate.softmax_start import first_intercept, logarithms
-from fenchel.solvers.curvature import CANCELLATION, check_curvatures, squared_norms
+from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
 from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
@@ -181,7 +181,7 @@ class BlockCoordinate(Solver):
         projection = problem.design.scores(mean) if problem.intercept else np.zeros(risk.examples)
         square = float(mean @ mean)
         if problem.intercept:
-            norms = np.maximum(norms - 2.0 * projection + square, CANCELLATION * (norms + square))
+            norms = squared_distances(norms + square, projection)
         constant = max(_CONSTANT * float(shares @ norms), 0.1 * lam) if problem.intercept else 0.0
         check_curvatures(problem, norms + constant)
         table = np.zeros((risk.examples, 3))

@@ -37,20 +37,13 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
-from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.l1.working_set import (
-    OutputState,
-    damp,
-    kkt_violation,
-    step_by_columns,
-    step_by_matrix,
-    with_l1_derivative,
-)
+from fenchel.solvers.l1.working_set import OutputState, damp, step_by_columns, step_by_matrix, with_l1_derivative
+from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
 #: smallest size of a working set, and its size as a multiple of the number of nonzero weights
@@ -142,8 +135,7 @@ class ProxNewton(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.mean_risk
         squares = design.column_squares(risk.shares)
-        if not np.all(np.isfinite(squares)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+        needs.check_norms(squares)
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
         labels, weights = np.atleast_2d(risk.labels.T), np.atleast_2d(weights)
@@ -249,7 +241,7 @@ class ProxNewton(Solver):
         data = (risk.loss.compiled(), risk.labels, risk.shares, state.centre, output.scores)
         smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
         x_theta = design.adjoint(theta)
-        violation = kkt_violation(weights, x_theta, lam)
+        violation = kkt_violation(lam, weights, -x_theta)
         if violation <= 4.0 * _EPS * lam or _is_solved(output, weights, x_theta, theta, hess):
             output.select_next = True
             return share
