@@ -10,7 +10,7 @@ from fenchel.problem import Problem
 from fenchel.solvers.needs import check_lam, check_norms
 
 #: relative error of a squared distance that is computed from squared norms (cancellation)
-_CANCELLATION = 1e-14
+CANCELLATION = 1e-14
 
 
 def squared_norms(problem: Problem) -> Floats:
@@ -33,7 +33,7 @@ def squared_distances(terms: Array, products: Array) -> Floats:
 
     A curvature that is too small would overshoot.
     """
-    return np.maximum(terms - 2.0 * products, 0.0) + _CANCELLATION * terms
+    return np.maximum(terms - 2.0 * products, 0.0) + CANCELLATION * terms
 
 
 def check_curvatures(problem: Problem, norms: Array) -> None:
