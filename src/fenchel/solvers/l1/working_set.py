@@ -11,7 +11,7 @@ its accuracy where features are strongly correlated; otherwise coordinate descen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,14 +44,14 @@ class OutputState:
 
     problem: Problem
     weights: Floats
-    intercept: float
     #: X w + b
     scores: Floats
     #: features that are not screened, and sqrt(sum_i c_i x_ij^2) of each
     unscreened: NDArray[np.int64]
     norms: Floats
+    intercept: float = 0.0
     #: features of the working set
-    working_set: NDArray[np.int64]
+    working_set: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     #: X restricted to the working set, and its transpose if coordinate descent needs that
     design: Design | None = None
     columns: Design | None = None
