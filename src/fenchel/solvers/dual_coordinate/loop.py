@@ -105,14 +105,14 @@ class Intercept(NamedTuple):
 
 
 @helper
-def intercept_score(state: Any, projection: Any, spread: float, i: Any) -> float:
-    """The intercept of (27), or the free directions of (**), in the score of example i; zero without an intercept."""
+def add_intercept(score: float, state: Any, projection: Any, spread: float, i: Any) -> float:
+    """Add the intercept of (27), or the free directions of (**), to the score of example i."""
     # numba compiles one of the branches only: it knows the number of axes
     if state.ndim == 1:
         if len(projection) == 0:
-            return 0.0
-        return state[SUM] * (spread - projection[i]) - state[OFFSET] + state[CENTRE]
-    score, count = 0.0, np.uint64(state.shape[1])
+            return score
+        return score + (state[SUM] * (spread - projection[i]) - state[OFFSET] + state[CENTRE])
+    count = np.uint64(state.shape[1])
     for k in range(count):
         score += (
             projection[i, k] * (state[OFFSET, k] + spread * state[SUM, k]) - projection[i, count + k] * state[SUM, k]
@@ -170,7 +170,7 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
         # c_2 of (14), with the intercept of (27)
         score = row_dot(rows, i, v) if linear(regularizer) else _dot_weights(regularizer, rows, i, v)
         if centred:
-            score += intercept_score(state, projection, spread, i)
+            score = add_intercept(score, state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
         if margin > threshold:
             continue
