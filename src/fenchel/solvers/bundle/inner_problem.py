@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.root_finding import illinois
+from fenchel.numerics.line_search import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
 
@@ -165,4 +165,4 @@ def _step(penalty: Penalty, dual: Array, weights: Array, change: Array, start: f
     end = derivative(1.0)
     if end >= -_LINE_SEARCH_TOLERANCE * start:
         return 1.0
-    return illinois(derivative, 0.0, 1.0, start, end, tolerance=_LINE_SEARCH_TOLERANCE * start)
+    return illinois(derivative, start, end, _LINE_SEARCH_TOLERANCE * start)

@@ -63,7 +63,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.constrained.barrier_functions import Margin, Tube
-from fenchel.solvers.constrained.barrier_step import State, dual_objective, line_search, newton_direction
+from fenchel.solvers.constrained.barrier_step import State, dual_objective, newton_direction, step_length
 from fenchel.solvers.constrained.barrier_system import TALL
 from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 from fenchel.solvers.whitening import whitened
@@ -205,7 +205,7 @@ class Barrier(Solver):
                 direction *= limit / length
             # 2. the line search
             decrease = -float(gradient @ direction)
-            step = line_search(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
+            step = step_length(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
             state.theta = state.theta + step * direction
             state.v = state.rows.T @ state.theta / state.problem.lam
             feasible = self._keep_if_feasible(state, state.problem.regularizer.grad_conjugate(state.v))
