@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ from numpy.typing import NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.line_search import Bracket
+from fenchel.risks import MulticlassRisk
+from fenchel.solvers.reference.dual_sets import ClassBlocks, DualSet
 
 #: tolerance of the sum of a column, relative to the sum of all |theta|
 _SUM_TOLERANCE = 1e-13
@@ -61,26 +63,14 @@ _RIDGE = 1e-12
 _LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 60
 
 
-class Blocks(Protocol):
-    """Dual points of a risk of several classes, without the equalities."""
-
-    risk: Any
-    d_range: float
-
-    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the minimizer, and whether its entries are strictly between their bounds."""
-        ...
-
-    def feasible(self, theta: Array) -> Floats:
-        """Return a point of the blocks near theta."""
-        ...
-
-
-class BalancedClasses:
+class BalancedClasses(DualSet):
     """Blocks of several classes with free intercepts."""
 
-    def __init__(self, blocks: Blocks) -> None:
-        self.blocks, self.risk, self.d_range = blocks, blocks.risk, blocks.d_range
+    risk: MulticlassRisk
+
+    def __init__(self, blocks: ClassBlocks) -> None:
+        super().__init__(blocks.risk, blocks.d_range)
+        self.blocks = blocks
         #: the curvatures and multipliers of the last steps, with mu and with L
         self._last: list[tuple[float, Floats]] = []
 
@@ -144,7 +134,7 @@ class _Evaluation(NamedTuple):
 class _Dual:
     """phi and its derivatives."""
 
-    blocks: Blocks
+    blocks: ClassBlocks
     centre: Floats
     scores: Floats
     curvature: float
