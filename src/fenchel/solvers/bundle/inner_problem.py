@@ -33,6 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
 from fenchel.numerics.line_search import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
@@ -82,7 +83,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
     """Maximize the dual from ``start``, up to a gap of ``tolerance`` or rounding errors."""
     vectors, offsets = planes.vectors, planes.offsets
     best, damping, gap_ridge = _evaluated(planes, penalty, start), _DAMPING, _GAP_RIDGE
-    rounding = 4.0 * float(np.finfo(np.float64).eps) * float(np.max(np.abs(offsets)))
+    rounding = 4.0 * EPS * float(np.max(np.abs(offsets)))
     for _ in range(_MAX_THRESHOLD_ROUNDS if penalty.threshold > 0.0 else _MAX_ROUNDS):
         if best.gap <= tolerance:
             break
@@ -106,7 +107,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
         noise = rounding
         if tolerance == 0.0:
             # full accuracy is requested: the rounding error of the quadratic term matters as well
-            noise += 4.0 * float(np.finfo(np.float64).eps) * penalty.curvature * float(found.weights @ found.weights)
+            noise += 4.0 * EPS * penalty.curvature * float(found.weights @ found.weights)
         closer = found.gap < 0.5 * best.gap and found.value >= best.value - noise
         if not closer and not found.value > best.value + rounding:
             best = found if found.value > best.value else best
@@ -141,14 +142,13 @@ def _maximize_quadratic(
     gap_ridge: float,
 ) -> None:
     """Move alpha in place to the maximizer of the quadratic approximation; all terms are multiplied by kappa."""
-    count = planes.count
     gram = planes.gram
     if penalty.threshold > 0.0:
         nonzero = planes.vectors[:, np.abs(dual) > penalty.threshold]
-        gram = nonzero @ nonzero.T + damping * gram[:count, :count]
+        gram = nonzero @ nonzero.T + damping * gram
     scale = penalty.curvature
-    ridge = _RIDGE * np.diagonal(gram)[:count] + gap_ridge * scale * gap + np.finfo(np.float64).tiny
-    most = _PIVOTS + _PIVOTS_PER_PLANE * count
+    ridge = _RIDGE * np.diagonal(gram) + gap_ridge * scale * gap + np.finfo(np.float64).tiny
+    most = _PIVOTS + _PIVOTS_PER_PLANE * planes.count
     maximize_on_simplex(
         gram, scale * derivatives, ridge, combination, 1e-3 * scale * gap * _LINE_SEARCH_TOLERANCE, most
     )

@@ -27,12 +27,11 @@ _MARGIN = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights, their scores without the intercept, the intercept, a subgradient of the risk, and the objective."""
+    """Weights, their scores without the intercept, the cutting plane there, and the objective."""
 
     weights: Floats
     scores: Floats
-    intercept: Any
-    slope: Floats
+    plane: Plane
     value: float
 
 
@@ -51,19 +50,21 @@ class _Trial:
 
 def between(start: Point, end: Point, t: float) -> tuple[Floats, Floats, Any]:
     """Return weights, scores and intercept at t."""
-    parts = ((start.weights, end.weights), (start.scores, end.scores), (start.intercept, end.intercept))
+    intercepts = (start.plane.intercept, end.plane.intercept)
+    parts = ((start.weights, end.weights), (start.scores, end.scores), intercepts)
     weights, scores, intercept = ((1.0 - t) * one + t * other for one, other in parts)
     return weights, scores, intercept
 
 
 def segment_search(problem: Problem, start: Point, end: Point, tolerance: float) -> tuple[float, Point]:
     """Return t in [0, 1] and the point of the smallest objective, up to ``tolerance`` or a share of the decrease."""
-    change, moved = end.weights - start.weights, (end.scores + end.intercept) - (start.scores + start.intercept)
+    change = end.weights - start.weights
+    moved = (end.scores + end.plane.intercept) - (start.scores + start.plane.intercept)
     curvature = problem.lam * problem.regularizer.strong_convexity * float(np.vdot(change, change))
 
     def trial_at(t: float, point: Point) -> _Trial:
         slope = problem.lam * float(np.vdot(problem.regularizer.gradient(point.weights), change))
-        return _Trial(t, point, slope + float(np.vdot(point.slope, moved)))
+        return _Trial(t, point, slope + float(np.vdot(point.plane.slope, moved)))
 
     low, high = trial_at(0.0, start), trial_at(1.0, end)
     if high.slope <= 0.0:
@@ -86,8 +87,7 @@ def segment_search(problem: Problem, start: Point, end: Point, tolerance: float)
 
 def point_at(problem: Problem, weights: Array, scores: Array, plane: Plane) -> Point:
     """Return the point of a cutting plane."""
-    value = problem.lam * problem.regularizer.value(weights) + plane.value
-    return Point(weights, scores, plane.intercept, plane.slope, value)
+    return Point(weights, scores, plane, problem.lam * problem.regularizer.value(weights) + plane.value)
 
 
 def _next_trial(low: _Trial, high: _Trial, curvature: float) -> tuple[float, float]:

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, Risk
 
-_EPS = float(np.finfo(np.float64).eps)
 #: a sum of a below this multiple of the sum of |a| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-14
 #: growth of the steps that bracket the intercept, and their largest number
@@ -76,7 +76,7 @@ class PlaneOracle:
             return near
         # bracket the minimum over b: increase the steps until the derivative changes its sign
         sign = -np.sign(np.sum(near.slope))
-        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores))) + risk.largest_label)
+        step = 4.0 * EPS * (abs(start) + float(np.max(np.abs(scores))) + risk.largest_label)
         for _ in range(_MAX_BRACKET_STEPS):
             far = cutting_plane(risk, scores, near.intercept + sign * step)
             if _is_balanced(far):
@@ -99,7 +99,7 @@ class PlaneOracle:
             # the intersection of the two lines in b, and its distance below the best value
             offset_in_b = (low.value - high.value + right * (high.intercept - low.intercept)) / (left + right)
             below, at = best.value - (low.value - left * offset_in_b), low.intercept + offset_in_b
-            noise = 8.0 * _EPS * (abs(best.value) + left * abs(low.intercept) + right * abs(high.intercept))
+            noise = 8.0 * EPS * (abs(best.value) + left * abs(low.intercept) + right * abs(high.intercept))
             if below <= max(self.accuracy, noise) or not low.intercept < at < high.intercept:
                 break
             middle = cutting_plane(risk, scores, at)
