@@ -30,19 +30,24 @@ from fenchel.problem import Problem
 from fenchel.solvers.threads import Parts, weighted_gram
 
 
-class Sample:
+class RowSample:
+    """Rows of a problem, with one score for each or one for each class."""
+
+    def __init__(self, problem: Problem, selected: Array, *classes: int) -> None:
+        self.design, self.rows, self.selected = problem.design, problem.design.rows(), selected
+        shares = problem.risk.shares[selected]
+        self.shares, self.features = shares / np.sum(shares), self.design.shape[1]
+        self.scores, self.change, self.theta = (np.zeros((len(selected), *classes)) for _ in range(3))
+
+
+class Sample(RowSample):
     """Rows of a problem (one output), and sums over them."""
 
     def __init__(self, problem: Problem, labels: Array, selected: Array, pool: ThreadPoolExecutor | None) -> None:
-        self.design, self.loss, self.rows = problem.design, problem.mean_risk.loss.compiled(), problem.design.rows()
-        self.selected = selected
-        self.labels = np.ascontiguousarray(labels[selected])
-        shares = problem.risk.shares[selected]
-        self.shares = shares / np.sum(shares)
-        count, self.features = len(selected), self.design.shape[1]
-        self.scores, self.change = np.zeros(count), np.zeros(count)
-        self.centre, self.theta, self.hess = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.parts = Parts(self.design, pool, count)
+        super().__init__(problem, selected)
+        self.loss, self.labels = problem.mean_risk.loss.compiled(), np.ascontiguousarray(labels[selected])
+        self.centre, self.hess = np.zeros(len(selected)), np.zeros(len(selected))
+        self.parts = Parts(self.design, pool, len(selected))
 
     def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""
