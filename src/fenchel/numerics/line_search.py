@@ -1,10 +1,11 @@
-"""Roots of increasing functions of one variable: derivatives of convex functions along a direction."""
+"""Minima of convex functions of one variable, which are roots of increasing functions, their derivatives."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 #: largest number of evaluations in a search
 _MAX_EVALUATIONS = 60
@@ -132,3 +133,31 @@ def illinois(function: Callable[[float], float], at_zero: float, at_one: float, 
         else:
             high, at_high, at_low = middle, value, 0.5 * at_low
     return low
+
+
+class Tangent(NamedTuple):
+    """The value and the derivative of a convex function at a point."""
+
+    at: float
+    value: float
+    slope: float
+
+
+def tangent_minimum(low: Tangent, high: Tangent, curvature: float = 0.0) -> tuple[float, float]:
+    """Return the minimizer of the maximum of two parabolas of this curvature that are tangent to a function.
+
+    Its value, which is returned as well, is a lower bound on the minimum of a function of at least this curvature.
+    """
+    # in x = t - low.at the other parabola has this derivative and value at x = 0
+    width = high.at - low.at
+    derivative_at_low = high.slope - curvature * width
+    value_difference = (high.value - high.slope * width + 0.5 * curvature * width**2) - low.value
+    crossing = -value_difference / (derivative_at_low - low.slope) if derivative_at_low > low.slope else 0.5 * width
+    x = crossing
+    if curvature > 0.0:
+        x = min(x, -low.slope / curvature)
+        x = max(x, min(-derivative_at_low / curvature, width)) if -derivative_at_low / curvature > crossing else x
+    x = min(max(x, 0.0), width)
+    first = low.value + low.slope * x + 0.5 * curvature * x**2
+    second = low.value + value_difference + derivative_at_low * x + 0.5 * curvature * x**2
+    return low.at + x, max(first, second)

@@ -94,7 +94,11 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
         heaviest = int(np.argmax(combination))
         derivatives = vectors @ best.weights + offsets
         derivatives -= derivatives[heaviest]
-        _maximize_quadratic(planes, penalty, dual, derivatives, combination, best.gap, damping, gap_ridge)
+        # the maximizer of the quadratic approximation, whose terms are all multiplied by kappa
+        gram, gap = _curvature(planes, penalty, dual, damping), penalty.curvature * best.gap
+        ridge = _RIDGE * np.diagonal(gram) + gap_ridge * gap + np.finfo(np.float64).tiny
+        pivots, accuracy = _PIVOTS + _PIVOTS_PER_PLANE * planes.count, 1e-3 * gap * _LINE_SEARCH_TOLERANCE
+        maximize_on_simplex(gram, penalty.curvature * derivatives, ridge, combination, accuracy, pivots)
         # nearly dependent planes cause rounding errors, first in the sum
         combination /= np.sum(combination)
         change = combination - best.combination
@@ -131,27 +135,12 @@ def _evaluated(planes: Planes, penalty: Penalty, combination: Array) -> Optimum:
     return Optimum(combination, weights, value, gap)
 
 
-def _maximize_quadratic(
-    planes: Planes,
-    penalty: Penalty,
-    dual: Array,
-    derivatives: Array,
-    combination: Array,
-    gap: float,
-    damping: float,
-    gap_ridge: float,
-) -> None:
-    """Move alpha in place to the maximizer of the quadratic approximation; all terms are multiplied by kappa."""
-    gram = planes.gram
-    if penalty.threshold > 0.0:
-        nonzero = planes.vectors[:, np.abs(dual) > penalty.threshold]
-        gram = nonzero @ nonzero.T + damping * gram
-    scale = penalty.curvature
-    ridge = _RIDGE * np.diagonal(gram) + gap_ridge * scale * gap + np.finfo(np.float64).tiny
-    most = _PIVOTS + _PIVOTS_PER_PLANE * planes.count
-    maximize_on_simplex(
-        gram, scale * derivatives, ridge, combination, 1e-3 * scale * gap * _LINE_SEARCH_TOLERANCE, most
-    )
+def _curvature(planes: Planes, penalty: Penalty, dual: Array, damping: float) -> Floats:
+    """Return minus the Hessian of the dual in alpha, times kappa."""
+    if penalty.threshold == 0.0:
+        return planes.gram
+    nonzero = planes.vectors[:, np.abs(dual) > penalty.threshold]
+    return nonzero @ nonzero.T + damping * planes.gram
 
 
 def _step(penalty: Penalty, dual: Array, weights: Array, change: Array, start: float) -> float:

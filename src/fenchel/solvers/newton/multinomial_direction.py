@@ -135,15 +135,10 @@ def _allowed_cost(sample: SoftmaxSample) -> float:
 def preconditioner_kind(sample: SoftmaxSample) -> str:
     """Return the best preconditioner of allowed cost: "joint", "per_class" or "diagonal"."""
     rows, size, count = len(sample.selected), sample.features + 1, sample.count
-    allowed, unknowns = _allowed_cost(sample), count * size
-    if unknowns**2 <= _MAX_ENTRIES:
-        cost = min(rows, _ROWS_PER_UNKNOWN * unknowns) * unknowns**2 + unknowns**3 / 3.0
-        if cost <= allowed:
-            return "joint"
-    if count * size**2 <= _MAX_ENTRIES:
-        cost = count * (min(rows, _ROWS_PER_UNKNOWN * size) * size**2 + size**3 / 3.0)
-        if cost <= allowed:
-            return "per_class"
+    for kind, matrices, order in (("joint", 1, count * size), ("per_class", count, size)):
+        cost = matrices * (min(rows, _ROWS_PER_UNKNOWN * order) * order**2 + order**3 / 3.0)
+        if matrices * order**2 <= _MAX_ENTRIES and cost <= _allowed_cost(sample):
+            return kind
     return "diagonal"
 
 

@@ -29,7 +29,7 @@ D                      ``risk.smoothing_range``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -80,7 +80,7 @@ class State(SmoothedState):
 
     def reset(self) -> None:
         """Forget the pairs and the approximate Hessian."""
-        self.pairs.clear()
+        self.pairs.stored.clear()
         self.inverse, self.steps_since_curvature = None, 0
 
 
@@ -163,9 +163,8 @@ class Smoothing(SmoothedSolver):
         mu = state.objective.next_mu(state.point, hint, self.fixed)
         if mu == state.objective.mu:
             return 0.0
-        state.objective, state.steps_without_progress = replace(state.objective, mu=mu), 0
-        state.point = state.objective.from_scores(state.point.weights, state.point.intercept, state.point.scores)
-        state.evaluations += 1
+        state.objective, state.point = state.objective.with_mu(mu, state.point)
+        state.steps_without_progress, state.evaluations = 0, state.evaluations + 1
         return state.objective.space.adjoint_passes
 
     def _update_curvature(self, state: State) -> float:
