@@ -33,7 +33,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import EPS
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
@@ -83,7 +83,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
     """Maximize the dual from ``start``, up to a gap of ``tolerance`` or rounding errors."""
     vectors, offsets = planes.vectors, planes.offsets
     best, damping, gap_ridge = _evaluated(planes, penalty, start), _DAMPING, _GAP_RIDGE
-    rounding = 4.0 * EPS * float(np.max(np.abs(offsets)))
+    rounding = OBJECTIVE_ROUNDING * float(np.max(np.abs(offsets)))
     for _ in range(_MAX_THRESHOLD_ROUNDS if penalty.threshold > 0.0 else _MAX_ROUNDS):
         if best.gap <= tolerance:
             break
@@ -111,7 +111,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
         noise = rounding
         if tolerance == 0.0:
             # full accuracy is requested: the rounding error of the quadratic term matters as well
-            noise += 4.0 * EPS * penalty.curvature * float(found.weights @ found.weights)
+            noise += OBJECTIVE_ROUNDING * penalty.curvature * float(found.weights @ found.weights)
         closer = found.gap < 0.5 * best.gap and found.value >= best.value - noise
         if not closer and not found.value > best.value + rounding:
             best = found if found.value > best.value else best

@@ -42,7 +42,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.numerics.limits import EPS
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -63,8 +63,8 @@ _MAX_STEPS_WITHOUT_WEIGHT = 60
 _MAX_ENTRIES = 1 << 27
 #: position of a plane between the minimum on the segment (0) and the minimizer of the model (1)
 _BEYOND_MINIMUM = 0.1
-#: relative rounding error of the objective, and the gap, in units of it, below which objectives cannot be compared
-_ROUNDING, _ROUNDING_GAP = 4.0 * EPS, 100.0
+#: relative gap, in units of the rounding error, below which objectives cannot be compared
+_ROUNDING_GAP = 100.0
 #: the method stalls after this many consecutive steps without progress
 _MAX_STEPS_WITHOUT_PROGRESS = 8
 #: count of a step without progress whose minimizer moved: a linear program may have many minimizers to cut off
@@ -187,7 +187,7 @@ class Bundle(Solver):
         # Algorithm 1: the point of the next plane, after line 5 of the last step
         end = state.point(self._target(state).reshape(problem.weights_shape))
         # of points that are equal up to rounding the later one is better: its model has more planes
-        rounding = _ROUNDING * abs(state.best.value)
+        rounding = OBJECTIVE_ROUNDING * abs(state.best.value)
         is_rounding = state.gap <= _ROUNDING_GAP * rounding and end.value <= state.best.value + rounding
         if self.stabilisation != "none" and not is_rounding:
             end = self._stabilised(state, end, _INNER_SHARE * hint.target_gap)
@@ -233,7 +233,7 @@ class Bundle(Solver):
         """Return the minimizer of the model, or the projection of the best point onto the level set."""
         # a plane at the level need not cut off the minimizer: after some steps without progress, use the minimizer
         # itself
-        is_rounding = state.gap <= _ROUNDING_GAP * _ROUNDING * abs(state.best.value)
+        is_rounding = state.gap <= _ROUNDING_GAP * OBJECTIVE_ROUNDING * abs(state.best.value)
         if self.stabilisation != "level" or state.steps_with_static_bound >= _MAX_LEVEL_STEPS or is_rounding:
             return state.model.weights
         return level_point(state)

@@ -82,14 +82,16 @@ class SoftmaxSample(RowSample):
         result -= np.multiply.outer(self.mean, total)
         return result, total
 
-    def _adjoint(self, theta: Array) -> Floats:
+    def _adjoint(self, theta: Array, *, squared: bool = False) -> Floats:
+        """Return X^T theta, or the same with the squares of the entries of X."""
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
-            add_adjoint_classes(self.rows, self.selected, theta, result)
+            add = add_hess_diag_classes if squared else add_adjoint_classes
+            add(self.rows, self.selected, theta, result)
         else:
             for part, values in blocks:
-                result += values.T @ theta[part]
+                result += (values * values if squared else values).T @ theta[part]
         return result
 
     def hess_product(self, weights: Array, intercept: Array, change: Array) -> tuple[Floats, Floats]:
@@ -144,13 +146,7 @@ class SoftmaxSample(RowSample):
 
     def weights_hess_diag(self, hess: Array) -> Floats:
         """Return the diagonal of the Hessian of R in the weights, (d, k), from that in the scores."""
-        result = np.zeros((self.features, self.count))
-        blocks = self.design.blocks(self.selected, self.height)
-        if blocks is None:
-            add_hess_diag_classes(self.rows, self.selected, hess, result)
-        else:
-            for part, values in blocks:
-                result += (values * values).T @ hess[part]
+        result = self._adjoint(hess, squared=True)
         offset = np.multiply.outer(self.mean**2, np.sum(hess, axis=0))
         if np.any(offset > _MEAN_SHARE * result):
             # (x - m)^2 = x^2 + m^2 - 2 m x, bounded from below by its rounding error

@@ -45,9 +45,12 @@ class Sample(RowSample):
 
     def __init__(self, problem: Problem, labels: Array, selected: Array, pool: ThreadPoolExecutor | None) -> None:
         super().__init__(problem, selected)
-        self.loss, self.labels = problem.mean_risk.loss.compiled(), np.ascontiguousarray(labels[selected])
+        self.labels = np.ascontiguousarray(labels[selected])
         self.centre, self.hess = np.zeros(len(selected)), np.zeros(len(selected))
         self.parts = Parts(self.design, pool, len(selected))
+        #: the smoothed loss at the scores, for compiled loops; the arrays are changed in place only
+        loss = problem.mean_risk.loss.compiled()
+        self._smoothed = (loss, self.labels, self.shares, self.centre, self.scores)
 
     def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""
@@ -57,26 +60,18 @@ class Sample(RowSample):
     def update_dual_point(self, mu: float) -> tuple[float, float]:
         """Update theta and the Hessian at the scores; return the Fenchel-Young gap and the sum of theta."""
         found = self.parts.each(
-            lambda begin, end: smoothed_dual_point(
-                self.loss, self.labels, self.shares, self.centre, self.scores, mu, self.theta, self.hess, begin, end
-            )
+            lambda begin, end: smoothed_dual_point(*self._smoothed, mu, self.theta, self.hess, begin, end)
         )
         return sum(gap for gap, _ in found), sum(total for _, total in found)
 
     def average_hess(self, mu: float, radius: float) -> None:
         """Replace the second derivatives by their averages over scores up to ``radius`` away."""
-        self.parts.each(
-            lambda begin, end: mean_hess(
-                self.loss, self.labels, self.shares, self.centre, self.scores, mu, radius, self.hess, begin, end
-            )
-        )
+        self.parts.each(lambda begin, end: mean_hess(*self._smoothed, mu, radius, self.hess, begin, end))
 
     def directional_derivatives(self, step: float, mu: float) -> tuple[float, float]:
         """Return the first and second derivative of the smoothed risk along ``change``."""
         found = self.parts.each(
-            lambda begin, end: directional_derivatives(
-                self.loss, self.labels, self.shares, self.centre, self.scores, self.change, step, mu, begin, end
-            )
+            lambda begin, end: directional_derivatives(*self._smoothed, self.change, step, mu, begin, end)
         )
         return sum(first for first, _ in found), sum(second for _, second in found)
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import EPS
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Problem
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Solver, Warm
@@ -23,8 +23,6 @@ _FEWEST_ROWS = 1000
 _GROWTH = 4
 #: a sample is solved when its relative gap is below this multiple of unknowns / rows, the order of its sampling error
 _STATISTICAL = 0.3
-#: a gap below this multiple of the objective is rounding error
-_ROUNDING = 4.0 * EPS
 #: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
 _CLEARLY_ABOVE_ROUNDING = 1e-10
 
@@ -55,7 +53,7 @@ class Iterate(abc.ABC):
 
     @property
     def gap_in_reach(self) -> float:
-        """The gap, if it overestimates the decrease that is left."""
+        """The decrease that is left on the sample, as bounded by the gap or as predicted, whichever is smaller."""
         return min(self.gap, self.predicted_decrease)
 
     @abc.abstractmethod
@@ -70,7 +68,7 @@ class Iterate(abc.ABC):
         """Return whether a gap is of the size of rounding errors of the objective plus an offset."""
         if gap > _CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero:
             return False
-        return gap <= _ROUNDING * (self.objective + offset)
+        return gap <= OBJECTIVE_ROUNDING * (self.objective + offset)
 
 
 @dataclass

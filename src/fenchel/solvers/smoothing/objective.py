@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import EPS
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
@@ -52,8 +52,6 @@ _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 0.5
 _FIXED_TOLERANCE = 1e-3
 #: largest number of decreases of mu at a warm start
 _MAX_WARM_DECREASES = 12
-#: a gap below this multiple of the objective is rounding error
-_ROUNDING = 4.0 * EPS
 
 
 @dataclass
@@ -124,7 +122,7 @@ class SmoothedObjective:
 
     def has_converged(self, point: Point, fixed: bool) -> bool:
         """Return whether the gap is rounding error or, with a fixed mu, almost all of it is due to smoothing."""
-        is_rounding = self.gap(point) <= _ROUNDING * self.unsmoothed(point)
+        is_rounding = self.gap(point) <= OBJECTIVE_ROUNDING * self.unsmoothed(point)
         return is_rounding or (fixed and self.distance(point) <= _FIXED_TOLERANCE * point.at.excess)
 
     def _penalty(self, point: Point) -> float:

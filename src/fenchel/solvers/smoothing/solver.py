@@ -35,7 +35,7 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import EPS
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import Bracket
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
@@ -205,7 +205,7 @@ class Smoothing(SmoothedSolver):
             state.point = objective.from_scores(weights, intercept, scores, at)
         state.pairs.append(length * direction, _gradient(objective, state.point) - gradient, space.dot)
         before, after = objective.value(point), objective.value(state.point)
-        progress = after < before - 4.0 * EPS * abs(before)
+        progress = after < before - OBJECTIVE_ROUNDING * abs(before)
         state.steps_without_progress = 0 if progress else state.steps_without_progress + 1
         state.stalled = state.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS
         return passes
