@@ -7,7 +7,7 @@ import slow_projection
 import slow_smoothing as slow
 from fenchel import FenchelError
 from fenchel.projections import onto_box_and_equalities, onto_box_and_equality, onto_box_and_sum, onto_simplex
-from fenchel.solvers.reference.projecting import project_blocks
+from fenchel.solvers.reference.dual_sets import project_blocks
 
 
 def random_case(rng, n):

@@ -16,7 +16,8 @@ from fenchel.regularizers import ElasticNet
 from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, Multinomial, OrdinalHinge, WestonWatkins
 from fenchel.solvers import Pragam
 from fenchel.solvers.base import STALLED, Hint
-from fenchel.solvers.reference.dual_sets import dual_set, squared_length
+from fenchel.solvers.reference.dual_sets import squared_length
+from fenchel.solvers.reference.excessive_gap import dual_set
 
 LOSSES = ("hinge", "absolute", "epsilon_insensitive")
 HINT = Hint(None, 0.0, lambda: False)
