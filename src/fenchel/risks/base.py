@@ -139,6 +139,8 @@ class Risk(abc.ABC):
     name: str = "risk"
     #: whether R is differentiable
     smooth: bool = False
+    #: whether the risk is a performance measure that users can name
+    is_measure: bool = False
     #: k, or None if scores are one-dimensional
     outputs: int | None = None
     #: n, the number of examples

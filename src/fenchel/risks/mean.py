@@ -155,12 +155,12 @@ class MeanRisk(Risk):
             below = np.min(low[subgradients < 0] / subgradients[subgradients < 0], initial=np.inf)
         return float(min(above, below))
 
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        """R_mu; R itself for mu = 0, which smooth losses allow."""
+    def smoothed(self, scores: Array, mu: float, alpha: Array | None = None) -> Smoothed:
+        """R_mu; R itself for mu = 0, which smooth losses allow.  ``alpha`` is the maximizer, if known."""
         risk = self.value(scores)
         if mu == 0.0:
             return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
-        values, subgradients = self.loss.smoothed(scores, self.labels, mu)
+        values, subgradients = self.loss.smoothed(scores, self.labels, mu, alpha)
         value = self._total(values)
         return Smoothed(
             value, -self._shares * subgradients, risk, max(0.0, risk - value - 0.5 * mu * self._total(subgradients**2))

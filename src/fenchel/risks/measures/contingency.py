@@ -72,6 +72,7 @@ class ContingencyRisk(Risk):
     True
     """
 
+    is_measure = True
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
 

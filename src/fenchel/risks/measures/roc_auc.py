@@ -80,6 +80,7 @@ class RocAUC(Risk):
     """
 
     name = "roc_auc"
+    is_measure = True
     #: R*(0): minus the infimum of the risk
     conjugate_at_zero = 0.0
     #: R(0): every pair is tied

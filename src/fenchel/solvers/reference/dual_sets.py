@@ -37,6 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.dual_steps import dual_steps
 from fenchel.problem import Problem
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
@@ -69,8 +70,7 @@ class Separate:
 
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         alpha = np.divide(centre, self._shares, out=np.zeros_like(scores), where=self._shares > 0.0)
-        quadratic = np.full_like(scores, curvature)
-        return self._shares * self.risk.loss.dual_step(self.risk.labels, alpha, scores, quadratic)
+        return self._shares * dual_steps(self.risk.loss, self.risk.labels, alpha, scores, curvature)
 
     def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
