@@ -100,11 +100,6 @@ class ContingencyRisk(Risk):
         """The number of negatives."""
         return len(self._negatives)
 
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: 1/n."""
-        return np.full(self.examples, 1.0 / self.examples)
-
     def label_sizes(self) -> Floats:
         return np.abs(self.labels)
 
@@ -150,11 +145,6 @@ class ContingencyRisk(Risk):
             planes.append((subgradient, delta))
         return planes
 
-    @cached_property
-    def value_at_zero(self) -> float:
-        """R(0): the natural scale of the objective."""
-        return self.value(np.zeros(self.examples))
-
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 1.0
@@ -162,10 +152,6 @@ class ContingencyRisk(Risk):
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return self.shares
-
-    def largest_scale(self, theta: Array) -> float:
-        """1: larger multiples are not tried."""
-        return 1.0
 
     def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with its heavier sign scaled back until the sum is zero."""

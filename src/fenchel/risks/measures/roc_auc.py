@@ -33,7 +33,6 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
-from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.measures.contingency import two_classes
 from fenchel.risks.smoothing import Smoothed
 
@@ -91,7 +90,7 @@ class RocAUC(Risk):
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
         self.examples = len(self.labels)
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
         self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
         if not (np.any(self.shares[self.positives]) and np.any(self.shares[self.negatives])):
             raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
@@ -107,15 +106,6 @@ class RocAUC(Risk):
 
     def label_sizes(self) -> Floats:
         return np.abs(self.labels)
-
-    def largest_scale(self, theta: Array) -> float:
-        """1: larger multiples are not tried."""
-        return 1.0
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     @cached_property
     def in_class(self) -> Floats:

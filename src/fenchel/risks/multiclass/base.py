@@ -27,7 +27,6 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
-from fenchel.risks.mean import checked_weights, shares_of
 
 
 class MulticlassRisk(Risk):
@@ -78,7 +77,7 @@ class MulticlassRisk(Risk):
                 f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
             )
         self.examples = len(self.classes)
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
 
     def closed_form(self) -> ClosedForm:
         return self
@@ -88,11 +87,6 @@ class MulticlassRisk(Risk):
 
     def intercepts(self) -> Intercepts:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     @cached_property
     def costs(self) -> Floats:
@@ -149,10 +143,6 @@ class MulticlassRisk(Risk):
             found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
         return found
 
-    def largest_scale(self, theta: Array) -> float:
-        """One: the block of an example is bounded in every direction."""
-        return 1.0
-
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * self._largest_mass
@@ -164,10 +154,11 @@ class MulticlassRisk(Risk):
         steps = np.full((len(present), len(present)), np.inf)
         for row, k in enumerate(present.tolist()):
             own = (self.classes == k) & (self.shares > 0)
-            for cost in np.unique(self._pair_costs(k)[present]):
-                if cost > 0.0:
-                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
-                    steps[row, self._pair_costs(k)[present] == cost] = bound
+            # f >= a (s_j - s_y) also for the softmax
+            costs = self.costs[k, present]
+            for cost in np.unique(costs[costs > 0.0]):
+                bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
+                steps[row, costs == cost] = bound
         np.fill_diagonal(steps, 0.0)
         if not np.all(np.isfinite(steps)):
             for middle in range(len(present)):
@@ -235,22 +226,21 @@ class MulticlassRisk(Risk):
     def _best_beta(self, margins: Array) -> Floats:
         """A maximizing beta for each example."""
 
-    @abc.abstractmethod
     def _into(self, mass: Array) -> Floats:
-        """Map non-negative c beta into the domain."""
-
-    @abc.abstractmethod
-    def _pair_costs(self, k: int) -> Floats:
-        """The derivative of the loss of an example of class k in each margin, if only that one is violated."""
+        """Map non-negative c beta into the domain: the simplex, unless a subclass has another one."""
+        total = np.sum(mass, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(total > self.shares, self.shares / total, 1.0)
+        return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
 
     @abc.abstractmethod
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
 
     @property
-    @abc.abstractmethod
     def _largest_mass(self) -> float:
         """The largest sum of beta of an example."""
+        return 1.0
 
     @abc.abstractmethod
     def _conjugate(self, theta: Array) -> float:
@@ -263,11 +253,3 @@ def _completed(theta: Array, classes: Array) -> Floats:
     theta[rows, classes] = 0.0
     theta[rows, classes] = -np.sum(theta, axis=1)
     return theta
-
-
-def into_simplex(mass: Array, shares: Array) -> Floats:
-    """Rows that add up to no more than their share."""
-    total = np.sum(mass, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(total > shares, shares / total, 1.0)
-    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)

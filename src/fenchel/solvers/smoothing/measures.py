@@ -88,7 +88,7 @@ class _Pairs:
 
 
 class _Counts:
-    """Measures that are linear in fn with a bound on fp - fn: see ``risks.smoothing.smoothed_count``."""
+    """Measures that are linear in fn with a bound on fp - fn: see ``risks.measures.counted``."""
 
     def __init__(self, risk: ContingencyRisk, bound: CountBound, smoothed: Evaluate) -> None:
         self.risk, (self.surplus, self.exact), self.smoothed = risk, bound, smoothed
