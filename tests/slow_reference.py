@@ -4,17 +4,14 @@ Nothing here calls the code that it is compared with, except where a docstring s
 ``l1_ratio``: zero is the square regularizer.
 """
 
-import importlib
 import math
-from pathlib import Path
 
 import numpy as np
 
-#: the losses with a file of their own in ``formulas/``, where a new loss adds one; families share the tables below
-SINGLE = {
-    path.stem: importlib.import_module(f"formulas.{path.stem}")
-    for path in sorted((Path(__file__).parent / "formulas").glob("*.py"))
-}
+import formulas
+
+#: the losses with a file of their own, where a new loss adds one; families share the tables below
+SINGLE = formulas.found("losses")
 
 #: f(s, y) from the textbook
 FORMULAS = {
