@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import Floats
 from fenchel.lowerbounds import CONSTRUCTIONS
-from fenchel.lowerbounds.construction import Construction, weights_of
+from fenchel.lowerbounds.construction import Construction, gaps, weights_of
 from fenchel.lowerbounds.four_points import FourPoints
 from fenchel.lowerbounds.rates import Rate, applies, contenders, rate
 from fenchel.solvers.bundle.solver import Bundle
@@ -88,14 +89,10 @@ def gap_lines(kind: type[Construction], epsilon: float = ACCURACIES[-1]) -> list
     return lines
 
 
-def measured_gaps(construction: Construction, count: int) -> dict[str, list[float]]:
+def measured_gaps(construction: Construction, count: int) -> dict[str, Floats]:
     """J(w_k) - J* of every solver that is watched on this construction."""
-    found = {}
-    for name, solver in contenders().items():
-        if applies(name, type(construction)):
-            weights = islice(weights_of(solver, construction), count)
-            found[name] = [construction.objective(w) - construction.optimum for w in weights]
-    return found
+    watched = {name: solver for name, solver in contenders().items() if applies(name, type(construction))}
+    return {name: gaps(solver, construction, count) for name, solver in watched.items()}
 
 
 def rate_lines(rates: list[Rate]) -> list[str]:

@@ -49,6 +49,14 @@ if TYPE_CHECKING:
 CuttingPlane = tuple[Floats, float, float]
 
 
+def numeric_labels(labels: ArrayLike) -> Floats:
+    """Labels as an array of floats; raise unless they are numbers."""
+    try:
+        return np.ascontiguousarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+
+
 class ClosedForm(Protocol):
     """A risk whose conjugate is known in closed form, so that certificates are recomputed from theta alone."""
 

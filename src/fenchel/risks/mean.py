@@ -21,7 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable
+from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable, numeric_labels
 from fenchel.risks.smoothing import Smoothed
 
 
@@ -57,10 +57,7 @@ class MeanRisk(Risk):
 
     def __init__(self, loss: str | Loss, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.loss = as_loss(loss)
-        try:
-            self.labels = np.ascontiguousarray(labels, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+        self.labels = numeric_labels(labels)
         if self.labels.ndim not in (1, 2) or self.labels.size == 0:
             raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
         if not np.all(np.isfinite(self.labels)):

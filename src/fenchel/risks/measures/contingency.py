@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import CuttingPlane, Intercepts, Risk
+from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
@@ -138,10 +138,8 @@ class ContingencyRisk(Risk):
         planes = [(np.zeros(self.examples), 0.0)]
         for fn, fp, delta in self._ends:
             subgradient = np.zeros(self.examples)
-            subgradient[self._positives[:fn]], subgradient[self._negatives[:fp]] = (
-                -1.0 / self.examples,
-                1.0 / self.examples,
-            )
+            subgradient[self._positives[:fn]] = -1.0 / self.examples
+            subgradient[self._negatives[:fp]] = 1.0 / self.examples
             planes.append((subgradient, delta))
         return planes
 
@@ -218,10 +216,7 @@ def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
 
 def two_classes(labels: ArrayLike, name: str) -> Floats:
     """Labels as an array; raise unless they are -1 and +1 and both occur."""
-    try:
-        found = np.ascontiguousarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+    found = numeric_labels(labels)
     if found.ndim != 1 or not found.size:
         raise FenchelError(f"labels must be (n,) and not empty, got shape {found.shape}")
     if not np.all(np.abs(found) == 1.0):

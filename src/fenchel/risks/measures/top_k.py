@@ -28,6 +28,7 @@ from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.counted import CountedRisk
 from fenchel.risks.measures.separation import Diagonals
+from fenchel.validation import is_integer
 
 
 class PrecisionAtK(DiagonalRisk):
@@ -135,6 +136,6 @@ class RecallAtK(CountedRisk):
 
 def whole_k(k: int) -> int:
     """K as an integer; raise unless it is one."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+    if not is_integer(k):
         raise FenchelError(f"k must be an integer, the number of examples, got {k!r}")
     return int(k)

@@ -27,6 +27,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
+from fenchel.validation import is_integer
 
 
 class MulticlassRisk(Risk):
@@ -70,12 +71,12 @@ class MulticlassRisk(Risk):
             raise FenchelError("classes must be an integer from 0 to k - 1 for each example; encode the labels first")
         self.classes = np.ascontiguousarray(found, dtype=np.int64)
         largest = int(self.classes.max()) + 1
-        whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
-        self.outputs = largest if count is None or not whole else int(count)
-        if not whole or self.outputs < max(2, largest):
+        self.outputs = largest if count is None else count
+        if not is_integer(self.outputs, least=max(2, largest)):
             raise FenchelError(
                 f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
             )
+        self.outputs = int(self.outputs)
         self.examples = len(self.classes)
         self._weigh(weights)
 
