@@ -11,7 +11,7 @@ import slow_ordinal
 from catalog import Case
 from fenchel import FenchelError, Problem, solve
 from fenchel.lowerbounds import FourPoints
-from fenchel.lowerbounds.rates import rate
+from fenchel.lowerbounds.report import rate
 from fenchel.regularizers import ElasticNet
 from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, Multinomial, OrdinalHinge, WestonWatkins
 from fenchel.solvers import Pragam

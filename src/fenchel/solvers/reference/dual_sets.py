@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.dual_steps import dual_steps
 from fenchel.compile.primitives.projection import project_rows
 from fenchel.errors import FenchelError
 from fenchel.projections import checked_parts
@@ -73,8 +74,8 @@ class Separate(DualSet):
     risk: MeanRisk
 
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
-        quadratic = np.full_like(scores, curvature)
-        return self._shares * self.risk.loss.dual_step(self.risk.labels, self._alpha(centre), scores, quadratic)
+        steps = dual_steps(self.risk.loss, self.risk.labels, self._alpha(centre), scores, curvature)
+        return self._shares * steps
 
 
 class Balanced(DualSet):

@@ -1,4 +1,4 @@
-r"""Loops of smoothed performance measures: the sums of ``RocAUC.smoothed`` and ``smoothed_count`` in few passes.
+r"""Loops of smoothed performance measures: the sums of ``RocAUC.smoothed`` and ``CountedRisk.smoothed`` in few passes.
 
 ROC AUC.  With the positives sorted by :math:`l_i = s_i - 1` and the negatives by :math:`h_j = s_j`, the negatives with
 :math:`z_{ij} = h_j - l_i` between 0 and mu are a window that moves to the right with i, and likewise the positives for
