@@ -12,6 +12,7 @@ lowest best cuts are in order, and together they are the best of all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.risks import Risk
+from fenchel.solving.solution import Solution
 
 #: losses that differ by no more are the same up to rounding
 _ROUNDING = 1e-12
@@ -78,6 +80,17 @@ def below_threshold(above: Array) -> Floats:
     what lies there is not above it.
     """
     return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
+
+
+def with_thresholds(found: dict[str, Any], thresholds: Floats, solutions: Sequence[Solution]) -> dict[str, Any]:
+    """The attributes of a fit whose intercepts are replaced by minus these thresholds.
+
+    ``conjugate_bounds_`` are the bounds that certificates take on trust; None where they are recomputed.
+    """
+    bounds = [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
+    risk_intercept = found["intercept_"]
+    more = {"thresholds_": thresholds, "risk_intercept_": risk_intercept, "conjugate_bounds_": bounds}
+    return {**found, **more, "intercept_": -thresholds}
 
 
 def _losses(risk: Risk, fn: Array, fp: Array, amounts: Array, positive: Array) -> Floats:
