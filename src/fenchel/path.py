@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,37 +34,26 @@ _STRIDE = 1.8
 _SHORTEST = 0.99
 
 
-def follow(problem: Problem, lams: Sequence[float], solver: str | Solver = "auto", **options: Any) -> list[Solution]:
-    """Solve a problem for every lam, each from its neighbour; in the order of ``lams``.
-
-    ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
-    solutions so far are returned; the status of the last one is the reason.
-    """
-    lams = [float(lam) for lam in lams]
-    if not lams:
-        raise FenchelError("lams must hold at least one value")
-    order = sorted(range(len(lams)), key=lambda k: -lams[k])
-    found = dict(zip(order, walk(problem, [lams[k] for k in order], solver, **options), strict=False))
-    return [found[k] for k in range(len(lams)) if k in found]
-
-
-def walk(
+def follow(
     problem: Problem,
     lams: Sequence[float],
     solver: str | Solver = "auto",
     *,
     time_limit: float | None = None,
-    warm_start: Warm | None = None,
     **options: Any,
-) -> Iterator[Solution]:
-    """The solutions for one lam after the other, each from the last; ends after an interruption."""
-    points = _Points(problem, solver, time_limit, options)
+) -> list[Solution]:
+    """Solve a problem for one lam after the other, each from the last.
+
+    ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
+    solutions so far are returned; the status of the last one is the reason.
+    """
+    points, found, warm = _Points(problem, solver, time_limit, options), [], None
     for lam in lams:
-        solution = points.solve(lam, warm_start)
-        yield compress(solution)
+        warm = points.solve(lam, warm)
+        found.append(compress(warm))
         if points.ended:
-            return
-        warm_start = solution
+            break
+    return found
 
 
 def cover(

@@ -19,7 +19,7 @@ from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.regularization import checked_positive, checked_values, lam_of
 from fenchel.estimators.task import Task
 from fenchel.losses import Loss, as_loss
-from fenchel.path import cover, solved_lam, walk
+from fenchel.path import cover, follow, solved_lam
 from fenchel.problem import Problem
 from fenchel.progress import warn
 from fenchel.regularizers import Regularizer
@@ -197,7 +197,7 @@ def regularization_path(
     limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
     values, interval = _values(Cs, task.design)
     if interval is None:
-        solutions = list(walk(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits))
+        solutions = follow(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits)
     else:
         checked_positive(accuracy, "accuracy")
         low, high = (lam_of(C, total) for C in interval[::-1])
