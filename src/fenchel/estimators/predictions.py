@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 
 from fenchel.arrays import Array, Floats
+from fenchel.estimators.sklearn_bases import ClassifierMixin
 
 
 def _has_probabilities(estimator: Any) -> bool:

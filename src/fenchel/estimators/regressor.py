@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 
 from fenchel.arrays import Floats
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
+from fenchel.estimators.sklearn_bases import RegressorMixin
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk

@@ -16,9 +16,6 @@ from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import Regularizer
 
-#: check_array's options for every X: any real type, sparse formats that have rows or columns
-INPUT = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -62,15 +59,6 @@ class Task:
         X = self.X[rows]
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, X=X, design=as_design(X), y=self.y[rows], targets=self.targets[rows], weights=weights)
-
-
-def input_of(X: Any) -> dict[str, Any]:
-    """check_array's options for this X.
-
-    Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its columns
-    usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
-    """
-    return INPUT if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**INPUT, "order": "C"}
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
