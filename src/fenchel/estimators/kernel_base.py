@@ -15,7 +15,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters
-from fenchel.estimators.task import Task
+from fenchel.estimators.task import Task, summed
 from fenchel.kernels import GramDesign, GramNorm, KernelDesign
 from fenchel.kernels.gram_rows import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
@@ -28,7 +28,6 @@ from fenchel.validation import check_integer, check_number, is_positive
 KERNELS = ("linear", "poly", "rbf", "precomputed")
 #: kernel values that predictions work on at once (32 MB)
 _AT_ONCE = 1 << 22
-_MEGABYTE = 2**20
 #: the inverse of what is smaller overflows
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -103,7 +102,7 @@ class KernelEstimator(FitParameters, LinearEstimator):
 
     def _task(self, X: Any, weights: Floats | None, **fields: Any) -> Task:
         """The task of the examples with weight: the others need neither rows nor columns of the Gram matrix."""
-        X = _summed(X)
+        X = summed(X)
         active = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         weights = None if weights is None else weights[active]
         rows = X if len(active) == X.shape[0] else X[active]
@@ -116,7 +115,7 @@ class KernelEstimator(FitParameters, LinearEstimator):
     def _gram(self, X: Any, gamma: float) -> KernelDesign:
         """The Gram matrix of the rows, cached row by row if it takes more than ``memory_limit``."""
         values, named = partial(self._values, gamma=gamma), self.kernel in KERNELS
-        if 8 * X.shape[0] ** 2 / _MEGABYTE > float(self.memory_limit):
+        if gram_megabytes(X.shape[0]) > float(self.memory_limit):
             rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None)
             return cached_gram(rows, float(self.memory_limit), named=named)
         gram = GramDesign(values(X, X))
@@ -124,10 +123,9 @@ class KernelEstimator(FitParameters, LinearEstimator):
 
     def _precomputed(self, X: Any, active: Array) -> KernelDesign:
         n = len(active)
-        size = 8 * n * n / _MEGABYTE
-        if size > float(self.memory_limit):
+        if gram_megabytes(n) > float(self.memory_limit):
             raise FenchelError(
-                f"the Gram matrix of {n} examples takes {size:,.1f} MB, more than memory_limit="
+                f"the Gram matrix of {n} examples takes {gram_megabytes(n):,.1f} MB, more than memory_limit="
                 f"{self.memory_limit:g}: raise memory_limit, fit to fewer examples, or pass the kernel as a "
                 "function, whose rows are computed when they are needed"
             )
@@ -138,7 +136,7 @@ class KernelEstimator(FitParameters, LinearEstimator):
 
     def _scores(self, X: Any) -> Floats:
         """(n, outputs), without intercepts."""
-        X = _summed(self._rows(X))
+        X = summed(self._rows(X))
         coefficients = np.atleast_2d(self.dual_coef_)
         scores = np.empty((X.shape[0], len(coefficients)))
         step = max(1, _AT_ONCE // max(1, len(self.support_)))
@@ -184,13 +182,9 @@ class KernelEstimator(FitParameters, LinearEstimator):
         return products if self.kernel == "linear" else (gamma * products + self.coef0) ** self.degree
 
 
-def _summed(X: Any) -> Any:
-    """X, or a copy in which repeated entries of a sparse matrix are added up: not every kernel does that."""
-    if not sp.issparse(X) or X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
+def gram_megabytes(n: int) -> float:
+    """The size of the Gram matrix of n examples in float64."""
+    return 8 * n**2 / 2**20
 
 
 def _variance(X: Any, shares: Array) -> float:

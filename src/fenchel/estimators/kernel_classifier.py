@@ -13,7 +13,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
-from fenchel.estimators.kernel_base import KernelEstimator
+from fenchel.estimators.kernel_base import KernelEstimator, gram_megabytes
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.kernels import GramDesign
@@ -146,7 +146,7 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
             n = task.design.shape[0]
             raise FenchelError(
                 f"multi_class={self.multi_class!r} needs the whole Gram matrix of {n} examples in memory, "
-                f"which takes {8 * n**2 / 2**20:,.1f} MB, more than memory_limit={self.memory_limit:g}: "
+                f"which takes {gram_megabytes(n):,.1f} MB, more than memory_limit={self.memory_limit:g}: "
                 "raise memory_limit, or use multi_class='ovr'"
             )
         return [partial(self._joint, task)]

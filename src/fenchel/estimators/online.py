@@ -16,13 +16,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate
 from fenchel.designs import as_design
-from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LinearModel
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
 from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.task import set_fitted, validated
+from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
@@ -232,18 +231,13 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
         from fenchel.solvers.dual_coordinate.loop_mirror import Mirror
         from fenchel.solvers.dual_coordinate.loop_online import online_epoch
 
-        rows, (mirror_map, priors) = as_design(X).rows(), self._compiled(X.shape[1])
-        if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
-            # repeated entries of a row would move one after the other
-            copy = sp.csr_array(X, copy=True)
-            copy.sum_duplicates()
-            rows = as_design(copy).rows()
-        room = X.shape[1] if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
-        trial, constant, mistakes = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), 0
+        # repeated entries of a row would move one after the other
+        rows, (mirror_map, priors) = as_design(summed(X)).rows(), self._compiled(X.shape[1])
+        row_terms, constant, mistakes = np.zeros((X.shape[1], 2)), float(bool(self.fit_intercept)), 0
         for k, learner in enumerate(learners):
             labels = one_vs_rest(codes, k if len(learners) > 1 else 1)
             v, nodes, carry = learner
-            mirror = Mirror(v, priors, nodes, carry, trial)
+            mirror = Mirror(v, priors, nodes, carry, row_terms)
             rate = float(self.learning_rate)
             mistakes += online_epoch(rows, mirror_map, labels, mirror, rate, constant, order.astype(np.uint32))
             self._coef(learner)

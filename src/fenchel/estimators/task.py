@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -67,6 +68,15 @@ def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Arra
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")
     return X, y, {name: value for name, value in vars(unchanged).items() if name in names}
+
+
+def summed(X: Any) -> Any:
+    """X, or a copy in which repeated entries of a sparse matrix are added up: not every kernel or loop does that."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def set_fitted(estimator: Any, found: Mapping[str, Any]) -> None:
