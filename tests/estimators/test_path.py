@@ -141,11 +141,6 @@ def test_a_time_limit_ends_a_path():
     assert len(cover(problem, 1e-3, 1.0, 1e-6, time_limit=0.0)) == 1
 
 
-def test_no_lam_is_an_error():
-    with pytest.raises(FenchelError, match="lams must hold"):
-        follow(Case("hinge").problem(), [])
-
-
 def two_classes(seed=0):
     random = np.random.default_rng(seed)
     X = random.standard_normal((80, 5))

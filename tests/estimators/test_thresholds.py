@@ -98,7 +98,7 @@ def test_thresholds_by_cross_validation(measure, classes):
         scores[test] = X[test] @ MeasureClassifier(measure, **{**settings, **k}).fit(X[train], y[train]).coef_.T
     for k, row in enumerate(scores.T):
         labels = np.where(y == (1 if classes == 2 else k), 1.0, -1.0)
-        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._risk(labels, None)), abs=1e-9)
+        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._choice().risk(labels, None)), abs=1e-9)
 
 
 def test_folds_that_leave_examples_out_twice_or_never_are_refused():
