@@ -91,6 +91,7 @@ def test_warm_start_from_other_rows_or_a_foreign_model(case, rows, solver):
         assert_same_optimum(problem, found, cold)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
