@@ -45,7 +45,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.meetings(1, law="scikit_learn_checks")
+@pytest.mark.meetings(1, law="scikit_learn_checks_of_other_risks")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda model: EXPECTED[model.measure])
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
 def test_scikit_learn_checks(estimator, check):
