@@ -50,47 +50,37 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-#: the module of each public name; None for a submodule
-_HOMES = {
-    "CacheWarning": "fenchel.errors",
-    "Certificate": "fenchel.certificate",
-    "FenchelError": "fenchel.errors",
-    "GapWarning": "fenchel.errors",
-    "KernelClassifier": "fenchel.estimators",
-    "KernelRegressor": "fenchel.estimators",
-    "LinearClassifier": "fenchel.estimators",
-    "LinearClassifierCV": "fenchel.estimators",
-    "LinearRegressor": "fenchel.estimators",
-    "LinearRegressorCV": "fenchel.estimators",
-    "LinearSVC": "fenchel.estimators",
-    "LinearSVR": "fenchel.estimators",
-    "LogisticRegression": "fenchel.estimators",
-    "MeasureClassifier": "fenchel.estimators",
-    "Model": "fenchel.problem",
-    "OnlineClassifier": "fenchel.estimators",
-    "OrdinalClassifier": "fenchel.estimators",
-    "Problem": "fenchel.problem",
-    "Progress": "fenchel.solving.solution",
-    "RegularizationPath": "fenchel.estimators",
-    "Solution": "fenchel.solving.solution",
-    "Status": "fenchel.solving.solution",
-    "TracePoint": "fenchel.solving.solution",
-    "WinnowClassifier": "fenchel.estimators",
-    "Witness": "fenchel.problem",
-    "certify": "fenchel.verifying",
-    "designs": None,
-    "kernels": None,
-    "losses": None,
-    "plot_convergence": "fenchel.plotting",
-    "plot_path": "fenchel.plotting",
-    "regularization_path": "fenchel.estimators",
-    "regularizers": None,
-    "risks": None,
-    "solve": "fenchel.solving.loop",
-    "solvers": None,
+_NAMES = {
+    "fenchel.certificate": ("Certificate",),
+    "fenchel.errors": ("CacheWarning", "FenchelError", "GapWarning"),
+    "fenchel.estimators": (
+        "KernelClassifier",
+        "KernelRegressor",
+        "LinearClassifier",
+        "LinearClassifierCV",
+        "LinearRegressor",
+        "LinearRegressorCV",
+        "LinearSVC",
+        "LinearSVR",
+        "LogisticRegression",
+        "MeasureClassifier",
+        "OnlineClassifier",
+        "OrdinalClassifier",
+        "RegularizationPath",
+        "WinnowClassifier",
+        "regularization_path",
+    ),
+    "fenchel.plotting": ("plot_convergence", "plot_path"),
+    "fenchel.problem": ("Model", "Problem", "Witness"),
+    "fenchel.solving.loop": ("solve",),
+    "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),
+    "fenchel.verifying": ("certify",),
+    None: ("designs", "kernels", "losses", "regularizers", "risks", "solvers"),
 }
+#: the module of each public name; None for a submodule
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
-__all__ = [*_HOMES, "__version__"]
+__all__ = [*sorted(_HOMES), "__version__"]
 
 if not TYPE_CHECKING:
     # hidden from type checkers, for which it would make every name valid

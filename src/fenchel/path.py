@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from fenchel.certificate import PathCertificate
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver
@@ -33,39 +34,26 @@ _STRIDE = 1.8
 _SHORTEST = 0.99
 
 
-def follow(problem: Problem, lams: Sequence[float], solver: str | Solver = "auto", **options: Any) -> list[Solution]:
-    """Solve a problem for every lam, each from its neighbour; in the order of ``lams``.
-
-    ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
-    solutions so far are returned; the status of the last one is the reason.
-    """
-    lams = [float(lam) for lam in lams]
-    if not lams:
-        raise FenchelError("lams must hold at least one value")
-    order = sorted(range(len(lams)), key=lambda k: -lams[k])
-    found = dict(zip(order, walk(problem, [lams[k] for k in order], solver, **options), strict=False))
-    return [found[k] for k in range(len(lams)) if k in found]
-
-
-def walk(
+def follow(
     problem: Problem,
     lams: Sequence[float],
     solver: str | Solver = "auto",
     *,
     time_limit: float | None = None,
-    warm_start: Warm | None = None,
     **options: Any,
-) -> Iterator[Solution]:
-    """The solutions for one lam after the other, each from the last; ends after an interruption."""
-    check_time_limit(time_limit)
-    deadline = None if time_limit is None else time.perf_counter() + time_limit
+) -> list[Solution]:
+    """Solve a problem for one lam after the other, each from the last.
+
+    ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
+    solutions so far are returned; the status of the last one is the reason.
+    """
+    points, found, warm = _Points(problem, solver, time_limit, options), [], None
     for lam in lams:
-        left = None if deadline is None else max(0.0, deadline - time.perf_counter())
-        solution = solve(replace(problem, lam=lam), solver, warm_start=warm_start, time_limit=left, **options)
-        yield compress(solution)
-        if solution.status in _ENDS or (deadline is not None and time.perf_counter() >= deadline):
-            return
-        warm_start = solution
+        warm = points.solve(lam, warm)
+        found.append(compress(warm))
+        if points.ended:
+            break
+    return found
 
 
 def cover(
@@ -81,35 +69,27 @@ def cover(
             f"regularizer={problem.regularizer.name!r} with prices does not support a path over an interval, since a "
             "certificate holds for one lam or C only. Pass a list of values"
         )
-    time_limit = options.pop("time_limit", None)
-    check_time_limit(time_limit)
-    deadline = math.inf if time_limit is None else time.perf_counter() + time_limit
-    interval = _CertifiedInterval(accuracy)
-    ended = False
+    points = _Points(problem, solver, options.pop("time_limit", None), {**options, "tol": _POINT * accuracy})
 
-    def at(lam: float, warm: Solution | None) -> Solution:
-        left = None if math.isinf(deadline) else max(0.0, deadline - time.perf_counter())
-        options_here = {**options, "tol": _POINT * accuracy, "time_limit": left, "warm_start": warm}
-        solution = solve(replace(problem, lam=lam), solver, **options_here)
-        nonlocal ended
-        ended = ended or solution.status in _ENDS or time.perf_counter() >= deadline
-        return solution
+    def certified_end(solution: Solution, factor: float) -> float:
+        """The end of the interval of lam that a solution certifies: below it for a factor < 1, above it for > 1."""
+        return _path_certificate(solution).farthest_lam(solved_lam(solution), accuracy, factor)
 
     def between(left: Solution, right: Solution) -> list[Solution]:
         """The points needed between two neighbours, each started from the left one."""
-        gap = (interval.down(left), interval.up(right))
+        gap = (certified_end(left, 0.9), certified_end(right, 1.1))
         # a point at the rounding floor may not prove this accuracy even for its own lam
         alone = gap[0] == solved_lam(left) or gap[1] == solved_lam(right)
-        if ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
+        if points.ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
             return []
-        middle = at(math.sqrt(gap[0] * gap[1]), left)
+        middle = points.solve(math.sqrt(gap[0] * gap[1]), left)
         return [*between(left, middle), middle, *between(middle, right)]
 
-    last = at(high, None)
+    last = points.solve(high, None)
     found = [last]
-    while solved_lam(last) > low and not ended:
-        stride = min((interval.down(last) / solved_lam(last)) ** _STRIDE, _SHORTEST)
-        following = at(max(low, solved_lam(last) * stride), last)
+    while solved_lam(last) > low and not points.ended:
+        stride = min((certified_end(last, 0.9) / solved_lam(last)) ** _STRIDE, _SHORTEST)
+        following = points.solve(max(low, solved_lam(last) * stride), last)
         found += [*between(last, following), following]
         found[-3:-1] = [compress(solution) for solution in found[-3:-1]]
         last = following
@@ -118,26 +98,33 @@ def cover(
 
 def solved_lam(solution: Solution) -> float:
     """The lam of a solution."""
-    assert solution.path_certificate is not None
-    return solution.path_certificate.problem.lam
+    return _path_certificate(solution).problem.lam
 
 
 def compress(solution: Solution) -> Solution:
     """A solution with a compressed path certificate, which is no warm start for a neighbour."""
+    return replace(solution, path_certificate=_path_certificate(solution).compress())
+
+
+def _path_certificate(solution: Solution) -> PathCertificate:
     assert solution.path_certificate is not None
-    return replace(solution, path_certificate=solution.path_certificate.compress())
+    return solution.path_certificate
 
 
-class _CertifiedInterval:
-    """The intervals of lam that solutions certify: their lower and upper ends."""
+class _Points:
+    """Solves a problem for one lam at a time, until the time of all together is over or something else ends it."""
 
-    def __init__(self, accuracy: float) -> None:
-        self.accuracy = accuracy
+    def __init__(
+        self, problem: Problem, solver: str | Solver, time_limit: float | None, options: dict[str, Any]
+    ) -> None:
+        check_time_limit(time_limit)
+        self.problem, self.solver, self.options = problem, solver, options
+        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.ended = False
 
-    def down(self, solution: Solution) -> float:
-        assert solution.path_certificate is not None
-        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 0.9)
-
-    def up(self, solution: Solution) -> float:
-        assert solution.path_certificate is not None
-        return solution.path_certificate.farthest_lam(solved_lam(solution), self.accuracy, 1.1)
+    def solve(self, lam: float, warm: Warm | None) -> Solution:
+        problem, now = replace(self.problem, lam=lam), time.perf_counter()
+        limit = None if self.deadline is None else max(0.0, self.deadline - now)
+        solution = solve(problem, self.solver, warm_start=warm, time_limit=limit, **self.options)
+        self.ended = solution.status in _ENDS or (self.deadline is not None and time.perf_counter() >= self.deadline)
+        return solution

@@ -1,14 +1,16 @@
-"""Progress of long fits: a live line in a terminal if rich is installed, log records otherwise."""
+"""What users see of a fit: a live line in a terminal if rich is installed, log records otherwise; and warnings."""
 
 from __future__ import annotations
 
 import logging
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
+from fenchel.errors import GapWarning
 from fenchel.solving.solution import Progress
 
 _log = logging.getLogger("fenchel")
@@ -46,3 +48,11 @@ def describe(progress: Progress, tol: float) -> str:
     """One line: the gap, tol, data passes and the objective."""
     gap = progress.certificate.relative_gap
     return f"gap {gap:.1e} (tol {tol:.0e}), {progress.passes:.4g} passes, objective {progress.certificate.primal:.6g}"
+
+
+def warn(message: str, category: type[Warning] = GapWarning) -> None:
+    """Warn at the first caller outside this package; subclasses of estimators add frames of their own."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

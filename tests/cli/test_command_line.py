@@ -256,6 +256,7 @@ def test_a_parser_imports_no_estimator():
         (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown"),
         (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "set only one"),
         (["train", "train.svm", "--measure", "g1"], "measure must be one of"),
+        (["train", "train.svm", "--measure", "f1", "--class-weight", "balanced"], "class_weight has no meaning for"),
         (["train", "train.svm", "--measure", "f1", "--positive", "7"], "--positive must be one of the labels 0, 1"),
         (["train", "train.svm", "--positive", "1"], "--positive is for --measure"),
         (["train", "train.svm", "-C", "-1"], "C must be a positive finite number"),

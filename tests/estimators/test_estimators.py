@@ -1,6 +1,8 @@
 """What users of LinearClassifier and LinearRegressor rely on: scikit-learn's rules, right answers, every attribute."""
 
+import dataclasses
 import functools
+import inspect
 import pickle
 import threading
 
@@ -20,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from fenchel import Certificate, GapWarning, LinearClassifier, LinearRegressor, Problem, certify
+from fenchel import Certificate, GapWarning, LinearClassifier, LinearRegressor, Problem, certify, estimators
 from fenchel.losses import Hinge
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
@@ -38,6 +40,35 @@ ESTIMATORS = [
 def test_scikit_learn_checks(estimator, check):
     """No expected failures.  tol=0 because some checks compare two fits to the last digits."""
     check(estimator)
+
+
+#: the parameters that need no name; every other one does
+POSITIONAL = {
+    "LinearSVC": ["penalty", "loss"],
+    "LinearSVR": [],
+    "LogisticRegression": ["penalty"],
+    "MeasureClassifier": ["measure"],
+    "OnlineClassifier": ["update"],
+    "OrdinalClassifier": ["order"],
+}
+
+
+@pytest.mark.parametrize("name", [name for name in estimators.__all__ if hasattr(getattr(estimators, name), "fit")])
+def test_parameters_are_fields_without_surprises(name):
+    kind = getattr(estimators, name)
+    parameters = inspect.signature(kind).parameters
+    model = kind()
+    assert sorted(parameters) == sorted(model.get_params(deep=False)) == sorted(vars(model))
+    assert [p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY] == POSITIONAL.get(name, ["loss"])
+    for field in dataclasses.fields(kind):
+        assert parameters[field.name].default is field.default
+        # one default serves all estimators
+        assert isinstance(field.default, (str, int, float, type(None)))
+    # compared by identity and shown by scikit-learn, not by dataclasses
+    assert model != kind()
+    assert {model: 1}[model] == 1
+    changed = clone(model).set_params(**{next(iter(parameters)): "changed"})
+    assert repr(changed) == f"{name}({next(iter(parameters))}='changed')"
 
 
 def binary(seed=0, n=120, d=6):

@@ -21,7 +21,7 @@ from fenchel import (
     certify,
     plot_convergence,
 )
-from fenchel.estimators import one_vs_one as pairs
+from fenchel.estimators import multiclass as pairs
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate, Hint, Newton
 

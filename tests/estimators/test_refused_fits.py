@@ -53,12 +53,13 @@ def test_constraints_that_nothing_meets_leave_nothing_fitted():
         model.predict(rows)
 
 
-def test_an_interrupt_between_folds_leaves_nothing_fitted(monkeypatch):
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_an_interrupt_between_folds_leaves_nothing_fitted(monkeypatch, n_jobs):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(LinearClassifierCV, "_fold", interrupted)
-    model = LinearClassifierCV(Cs=[1.0])
+    monkeypatch.setattr(LinearClassifierCV, "_paths", interrupted)
+    model = LinearClassifierCV(Cs=[1.0], n_jobs=n_jobs)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     with pytest.raises(NotFittedError):

@@ -76,6 +76,7 @@ def data(classes=2):
     return make_classification(120, 6, n_informative=4, n_classes=classes, flip_y=0.05, random_state=0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("measure", [*MEASURES, own])
 def test_thresholds_by_cross_validation(measure, classes):
@@ -98,7 +99,7 @@ def test_thresholds_by_cross_validation(measure, classes):
         scores[test] = X[test] @ MeasureClassifier(measure, **{**settings, **k}).fit(X[train], y[train]).coef_.T
     for k, row in enumerate(scores.T):
         labels = np.where(y == (1 if classes == 2 else k), 1.0, -1.0)
-        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._risk(labels, None)), abs=1e-9)
+        assert model.thresholds_[k] == pytest.approx(best_threshold(row, model._choice().risk(labels, None)), abs=1e-9)
 
 
 def test_folds_that_leave_examples_out_twice_or_never_are_refused():

@@ -7,10 +7,13 @@ import warnings
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.options import parser
 from fenchel.errors import FenchelError, GapWarning
+
+if TYPE_CHECKING:
+    from fenchel.certificate import Certificate
 
 #: exit statuses: the tolerance is proved; it is not, but the model is there; nothing was done; Ctrl-C
 PROVED, NOT_PROVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
@@ -23,7 +26,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return commands[options.command](options)
     except (FenchelError, ValueError, OSError, MemoryError) as error:
-        return _refuse(str(error) or type(error).__name__)
+        _say(f"fenchel: {str(error) or type(error).__name__}")
+        return REFUSED
     except KeyboardInterrupt:
         _say("interrupted: nothing was written")
         return INTERRUPTED
@@ -77,7 +81,7 @@ def _predict(options: Namespace) -> int:
         _say(f"features beyond the model's {features:,} are omitted: it has no weights for them")
         X = X[:, :features]
     if options.probabilities and not hasattr(estimator, "predict_proba"):
-        return _refuse("--probabilities needs a model that was trained with --loss logistic")
+        raise FenchelError("--probabilities needs a model that was trained with --loss logistic")
     predicted = estimator.predict(X)
     if options.probabilities:
         shown = estimator.predict_proba(X)
@@ -96,23 +100,58 @@ def _predict(options: Namespace) -> int:
 
 
 def _certify(options: Namespace) -> int:
-    from fenchel.cli.proof import prove_again
     from fenchel.io.model_file import load
     from fenchel.io.readers import read
 
     model = load(options.model)
     estimator = model.estimator
     if options.tol is not None and not options.tol >= 0.0:
-        return _refuse(f"--tol must be a number >= 0, got {options.tol:g}")
+        raise FenchelError(f"--tol must be a number >= 0, got {options.tol:g}")
     if options.data is None:
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
     table = read(options.data, model.layout(options.label, options.header))
     if table.y is None:
-        return _refuse(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-    certificate = prove_again(estimator, table.X, table.y)
+        raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
+    certificate = _prove_again(estimator, table.X, table.y)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
+
+
+def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
+    """The certificate of the fitted estimator's model on the data that it was trained on.
+
+    Only the weights and the dual point are taken from the file.  Where a dual point alone proves nothing, because the
+    conjugate of the risk has no closed form (F1 and its like), a new one is searched for here.
+    """
+    from fenchel.estimators.labels import unknown_labels
+    from fenchel.problem import Witness
+    from fenchel.verifying import certify
+
+    if hasattr(estimator, "classes_"):
+        unknown = unknown_labels(y, estimator.classes_)
+        if unknown:
+            names = ", ".join(map(str, estimator.classes_[:10])) + (", …" if len(estimator.classes_) > 10 else "")
+            raise FenchelError(f"the label {unknown[0]!s} is none of the classes of the model: {names}")
+    if len(estimator.theta_) != len(y):
+        raise FenchelError(
+            f"the model was trained on {len(estimator.theta_)} rows and these are {len(y)}: a certificate is about the "
+            "training data; use `fenchel predict` for others"
+        )
+    task = estimator.encode(X, y)
+    problems = estimator.problems(task)
+    starts = estimator.warm_starts(task, problems)
+    if None in starts:
+        raise FenchelError(
+            f"the data have {X.shape[1]} features and the model {estimator.n_features_in_}, or other classes: a "
+            "certificate is about the training data"
+        )
+    found = []
+    for lazy, start in zip(problems, starts, strict=True):
+        problem = lazy()
+        witness = None if problem.risk.closed_form() is None else Witness(start.witness.theta)
+        found.append(certify(problem, start.model, witness))
+    return sum(found[1:], start=found[0])
 
 
 def _check_output(output: Path, force: bool) -> None:
@@ -127,29 +166,20 @@ def _estimator(options: Namespace) -> Any:
     from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
     from fenchel.losses import as_loss
 
-    shared = {
-        "C": options.C,
-        "l1_ratio": options.l1_ratio,
-        "fit_intercept": options.intercept,
-        "tol": options.tol,
-        "max_iter": options.max_iter,
-        "solver": options.solver,
-        "random_state": options.seed,
-        "n_jobs": options.threads,
-        "time_limit": options.time_limit,
-        "verbose": int(sys.stderr.isatty() and not options.quiet),
-    }
     if options.positive is not None and options.measure is None:
         raise FenchelError("--positive is for --measure: a loss treats both labels alike")
     if options.measure is not None:
         if options.loss is not None:
             raise FenchelError("--loss and --measure both choose the objective; set only one")
-        return MeasureClassifier(options.measure, k=options.k, beta=options.beta, **shared)
-    loss = options.loss or "hinge"
-    shared["regularizer"] = options.regularizer
-    if as_loss(loss).task == "regression":
-        return LinearRegressor(loss, **shared)
-    return LinearClassifier(loss, multi_class=options.multi_class, class_weight=options.class_weight, **shared)
+        kind: Any = MeasureClassifier
+    else:
+        options.loss = options.loss or "hinge"
+        kind = LinearRegressor if as_loss(options.loss).task == "regression" else LinearClassifier
+    # the other options are named like the parameters
+    named = {"intercept": "fit_intercept", "seed": "random_state", "threads": "n_jobs"}
+    given = {named.get(option, option): value for option, value in vars(options).items()}
+    known = {name: value for name, value in given.items() if name in kind().get_params(deep=False)}
+    return kind(**known, verbose=int(sys.stderr.isatty() and not options.quiet))
 
 
 def _label_of(text: str, y: Any) -> Any:
@@ -184,11 +214,6 @@ def _how_good(estimator: Any, X: Any, y: Any, predicted: Any) -> str:
 def _classes(estimator: Any) -> str:
     classes = getattr(estimator, "classes_", None)
     return "" if classes is None else f", {len(classes):,} classes"
-
-
-def _refuse(message: str) -> int:
-    _say(f"fenchel: {message}")
-    return REFUSED
 
 
 def _say(message: str) -> None:

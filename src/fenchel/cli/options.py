@@ -62,7 +62,12 @@ def parser() -> ArgumentParser:
     train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
     _add_train(train)
     predict = commands.add_parser("predict", help="predict the labels of a file's rows")
-    predict.add_argument("model", type=Path, help="what `fenchel train` wrote")
+    certify = commands.add_parser(
+        "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS
+    )
+    for command in (predict, certify):
+        command.add_argument("model", type=Path, help="what `fenchel train` wrote")
+        command.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
     predict.add_argument("data", type=Path, help=_DATA)
     predict.add_argument(
         "-o", "--output", type=Path, help="a file for the predictions, a line each; else they are printed"
@@ -70,18 +75,12 @@ def parser() -> ArgumentParser:
     shown = predict.add_mutually_exclusive_group()
     shown.add_argument("--scores", action="store_true", help="scores instead of labels")
     shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
-    predict.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
     predict.add_argument("--force", action="store_true", help="replace the output file")
-    certify = commands.add_parser(
-        "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS
-    )
-    certify.add_argument("model", type=Path, help="what `fenchel train` wrote")
     certify.add_argument(
         "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
     )
     for command in (train, predict, certify):
         command.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
-    certify.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
     certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
     return top
 

@@ -7,15 +7,12 @@ The first three change nothing; ``store`` alone changes the estimator, all or no
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from numbers import Integral
 from operator import add
 from typing import Any, Self
@@ -23,19 +20,20 @@ from typing import Any, Self
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators import one_vs_one
+from fenchel.errors import FenchelError
+from fenchel.estimators.multiclass import stacked_pairs
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
-from fenchel.estimators.task import Task, input_of, set_fitted
+from fenchel.estimators.sklearn_bases import BaseEstimator
+from fenchel.estimators.task import Task, set_fitted
+from fenchel.estimators.threads import in_threads
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
-from fenchel.progress import reporter
+from fenchel.progress import reporter, warn
 from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
@@ -48,8 +46,39 @@ from fenchel.validation import check_bool, processors
 LazyProblem = Callable[[], Problem]
 
 
-class LinearEstimator(BaseEstimator):
-    """What classifiers and regressors share: the four steps of a fit, parameters, scores."""
+class LinearModel(BaseEstimator):
+    """The scores X w + b of rows that scikit-learn validates."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _input(self, X: Any) -> dict[str, Any]:
+        """check_array's options for this X: any real type, sparse formats that have rows or columns.
+
+        Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its
+        columns usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
+        """
+        options = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
+        return options if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**options, "order": "C"}
+
+    def _rows(self, X: Any) -> Any:
+        """X as scikit-learn validates it for a fitted estimator."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, **self._input(X))
+
+    def _scores(self, X: Any) -> Floats:
+        return as_design(self._rows(X)).scores(self._weights()) + self.intercept_
+
+    def _weights(self) -> Floats:
+        """``coef_`` as an array, whether or not it was made sparse."""
+        coef: Any = self.coef_
+        return coef.toarray() if sp.issparse(coef) else coef
+
+
+class LinearEstimator(LinearModel):
+    """What classifiers and regressors share: the four steps of a fit, and its parameters."""
 
     #: estimators that have this parameter set it
     regularizer: str | Regularizer | None = None
@@ -100,15 +129,7 @@ class LinearEstimator(BaseEstimator):
             return replace(solution, path_certificate=None)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
-            if workers == 1:
-                return [one(k) for k in range(len(problems))]
-            with ThreadPoolExecutor(workers) as pool:
-                futures: list[Future[Solution]] = [pool.submit(one, k) for k in range(len(problems))]
-                try:
-                    wait(futures)
-                except KeyboardInterrupt:
-                    stop.set()
-                solutions = [future.result() for future in futures]
+            solutions = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
         if stop.is_set():
             # Ctrl-C may come when every solve has just ended
             solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED)
@@ -203,81 +224,60 @@ class LinearEstimator(BaseEstimator):
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 
-    def _task(self, X: Any, **fields: Any) -> Task:
-        return Task(X=X, design=as_design(X), C=self.C, regularizer=self._regularizer(), **fields)
+    def _task(self, X: Any, weights: Floats | None, **fields: Any) -> Task:
+        design = as_design(X)
+        return Task(X=X, design=design, C=self.C, regularizer=self._regularizer(), weights=weights, **fields)
 
-    def _problem(self, task: Task, risk: Risk, weights: Array | None) -> Problem:
-        """The problem of a risk whose examples have these weights."""
-        total = float(task.design.shape[0]) if weights is None else float(np.sum(weights))
+    def _problem(self, task: Task, risk: Risk) -> Problem:
+        """The problem of a risk of the task's examples."""
         intercept = bool(self.fit_intercept) and risk.intercepts() is not None
-        return Problem(task.design, risk, lam_of(task.C, total), task.regularizer, intercept)
+        return Problem(task.design, risk, lam_of(task.C, task.total_weight), task.regularizer, intercept)
 
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
         """The last fit as starting points of these problems; None where it has other classes or another shape."""
         fitted, count = vars(self), len(problems)
-        cold: list[Warm | None] = [None] * count
         same = all(np.array_equal(fitted.get(name, ()), task.fitted.get(name, ())) for name in ("classes_", "order_"))
-        if "theta_" not in fitted or not same:
+        cold: list[Warm | None] = [None] * count
+        if "theta_" not in fitted or not same or np.shape(self.coef_)[-1] != task.design.shape[1]:
             return cold
         coef, theta = np.atleast_2d(self._weights()), self.theta_
         intercept = np.atleast_1d(fitted.get("risk_intercept_", self.intercept_))
         # the dual variables of pairs of classes are no start for one problem
-        if coef.shape[1] != task.design.shape[1] or (count == 1 and sp.issparse(theta)):
-            return cold
-        if count == 1:
+        if count == 1 and not sp.issparse(theta):
             model = Model(coef[0], float(intercept[0])) if len(coef) == 1 else Model(coef, intercept)
             return [Start(model, Witness(theta))]
-        if len(coef) != count:
+        if count == 1 or len(coef) != count:
             return cold
         thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
         return [Start(Model(coef[k], float(intercept[k])), Witness(thetas[k])) for k in range(count)]
 
     # --- what every fitted estimator has
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     @property
     def dual_gap_(self) -> float:
         """The certified gap, ``certificate_.gap``."""
         return self.certificate_.gap
 
-    def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **input_of(X))
-        return as_design(X).scores(self._weights()) + self.intercept_
-
-    def _weights(self) -> Floats:
-        """``coef_`` as an array, whether or not it was made sparse."""
-        coef: Any = self.coef_
-        return coef.toarray() if sp.issparse(coef) else coef
-
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
         missed = [solution for solution in solutions if not self._has_converged(solution)]
-        if not missed:
-            return
-        for solution in missed:
-            if solution.certificate.contradictory:
-                warnings.warn(f"{type(self).__name__}: {solution}", GapWarning, stacklevel=user_stacklevel())
-                return
-        worst = max(missed, key=lambda s: s.certificate.relative_gap)
-        warnings.warn(
-            f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "
-            f"{worst.certificate.relative_gap:.2g} where tol={self.tol:g} was asked for. The objective is within "
-            f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
-            "time_limit, lower C, or accept this bound with a larger tol.",
-            GapWarning,
-            stacklevel=user_stacklevel(),
-        )
+        contradictory = [solution for solution in missed if solution.certificate.contradictory]
+        if contradictory:
+            warn(f"{type(self).__name__}: {contradictory[0]}")
+        elif missed:
+            worst = max(missed, key=lambda s: s.certificate.relative_gap)
+            warn(
+                f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "
+                f"{worst.certificate.relative_gap:.2g} where tol={self.tol:g} was asked for. The objective is within "
+                f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
+                "time_limit, lower C, or accept this bound with a larger tol."
+            )
 
 
 def _stacked(thetas: list[Array], form: str | None) -> Any:
     """The dual variables of several problems side by side."""
     if len(thetas) == 1:
         return thetas[0]
-    return one_vs_one.stacked(thetas) if form == "ovo" else np.stack(thetas, axis=1)
+    return stacked_pairs(thetas) if form == "ovo" else np.stack(thetas, axis=1)
 
 
 def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> Any:
@@ -292,11 +292,3 @@ def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> 
         if key not in known:
             raise FenchelError(f"Invalid parameter {key!r} for loss {value!r}. Valid parameters are: {sorted(known)!r}")
     return type(value)(**{**known, **changed})
-
-
-def user_stacklevel() -> int:
-    """Return the ``stacklevel`` of the first caller outside this package; subclasses add frames of their own."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fenchel":
-        frame, level = frame.f_back, level + 1
-    return level

@@ -2,31 +2,117 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import scipy.sparse as sp
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.designs import as_design
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.labels import encode_labels, one_vs_rest
-from fenchel.estimators.multiclass import declared_form, supports
-from fenchel.estimators.one_vs_one import active_examples, votes
-from fenchel.estimators.probabilities import Probabilities
-from fenchel.estimators.task import Task, checked_weights, input_of, validated
+from fenchel.estimators.multiclass import active_examples, declared_form, supports, votes
+from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
+from fenchel.estimators.predictions import Probabilities
+from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.losses import Loss, as_loss
 from fenchel.problem import Problem
-from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS, MeanRisk
-from fenchel.solvers import Solver
 
 
-class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
+class BaseClassifier(Probabilities, LinearEstimator):
+    """What classifiers share, with and without a kernel."""
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        self._check_parameters()
+        X, y, fitted = validated(self, X, y, **self._input(X))
+        sample_weight = checked_weights(sample_weight, X)
+        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight, constant=self._fits_constant())
+        given = {"y": y, "targets": codes, "sample_weight": sample_weight, "classes": classes, "fitted": fitted}
+        task = self._task(X, weights, **given)
+        form = self._form(task)
+        return replace(task, form=form, fitted={**task.fitted, "classes_": classes, "multi_class_": form})
+
+    def _fits_constant(self) -> bool:
+        """Whether examples of one class alone, the others having no weight, can be fitted."""
+        return True
+
+    def _form(self, task: Task) -> str:
+        """How more than two classes become problems in this fit."""
+        raise NotImplementedError
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "classification")
+
+
+class BaseLinearClassifier(BaseClassifier):
+    """What classifiers with a weight for each feature share."""
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        classes = range(task.n_classes)
+        if len(classes) == 2:
+            return [partial(self._one_vs_rest, task, 1)]
+        if task.form in MULTICLASS:
+            return [partial(self._joint, task)]
+        if task.form == "ovo":
+            return [partial(self._pair, task, a, b) for a, b in combinations(classes, 2)]
+        return [partial(self._one_vs_rest, task, k) for k in classes]
+
+    def decision_function(self, X: Any) -> Floats:
+        """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""
+        check_is_fitted(self)
+        if self._fitted_form() == "ovo" and len(self.classes_) > 2:
+            return votes(as_design(self._rows(X)), self._weights(), self.intercept_, len(self.classes_))
+        return super().decision_function(X)
+
+    # scikit-learn's mixin for these two lies in sklearn.linear_model, whose import takes longer than most fits
+    def sparsify(self) -> Self:
+        """Keep ``coef_`` as a sparse matrix, which saves memory if most weights are zero."""
+        check_is_fitted(self)
+        self.coef_: Any = sp.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Self:
+        """Make ``coef_`` an array again."""
+        check_is_fitted(self)
+        self.coef_ = self._weights()
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._declared_form()
+
+    def _declared_form(self) -> str:
+        """The form as far as parameters decide it."""
+        return declared_form(self.multi_class, self._loss(), self._regularizer())
+
+    def _fitted_form(self) -> str:
+        """The form of ``coef_``; weights that were set by hand have that of the parameters."""
+        return vars(self).get("multi_class_") or self._declared_form()
+
+    def _form(self, task: Task) -> str:
+        """The form of this fit: what "auto" stands for depends on the solver that the user has chosen too."""
+        form = self._declared_form()
+        if form not in MULTICLASS or self.multi_class != "auto" or task.n_classes == 2:
+            return form
+        return form if supports(self._joint(replace(task, form=form)), self._solver()) else "ovr"
+
+    def _one_vs_rest(self, task: Task, k: int) -> Problem:
+        return self._problem(task, MeanRisk(self._loss(), one_vs_rest(task.targets, k), task.weights))
+
+    def _pair(self, task: Task, a: int, b: int) -> Problem:
+        labels, weights = active_examples(task.targets, task.weights, a, b)
+        return self._problem(replace(task, weights=weights), MeanRisk(self._loss(), labels, weights))
+
+    def _joint(self, task: Task) -> Problem:
+        return self._problem(task, MULTICLASS[str(task.form)](task.targets, task.n_classes, task.weights))
+
+
+@dataclass(eq=False, repr=False)
+class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
@@ -39,6 +125,8 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
         The loss f: a name, or an object of :mod:`fenchel.losses` with parameters.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     regularizer : str or Regularizer, default=None
@@ -48,12 +136,21 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
         is used.
+    n_jobs : int, default=None
+        Threads over the classes or pairs of classes, and within a problem where the solver uses them.  The result does
+        not depend on it.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
         Maximum number of passes over the data (epochs).
     solver : str or Solver, default="auto"
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
     multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
         The form for more than two classes.
 
@@ -70,17 +167,6 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
         proportional to the sizes of all classes.
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
-    random_state : int, RandomState or None, default=None
-        Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    n_jobs : int, default=None
-        Threads over the classes or pairs of classes, and within a problem where the solver uses them.  The result does
-        not depend on it.
-    time_limit : float, default=None
-        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
-    verbose : int, default=0
-        Whether to report each certificate during the fit.
 
     Attributes
     ----------
@@ -141,120 +227,7 @@ class LinearClassifier(Probabilities, ClassifierMixin, LinearEstimator):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        C: float = 1.0,
-        l1_ratio: float = 0.0,
-        regularizer: str | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        multi_class: str = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
-
-    #: whether examples of one class alone, the others having no weight, can be fitted
-    _fits_constant: ClassVar[bool] = True
-
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
-        self._check_parameters()
-        X, y, fitted = validated(self, X, y, **input_of(X))
-        sample_weight = checked_weights(sample_weight, X)
-        classes, codes, weights = encode_labels(y, sample_weight, self.class_weight, constant=self._fits_constant)
-        task = self._task(X, y=y, targets=codes, sample_weight=sample_weight, weights=weights, classes=classes)
-        form = self._form(task)
-        return replace(task, form=form, fitted={**fitted, "classes_": classes, "multi_class_": form})
-
-    def problems(self, task: Task) -> list[LazyProblem]:
-        classes = range(task.n_classes)
-        if len(classes) == 2:
-            return [partial(self._one_vs_rest, task, 1)]
-        if task.form in MULTICLASS:
-            return [partial(self._joint, task)]
-        if task.form == "ovo":
-            return [partial(self._pair, task, a, b) for a, b in combinations(classes, 2)]
-        return [partial(self._one_vs_rest, task, k) for k in classes]
-
-    def decision_function(self, X: Any) -> Floats:
-        """Signed scores: (n,) for two classes, else (n, classes); with "ovo" votes plus confidences below one vote."""
-        check_is_fitted(self)
-        if self._fitted_form() == "ovo" and len(self.classes_) > 2:
-            X = validate_data(self, X, reset=False, **input_of(X))
-            return votes(as_design(X), self._weights(), self.intercept_, len(self.classes_))
-        scores = self._scores(X)
-        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Array:
-        """The label of each row."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
-
-    # scikit-learn's mixin for these two lies in sklearn.linear_model, whose import takes longer than most fits
-    def sparsify(self) -> Self:
-        """Keep ``coef_`` as a sparse matrix, which saves memory if most weights are zero."""
-        check_is_fitted(self)
-        self.coef_: Any = sp.csr_matrix(self.coef_)
-        return self
-
-    def densify(self) -> Self:
-        """Make ``coef_`` an array again."""
-        check_is_fitted(self)
-        self.coef_ = self._weights()
-        return self
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, "classification")
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._declared_form()
-
-    def _declared_form(self) -> str:
-        """The form as far as parameters decide it."""
-        return declared_form(self.multi_class, self._loss(), self._regularizer())
-
-    def _fitted_form(self) -> str:
-        """The form of ``coef_``; weights that were set by hand have that of the parameters."""
-        return vars(self).get("multi_class_") or self._declared_form()
-
-    def _form(self, task: Task) -> str:
-        """The form of this fit: what "auto" stands for depends on the solver that the user has chosen too."""
-        form = self._declared_form()
-        if self.multi_class != "auto" or form not in MULTICLASS or task.n_classes == 2:
-            return form
-        return form if supports(self._joint(replace(task, form=form)), self._solver()) else "ovr"
-
-    def _one_vs_rest(self, task: Task, k: int) -> Problem:
-        risk = MeanRisk(self._loss(), one_vs_rest(task.targets, k), task.weights)
-        return self._problem(task, risk, task.weights)
-
-    def _pair(self, task: Task, a: int, b: int) -> Problem:
-        labels, weights = active_examples(task.targets, task.weights, a, b)
-        return self._problem(task, MeanRisk(self._loss(), labels, weights), weights)
-
-    def _joint(self, task: Task) -> Problem:
-        risk = MULTICLASS[str(task.form)](task.targets, task.n_classes, task.weights)
-        return self._problem(task, risk, task.weights)
+    loss: str | Loss = "hinge"
+    _: KW_ONLY
+    multi_class: str = "auto"
+    class_weight: Any = None

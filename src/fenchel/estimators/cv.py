@@ -1,171 +1,19 @@
-"""Choice of C by cross-validation, along paths with warm starts and certificates."""
+"""Linear models whose C is chosen by cross-validation."""
 
 from __future__ import annotations
 
-import copy
-import inspect
-import threading
-import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
-from numbers import Integral
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
 
-import joblib
-import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
-from sklearn.utils import check_random_state
-
-from fenchel.arrays import Array, Floats
-from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import LinearEstimator, user_stacklevel
-from fenchel.estimators.classifier import LinearClassifier
-from fenchel.estimators.regressor import LinearRegressor
-from fenchel.estimators.task import Task
+from fenchel.estimators.classifier import BaseLinearClassifier
+from fenchel.estimators.parameters import LinearParameters, SolverParameters
+from fenchel.estimators.regressor import BaseRegressor
+from fenchel.estimators.selection import SelectionOfC
 from fenchel.losses import Loss
-from fenchel.path import follow
-from fenchel.regularizers import Regularizer
-from fenchel.solvers import Solver
-from fenchel.solving.solution import Solution, Status
 
 
-@dataclass(frozen=True)
-class _Folds:
-    """What all folds of a cross-validation share."""
-
-    task: Task
-    Cs: Floats
-    scorer: Callable[..., float]
-    seed: int
-    stop: threading.Event
-
-
-class SelectionOfC(LinearEstimator):
-    """Fits every fold along all values of C, and then everything with the best."""
-
-    # a task is encoded before its C is chosen, and a fold starts from the last C, not from the last fit
-    C = 1.0
-    warm_start = False
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose C by cross-validation and fit all examples.  Ctrl-C in the last fit stores its best model."""
-        return self._fit(self._selected(self.encode(X, y, sample_weight)))
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        self._values()
-        if isinstance(self.scoring, (list, tuple, set, dict)):
-            raise FenchelError(f"scoring must be one score, by which C is chosen, got {self.scoring!r}")
-
-    def _selected(self, task: Task) -> Task:
-        """The task with the C of the best mean score, and the scores among its fitted attributes."""
-        values = self._values()
-        splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
-        scorer = check_scoring(self, self.scoring)
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        folds = _Folds(task, values, scorer, seed, threading.Event())
-        found = self._in_threads([partial(self._fold, folds, *split) for split in splits], folds.stop)
-        scores = np.array([scores for scores, _, _ in found])
-        gaps = np.array([gaps for _, gaps, _ in found])
-        self._warn_of_folds(values, gaps, np.array([missed for _, _, missed in found]))
-        if not np.all(np.isfinite(scores)):
-            raise FenchelError(
-                f"scoring={self.scoring!r} gave scores that are not finite, as for a fold with one class: "
-                "choose other folds with cv"
-            )
-        # of equally good ones the strongest regularization
-        best = float(values[int(np.argmax(np.mean(scores, axis=0)))])
-        fitted = {**task.fitted, "C_": best, "Cs_": values, "scores_": scores, "gaps_": gaps}
-        return replace(task, C=best, fitted=fitted)
-
-    def _in_threads(self, work: Sequence[Callable[[], Any]], stop: threading.Event) -> list[Any]:
-        workers = min(len(work), joblib.effective_n_jobs(self.n_jobs))
-        if workers == 1:
-            return [fold() for fold in work]
-        with ThreadPoolExecutor(workers) as pool:
-            try:
-                return list(pool.map(lambda fold: fold(), work))
-            except BaseException:
-                stop.set()
-                raise
-
-    def _fold(self, folds: _Folds, train: Array, test: Array) -> tuple[list[float], list[float], list[bool]]:
-        """Scores on the held-out examples, the worst certified gap, and whether it misses tol, for each C.
-
-        A held-out example has weight zero, so X is not copied.
-        """
-        task = folds.task
-        training = np.zeros(len(task.y))
-        training[train] = 1.0 if task.weights is None else task.weights[train]
-        if not np.any(training > 0.0):
-            raise FenchelError("sample_weight is zero for all training examples of a fold: choose other folds with cv")
-        options = {"tol": self.tol, "max_iter": self.max_iter, "seed": folds.seed, "stop_requested": folds.stop.is_set}
-        paths = []
-        for lazy in self.problems(replace(task, weights=training, C=float(folds.Cs[0]))):
-            problem = lazy()
-            lams = [problem.lam * (folds.Cs[0] / C) for C in folds.Cs]
-            paths.append(follow(problem, lams, self._solver(), **options))
-            if any(solution.status is Status.INTERRUPTED for solution in paths[-1]):
-                raise KeyboardInterrupt
-        scores, gaps, missed = [], [], []
-        weighted = {}
-        if task.sample_weight is not None and _takes_weights(folds.scorer):
-            weighted = {"sample_weight": task.sample_weight[test]}
-        for solutions in zip(*paths, strict=True):
-            model = self._with_solutions(task, solutions)
-            scores.append(float(folds.scorer(model, task.X[test], task.y[test], **weighted)))
-            gaps.append(max(solution.certificate.relative_gap for solution in solutions))
-            missed.append(not all(solution.converged for solution in solutions))
-        return scores, gaps, missed
-
-    def _with_solutions(self, task: Task, solutions: Sequence[Solution]) -> LinearEstimator:
-        """A copy of this estimator that is fitted by these solutions, for a scorer."""
-        model = copy.copy(self)
-        # the held-out rows are an array without names
-        nameless = {name: value for name, value in task.fitted.items() if name != "feature_names_in_"}
-        model.store(replace(task, fitted=nameless), solutions)
-        return model
-
-    def _warn_of_folds(self, Cs: Array, gaps: Array, missed: NDArray[np.bool_]) -> None:
-        if np.any(missed):
-            fold, k = np.unravel_index(int(np.argmax(np.where(missed, gaps, -np.inf))), missed.shape)
-            warnings.warn(
-                f"{np.count_nonzero(missed)} of {missed.size} fits in the folds did not reach tol={self.tol:g}; the "
-                f"worst, fold {fold} with C={Cs[k]:.3g}, proved a relative gap of {gaps[fold, k]:.2g} "
-                "(gaps_ holds all). Raise max_iter or tol, or try smaller Cs.",
-                GapWarning,
-                stacklevel=user_stacklevel(),
-            )
-
-    def _values(self) -> Floats:
-        Cs = self.Cs
-        if isinstance(Cs, bool):
-            raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}")
-        if isinstance(Cs, Integral):
-            if Cs < 1:
-                raise FenchelError(f"Cs must be at least 1, or an array of values, got {Cs!r}")
-            return np.logspace(-4, 4, int(Cs))
-        try:
-            values = np.unique(np.asarray(Cs, dtype=np.float64).ravel())
-        except (TypeError, ValueError) as error:
-            raise FenchelError(f"Cs must be an integer or an array of positive numbers, got {Cs!r}") from error
-        if not len(values) or not np.all(np.isfinite(values)) or np.any(values <= 0):
-            raise FenchelError(f"Cs must be positive and finite, got {Cs!r}")
-        return values
-
-
-def _takes_weights(scorer: Callable[..., float]) -> bool:
-    """Whether a scorer can be given sample_weight; scikit-learn's own can."""
-    names = inspect.signature(scorer).parameters.values()
-    return any(p.name == "sample_weight" or p.kind is p.VAR_KEYWORD for p in names)
-
-
-class LinearClassifierCV(SelectionOfC, LinearClassifier):
+@dataclass(eq=False, repr=False)
+class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseLinearClassifier):
     r"""Linear classifier with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
@@ -190,25 +38,25 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
         is used.
+    n_jobs : int, default=None
+        Threads over the folds, then over the classes.  The result does not depend on it.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
         Maximum number of passes over the data (epochs).
     solver : str or Solver, default="auto"
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for the last fit, to all examples.
+    verbose : int, default=0
+        Whether to report each certificate during the last fit.
     multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
         The form for more than two classes, as in :class:`LinearClassifier`.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
         proportional to the sizes of all classes.
-    random_state : int, RandomState or None, default=None
-        Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    n_jobs : int, default=None
-        Threads over the folds, then over the classes.  The result does not depend on it.
-    time_limit : float, default=None
-        Maximum number of seconds for the last fit, to all examples.
-    verbose : int, default=0
-        Whether to report each certificate during the last fit.
 
     Attributes
     ----------
@@ -264,45 +112,14 @@ class LinearClassifierCV(SelectionOfC, LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        Cs: Any = 10,
-        cv: Any = None,
-        scoring: Any = None,
-        l1_ratio: float = 0.0,
-        regularizer: str | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        multi_class: str = "auto",
-        class_weight: Any = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.multi_class = multi_class
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
+    loss: str | Loss = "hinge"
+    _: KW_ONLY
+    multi_class: str = "auto"
+    class_weight: Any = None
 
 
-class LinearRegressorCV(SelectionOfC, LinearRegressor):
+@dataclass(eq=False, repr=False)
+class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRegressor):
     r"""Linear regression with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
@@ -327,6 +144,8 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
         is used.
+    n_jobs : int, default=None
+        Threads over the folds.  The result does not depend on it.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
@@ -335,8 +154,6 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    n_jobs : int, default=None
-        Threads over the folds.  The result does not depend on it.
     time_limit : float, default=None
         Maximum number of seconds for the last fit, to all examples.
     verbose : int, default=0
@@ -390,35 +207,4 @@ class LinearRegressorCV(SelectionOfC, LinearRegressor):
     10.0
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        *,
-        Cs: Any = 10,
-        cv: Any = None,
-        scoring: Any = None,
-        l1_ratio: float = 0.0,
-        regularizer: str | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.Cs = Cs
-        self.cv = cv
-        self.scoring = scoring
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
+    loss: str | Loss = "squared"

@@ -4,48 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
-from fenchel.estimators.regularization import checked_positive
-from fenchel.estimators.task import Task
+from fenchel.estimators.parameters import FitParameters
+from fenchel.estimators.task import Task, summed
 from fenchel.kernels import GramDesign, GramNorm, KernelDesign
-from fenchel.kernels.gram_rows import KernelRows, cached_gram
+from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.problem import Model, Witness
-from fenchel.regularizers import Regularizer
+from fenchel.regularizers import L2, Regularizer
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.solution import Solution
-from fenchel.validation import is_integer, is_number, is_positive
+from fenchel.validation import check_integer, check_number, is_positive
 
 KERNELS = ("linear", "poly", "rbf", "precomputed")
 #: kernel values that predictions work on at once (32 MB)
 _AT_ONCE = 1 << 22
-_MEGABYTE = 2**20
 #: the inverse of what is smaller overflows
 _TINY = float(np.finfo(np.float64).tiny)
-#: check_array's options for the X of a kernel
-KERNEL_INPUT = {"accept_sparse": "csr", "dtype": np.float64}
 
 
-class KernelEstimator(LinearEstimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelEstimator(FitParameters, LinearEstimator):
     """A linear model in the feature space of a kernel, whose weights are combinations of the training examples."""
 
-    kernel: str | Callable[[Any, Any], Array]
-    degree: Any
-    coef0: Any
-    gamma: Any
-    memory_limit: Any
+    kernel: str | Callable[[Any, Any], Array] = "rbf"
+    gamma: str | float = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    memory_limit: float = 4096
+
     n_jobs = None
-    #: None for a precomputed matrix
-    gamma_: float | None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -54,11 +51,10 @@ class KernelEstimator(LinearEstimator):
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
-        del found["intercept_"]
         assert task.active is not None
         theta = np.zeros((task.X.shape[0], *found["theta_"].shape[1:]))
         theta[task.active] = found["theta_"]
-        coefficients = self._coefficients(task, found.pop("coef_"))
+        coefficients = self._coefficients(task, np.atleast_2d(found.pop("coef_")))
         used = np.flatnonzero(np.any(coefficients != 0.0, axis=0))
         support = task.active[used]
         return {
@@ -80,7 +76,11 @@ class KernelEstimator(LinearEstimator):
         return [Start(Model(problem.design.adjoint(start) / problem.lam, problem.no_intercept()), Witness(start))]
 
     def _regularizer(self) -> Regularizer:
-        raise NotImplementedError("the norm of the feature space comes with the Gram matrix")
+        """Ridge, which in the feature space is the norm of the Gram matrix of the task."""
+        return L2()
+
+    def _input(self, X: Any) -> dict[str, Any]:
+        return {"accept_sparse": "csr", "dtype": np.float64}
 
     def _coefficients(self, task: Task, coefficients: Array) -> Floats:
         """The coefficients that scores are computed from, (outputs, n)."""
@@ -92,20 +92,17 @@ class KernelEstimator(LinearEstimator):
                 f"kernel must be one of {', '.join(map(repr, KERNELS))} or a function, got {self.kernel!r}"
             )
         if self.kernel == "poly":
-            if not is_integer(self.degree, least=1):
-                raise FenchelError(f"degree must be a positive integer, got {self.degree!r}")
-            if not is_number(self.coef0) or not 0 <= float(self.coef0) < math.inf:
-                raise FenchelError(f"coef0 must be a number >= 0, or the polynomial is no kernel, got {self.coef0!r}")
+            check_integer("degree", self.degree, least=1)
+            # below zero the polynomial is no kernel
+            check_number("coef0", self.coef0, least=0.0)
         if not (isinstance(self.gamma, str) and self.gamma in ("scale", "auto")) and not is_positive(self.gamma):
             raise FenchelError(f"gamma must be 'scale', 'auto' or a positive number, got {self.gamma!r}")
-        if not is_number(self.memory_limit) or not self.memory_limit > 0:
-            raise FenchelError(f"memory_limit must be a positive number of megabytes, got {self.memory_limit!r}")
-        checked_positive(self.C)
-        self._loss()
-        self._check_run()
+        check_number("memory_limit", self.memory_limit, above=0.0, finite=False)
+        super()._check_parameters()
 
-    def _kernel_task(self, X: Any, weights: Array | None, **fields: Any) -> Task:
+    def _task(self, X: Any, weights: Floats | None, **fields: Any) -> Task:
         """The task of the examples with weight: the others need neither rows nor columns of the Gram matrix."""
+        X = summed(X)
         active = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
         weights = None if weights is None else weights[active]
         rows = X if len(active) == X.shape[0] else X[active]
@@ -118,7 +115,7 @@ class KernelEstimator(LinearEstimator):
     def _gram(self, X: Any, gamma: float) -> KernelDesign:
         """The Gram matrix of the rows, cached row by row if it takes more than ``memory_limit``."""
         values, named = partial(self._values, gamma=gamma), self.kernel in KERNELS
-        if 8 * X.shape[0] ** 2 / _MEGABYTE > float(self.memory_limit):
+        if gram_megabytes(X.shape[0]) > float(self.memory_limit):
             rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None)
             return cached_gram(rows, float(self.memory_limit), named=named)
         gram = GramDesign(values(X, X))
@@ -126,10 +123,9 @@ class KernelEstimator(LinearEstimator):
 
     def _precomputed(self, X: Any, active: Array) -> KernelDesign:
         n = len(active)
-        size = 8 * n * n / _MEGABYTE
-        if size > float(self.memory_limit):
+        if gram_megabytes(n) > float(self.memory_limit):
             raise FenchelError(
-                f"the Gram matrix of {n} examples takes {size:,.1f} MB, more than memory_limit="
+                f"the Gram matrix of {n} examples takes {gram_megabytes(n):,.1f} MB, more than memory_limit="
                 f"{self.memory_limit:g}: raise memory_limit, fit to fewer examples, or pass the kernel as a "
                 "function, whose rows are computed when they are needed"
             )
@@ -138,10 +134,9 @@ class KernelEstimator(LinearEstimator):
         gram = X.toarray() if sp.issparse(X) else X
         return GramDesign(gram if n == X.shape[0] else gram[np.ix_(active, active)]).definite()
 
-    def _kernel_scores(self, X: Any) -> Floats:
+    def _scores(self, X: Any) -> Floats:
         """(n, outputs), without intercepts."""
-        check_is_fitted(self)
-        X = summed(validate_data(self, X, reset=False, **KERNEL_INPUT))
+        X = summed(self._rows(X))
         coefficients = np.atleast_2d(self.dual_coef_)
         scores = np.empty((X.shape[0], len(coefficients)))
         step = max(1, _AT_ONCE // max(1, len(self.support_)))
@@ -187,13 +182,9 @@ class KernelEstimator(LinearEstimator):
         return products if self.kernel == "linear" else (gamma * products + self.coef0) ** self.degree
 
 
-def summed(X: Any) -> Any:
-    """X, or a copy in which repeated entries of a sparse matrix are added up: not every kernel does that."""
-    if not sp.issparse(X) or X.has_canonical_format:
-        return X
-    X = X.copy()
-    X.sum_duplicates()
-    return X
+def gram_megabytes(n: int) -> float:
+    """The size of the Gram matrix of n examples in float64."""
+    return 8 * n**2 / 2**20
 
 
 def _variance(X: Any, shares: Array) -> float:

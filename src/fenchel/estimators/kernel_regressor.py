@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 
-from fenchel.arrays import Array, Floats
-from fenchel.estimators.base import LazyProblem
-from fenchel.estimators.kernel_base import KERNEL_INPUT, KernelEstimator, summed
-from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
-from fenchel.losses import Loss, as_loss
-from fenchel.risks import MeanRisk
-from fenchel.solvers import Solver
-from fenchel.solving.solution import Solution
+from fenchel.arrays import Floats
+from fenchel.estimators.kernel_base import KernelEstimator
+from fenchel.estimators.parameters import SolverParameters
+from fenchel.estimators.regressor import BaseRegressor
+from fenchel.losses import Loss
 
 
-class KernelRegressor(RegressorMixin, KernelEstimator):
+@dataclass(eq=False, repr=False)
+class KernelRegressor(SolverParameters, KernelEstimator, BaseRegressor):
     r"""Kernel regression with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature space of the
@@ -30,6 +27,11 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     ----------
     loss : str or Loss, default="squared"
         The loss, as in :class:`LinearRegressor`; "interpolation" is not supported.
+    C : float, default=1.0
+        Inverse strength of the regularization; ``C = 1 / alpha`` corresponds to scikit-learn's ``KernelRidge(alpha)``,
+        which has no intercept.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
     kernel : {"rbf", "linear", "poly", "precomputed"} or callable, default="rbf"
         The kernel: ``exp(-gamma |x - z|^2)``, ``x . z`` or ``(gamma x . z + coef0)^degree``.  With "precomputed", X is
         the matrix of kernel values, (n, n) for ``fit`` and against the training examples otherwise.  A function takes
@@ -37,9 +39,6 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         semi-definite, which a Cholesky factorization of the training examples checks; values rounded to float32 may
         need a diagonal shift of that size, which is added.  Beyond ``memory_limit`` a sample of up to 1,000 examples is
         checked, and each row for symmetry and size; what this does not show, the certificate takes on trust.
-    C : float, default=1.0
-        Inverse strength of the regularization; ``C = 1 / alpha`` corresponds to scikit-learn's ``KernelRidge(alpha)``,
-        which has no intercept.
     gamma : {"scale", "auto"} or float, default="scale"
         Coefficient of the kernels "rbf" and "poly": "scale" is ``1 / (features * X.var())`` with the weights of the
         examples, "auto" is ``1 / features``.
@@ -47,27 +46,25 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         Degree of the kernel "poly".
     coef0 : float, default=0.0
         Constant of the kernel "poly", at least 0: below, the polynomial is not positive semi-definite.
-    fit_intercept : bool, default=True
-        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
-        is used.
+    memory_limit : float, default=4096
+        Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
+        of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
+        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
         Maximum number of passes over the data (epochs).
     solver : str or Solver, default="auto"
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    memory_limit : float, default=4096
-        Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
-        of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
-        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
     time_limit : float, default=None
         Maximum number of seconds for the solver; the best model so far is kept with its certificate.
     verbose : int, default=0
         Whether to report each certificate during the fit.
+    fit_intercept : bool, default=True
+        Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
+        is used.
 
     Attributes
     ----------
@@ -115,66 +112,10 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        *,
-        kernel: str | Callable[[Any, Any], Array] = "rbf",
-        C: float = 1.0,
-        gamma: str | float = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        warm_start: bool = False,
-        random_state: Any = None,
-        memory_limit: float = 4096,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.kernel = kernel
-        self.C = C
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.memory_limit = memory_limit
-        self.time_limit = time_limit
-        self.verbose = verbose
+    loss: str | Loss = "squared"
+    _: KW_ONLY
+    fit_intercept: bool = True
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
-        self._check_parameters()
-        checked_targets(y)
-        X, y, fitted = validated(self, X, y, multi_output=True, y_numeric=True, **KERNEL_INPUT)
-        X, targets = summed(X), np.asarray(y, dtype=np.float64)
-        weights = checked_weights(sample_weight, X)
-        return self._kernel_task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
-
-    def problems(self, task: Task) -> list[LazyProblem]:
-        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights), task.weights)]
-
-    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
-        intercept: Any = solutions[0].model.intercept
-        kept = float(intercept) if np.ndim(intercept) == 0 else np.asarray(intercept, dtype=np.float64)
-        return {**super().attributes(task, solutions), "intercept_": kept}
-
-    def predict(self, X: Any) -> Floats:
-        """The predicted target of each row."""
-        scores = self._kernel_scores(X) + self.intercept_
-        return self._loss().prediction(scores[:, 0] if np.ndim(self.intercept_) == 0 else scores)
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, "regression")
+    def _scores(self, X: Any) -> Floats:
+        scores = super()._scores(X) + self.intercept_
+        return scores[:, 0] if np.ndim(self.intercept_) == 0 else scores

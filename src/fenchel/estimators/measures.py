@@ -2,35 +2,33 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
-from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import LazyProblem, user_stacklevel
-from fenchel.estimators.classifier import LinearClassifier
+from fenchel.errors import FenchelError
+from fenchel.estimators.base import LazyProblem
+from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.labels import one_vs_rest
+from fenchel.estimators.measure_choice import MeasureChoice
+from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import below_threshold, best_threshold
-from fenchel.losses import Loss, as_loss
+from fenchel.estimators.thresholds import below_threshold, best_threshold, with_thresholds
 from fenchel.problem import Problem
-from fenchel.risks import MEASURES, CustomMeasure, Risk, micro
-from fenchel.solvers import Solver
+from fenchel.progress import warn
+from fenchel.risks import micro
 from fenchel.solving.solution import Solution, Status
-from fenchel.validation import check_bool, check_choice, is_integer, is_number
-
-#: measures that take weights of examples: they add up losses of examples or of pairs
-_WEIGHTED = ("roc_auc", "accuracy")
+from fenchel.validation import check_choice
 
 
-class MeasureClassifier(LinearClassifier):
+@dataclass(eq=False, repr=False)
+class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier trained for a performance measure, with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C\,n\,R(Xw + b)`, where R is a convex upper bound on the loss of the measure [1]_,
@@ -48,6 +46,22 @@ class MeasureClassifier(LinearClassifier):
         The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", or a custom
         :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
         with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
+    C : float, default=1.0
+        Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for each fit: the one to all examples, and those to the folds of ``threshold="cv"``.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
     beta : float, default=1.0
         Parameter of "fbeta": recall has beta times the weight of precision.
     k : int, default=None
@@ -68,31 +82,15 @@ class MeasureClassifier(LinearClassifier):
         are resolved by the number of errors.
     cv : int, splitter or iterable, default=5
         The folds of ``threshold="cv"``.
-    C : float, default=1.0
-        Inverse strength of the regularization; positive.
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     fit_intercept : bool, default=True
         Whether the problem has an intercept, if the measure depends on one (break-even point and ROC AUC do not).
-    tol : float, default=1e-3
-        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
-    max_iter : float, default=1000
-        Maximum number of passes over the data (epochs).
-    solver : str or Solver, default="auto"
-        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     class_weight : dict or "balanced", default=None
         Weights of the classes, for "accuracy" alone: they cancel in ROC AUC, and the other measures count examples.
         For the same reason ``sample_weight`` in ``fit`` is for "accuracy" and "roc_auc".
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
-    random_state : int, RandomState or None, default=None
-        Determines the order in which examples are visited.  Pass an int for reproducible fits.
     n_jobs : int, default=None
         Threads over the classes, and within a problem where the solver uses them.  The result does not depend on it.
-    time_limit : float, default=None
-        Maximum number of seconds for each fit: the one to all examples, and those to the folds of ``threshold="cv"``.
-    verbose : int, default=0
-        Whether to report each certificate during the fit.
 
     Attributes
     ----------
@@ -151,60 +149,31 @@ class MeasureClassifier(LinearClassifier):
     [0, 1]
     """
 
-    def __init__(
-        self,
-        measure: Any = "f1",
-        *,
-        beta: float = 1.0,
-        k: int | None = None,
-        pos_label: Any = None,
-        linear: bool | None = None,
-        average: str = "macro",
-        threshold: str = "train",
-        cv: Any = 5,
-        C: float = 1.0,
-        l1_ratio: float = 0.0,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.measure = measure
-        self.beta = beta
-        self.k = k
-        self.pos_label = pos_label
-        self.linear = linear
-        self.average = average
-        self.threshold = threshold
-        self.cv = cv
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
+    measure: Any = "f1"
+    _: KW_ONLY
+    beta: float = 1.0
+    k: int | None = None
+    pos_label: Any = None
+    linear: bool | None = None
+    average: str = "macro"
+    threshold: str = "train"
+    cv: Any = 5
+    l1_ratio: float = 0.0
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
 
-    _fits_constant: ClassVar[bool] = False
+    # of the error rate, and of the classes of "macro"
+    loss = "hinge"
+    multi_class = "ovr"
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """As for any classifier.  With two classes the second is the positive one, unless ``pos_label`` says so."""
         task = super().encode(X, y, sample_weight)
         weights = task.sample_weight
-        if weights is not None and not self._weighted() and np.any(weights != weights[0]):
+        if weights is not None and not self._choice().weighted and np.any(weights != weights[0]):
             raise FenchelError(
-                f"sample_weight has no meaning for {self._called()}, which counts the examples of each class; omit "
+                f"sample_weight has no meaning for {self._choice()}, which counts the examples of each class; omit "
                 "it (equal weights are accepted), or use measure='accuracy' or 'roc_auc'"
             )
         assert task.classes is not None
@@ -229,14 +198,7 @@ class MeasureClassifier(LinearClassifier):
                 scores[test] = as_design(task.X[test]).scores(weights)
         else:
             scores = task.design.scores(found["coef_"])
-        thresholds = self._thresholds(task, scores)
-        return {
-            **found,
-            "thresholds_": thresholds,
-            "intercept_": -thresholds,
-            "risk_intercept_": found["intercept_"],
-            "conjugate_bounds_": trusted_bounds(solutions[:count]),
-        }
+        return with_thresholds(found, self._thresholds(task, scores), solutions[:count])
 
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Any]:
         count = len(self._columns(task))
@@ -254,47 +216,21 @@ class MeasureClassifier(LinearClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        measure = self.measure
-        if isinstance(measure, str) and measure not in MEASURES:
-            names = ", ".join(map(repr, MEASURES))
-            raise FenchelError(f"measure must be one of {names}, a function or an array, got {measure!r}")
-        if callable(measure):
-            _check_function(measure)
-        elif not isinstance(measure, str) and np.ndim(measure) != 2:
-            raise FenchelError(f"measure must be a name, a function of (fn, fp) or an array [fn, fp], got {measure!r}")
+        choice = self._choice()
+        choice.check()
         check_choice("average", self.average, ("macro", "micro"))
         check_choice("threshold", self.threshold, ("train", "cv"))
-        if not (is_number(self.beta) and 0 <= self.beta < np.inf):
-            raise FenchelError(f"beta must be a finite number >= 0, got {self.beta!r}")
-        check_bool("linear", self.linear, optional=True)
-        if self._counts_to_k() and not is_integer(self.k):
-            raise FenchelError(f"measure={measure!r} needs k, a whole number of examples, got k={self.k!r}")
-        if self.class_weight is not None and not (isinstance(measure, str) and measure == "accuracy"):
-            why = "in which it cancels" if self._weighted() else "which counts examples"
-            raise FenchelError(
-                f"class_weight has no meaning for {self._called()}, {why}; omit it, or use measure='accuracy'"
-            )
-        if self.threshold == "cv" and not isinstance(measure, str) and not callable(measure):
+        if self.class_weight is not None and choice.name != "accuracy":
+            why = "in which it cancels" if choice.weighted else "which counts examples"
+            raise FenchelError(f"class_weight has no meaning for {choice}, {why}; omit it, or use measure='accuracy'")
+        if self.threshold == "cv" and choice.name is None and not callable(self.measure):
             raise FenchelError("threshold='cv' needs a measure for any number of examples: a name or a function")
 
-    def _weighted(self) -> bool:
-        return isinstance(self.measure, str) and self.measure in _WEIGHTED
+    def _choice(self) -> MeasureChoice:
+        return MeasureChoice(self.measure, self.beta, self.k, self.linear)
 
-    def _counts_to_k(self) -> bool:
-        return isinstance(self.measure, str) and self.measure in ("precision_at_k", "recall_at_k")
-
-    def _called(self) -> str:
-        return f"measure={self.measure!r}" if isinstance(self.measure, str) else "a custom measure"
-
-    def _loss(self) -> Loss:
-        # of the error rate; no measure has probabilities
-        return as_loss("hinge")
-
-    def _declared_form(self) -> str:
-        return "ovr"
-
-    def _form(self, task: Task) -> str:
-        return "ovr"
+    def _fits_constant(self) -> bool:
+        return False
 
     # --- the problems
 
@@ -316,21 +252,14 @@ class MeasureClassifier(LinearClassifier):
             return [self._positive(task)]
         return [None] if self.average == "micro" else list(range(task.n_classes))
 
-    def _measure(self, task: Task, k: int | None, among: int | None = None) -> Problem:
-        """The problem of class k against the rest; ``among`` takes the place of the parameter k of the measure."""
+    def _measure(self, task: Task, k: int | None, choice: MeasureChoice | None = None) -> Problem:
+        """The problem of class k against the rest, or of all classes for None."""
+        choice = self._choice() if choice is None else choice
         if k is not None:
-            return self._problem(task, self._risk(one_vs_rest(task.targets, k), task.weights, among), task.weights)
+            return self._problem(task, choice.risk(one_vs_rest(task.targets, k), task.weights))
         labels = np.stack([one_vs_rest(task.targets, k) for k in range(task.n_classes)], axis=1)
         each = None if task.weights is None else np.repeat(task.weights, task.n_classes)
-        return self._problem(task, micro(self._risk(labels.ravel(), each, among), task.n_classes), task.weights)
-
-    def _risk(self, labels: Array, weights: Array | None = None, k: int | None = None) -> Risk:
-        """The risk of the measure for labels -1 and 1."""
-        if not isinstance(self.measure, str):
-            return CustomMeasure(labels, self.measure, self.linear)
-        among = self.k if k is None else k
-        more = {"fbeta": (self.beta,), "precision_at_k": (among,), "recall_at_k": (among,)}.get(self.measure, ())
-        return MEASURES[self.measure](labels, *more, weights=weights if self._weighted() else None)
+        return self._problem(task, micro(choice.risk(labels.ravel(), each), task.n_classes))
 
     # --- folds and thresholds
 
@@ -347,18 +276,8 @@ class MeasureClassifier(LinearClassifier):
 
     def _fold(self, task: Task, train: Array, k: int | None) -> Problem:
         fold = task.subset(train)
-        return self._measure(fold, k, self._scaled_k(task, fold) if self._counts_to_k() else None)
-
-    def _scaled_k(self, task: Task, fold: Task) -> int:
-        """The k for a part of the examples, within its range there."""
-        assert self.k is not None
-        sizes = np.bincount(fold.targets, minlength=task.n_classes)
-        if task.n_classes == 2:
-            sizes = sizes[[self._positive(task)]]
-        elif self.average == "micro":
-            sizes = np.array([len(fold.y)])
-        k = max(1, round(len(fold.y) / len(task.y) * self.k))
-        return min(k, int(np.min(sizes))) if self.measure == "precision_at_k" else max(k, int(np.max(sizes)))
+        positives = [len(fold.y) if one is None else int(np.sum(fold.targets == one)) for one in self._columns(task)]
+        return self._measure(fold, k, self._choice().for_part(len(fold.y) / len(task.y), positives))
 
     def _thresholds(self, task: Task, scores: Array) -> Floats:
         """The best thresholds of these scores, (n, rows of coef_)."""
@@ -366,8 +285,7 @@ class MeasureClassifier(LinearClassifier):
         if len(problems) == 1 and scores.shape[1] > 1:
             table: Any = problems[0].risk
             return np.full(scores.shape[1], best_threshold(scores.ravel(), table.table))
-        found = [best_threshold(column, one.risk) for column, one in zip(scores.T, problems, strict=True)]
-        return np.array(found)
+        return np.array([best_threshold(column, one.risk) for column, one in zip(scores.T, problems, strict=True)])
 
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
         count = len(self._columns(task))
@@ -375,24 +293,7 @@ class MeasureClassifier(LinearClassifier):
         fits = [solutions[k : k + count] for k in range(count, len(solutions), count)]
         missed = sum(not all(solution.converged for solution in fit) for fit in fits)
         if missed:
-            warnings.warn(
+            warn(
                 f"{missed} of {len(fits)} fits to the folds of threshold='cv' did not prove tol={self.tol:g}; raise "
-                "max_iter or time_limit, lower C, or use a larger tol",
-                GapWarning,
-                stacklevel=user_stacklevel(),
+                "max_iter or time_limit, lower C, or use a larger tol"
             )
-
-
-def trusted_bounds(solutions: Sequence[Solution]) -> list[float | None]:
-    """The bounds on the conjugates that certificates take on trust; None where they are recomputed."""
-    return [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
-
-
-def _check_function(measure: Callable[[Any, Any], Any]) -> None:
-    try:
-        float(measure(0, 0))
-    except Exception as error:
-        raise FenchelError(
-            f"measure must be a function of (fn, fp) that returns a number, but measure(0, 0) gives "
-            f"{type(error).__name__}: {error}"
-        ) from error

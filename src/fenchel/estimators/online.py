@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import _check_partial_fit_first_call, check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -16,18 +16,19 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate
 from fenchel.designs import as_design
-from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
+from fenchel.estimators.base import LinearModel
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
+from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.task import input_of, set_fitted, validated
+from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, QuadraticForm, Regularizer
 from fenchel.regularizers.prior import checked_prior
 from fenchel.risks import MeanRisk
-from fenchel.validation import check_bool, check_choice, check_number, is_integer, is_number, is_positive
+from fenchel.validation import check_bool, check_choice, check_integer, check_number, is_number
 from fenchel.verifying import certify
 
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
@@ -37,7 +38,8 @@ UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 _Learner = tuple[Floats, Floats, Floats]
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class OnlineClassifier(ScoreClassifier, LinearModel):
     r"""Perceptron, Winnow and p-norm algorithms, with certificates on request.
 
     An example on the wrong side moves the dual vector, :math:`v \leftarrow v + \eta\,y\,x`, and the weights are
@@ -105,85 +107,49 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     >>> certificate = model.certify(X, y)
     """
 
-    def __init__(
-        self,
-        update: str = "perceptron",
-        *,
-        learning_rate: float = 1.0,
-        max_iter: int = 10,
-        balanced: bool = True,
-        prior: Any = None,
-        mass: float | None = None,
-        p: float = 3.0,
-        fit_intercept: bool = True,
-        shuffle: bool = True,
-        random_state: Any = None,
-    ) -> None:
-        self.update = update
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.balanced = balanced
-        self.prior = prior
-        self.mass = mass
-        self.p = p
-        self.fit_intercept = fit_intercept
-        self.shuffle = shuffle
-        self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    update: str = "perceptron"
+    _: KW_ONLY
+    learning_rate: float = 1.0
+    max_iter: int = 10
+    balanced: bool = True
+    prior: Any = None
+    mass: float | None = None
+    p: float = 3.0
+    fit_intercept: bool = True
+    shuffle: bool = True
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y, from nothing."""
-        X, y, found = validated(self, X, y, **input_of(X))
-        d = X.shape[1]
-        self._check_parameters(d)
-        check_classification_targets(y)
+        X, y, found = self._validated(X, y)
         classes, codes = np.unique(y, return_inverse=True)
-        learners, random = self._learners_at_prior(len(classes), d), check_random_state(self.random_state)
+        learners, random = self._learners_at_prior(len(classes), X.shape[1]), check_random_state(self.random_state)
         for passes in range(1, self.max_iter + 1):
             order = random.permutation(len(y)) if self.shuffle else np.arange(len(y))
             mistakes, found["n_iter_"] = self._learn(learners, X, codes, order), passes
             if mistakes == 0:
                 break
-        set_fitted(self, {**found, "classes_": classes, **self._attributes(learners, mistakes, d)})
+        set_fitted(self, {**found, "classes_": classes, **self._attributes(learners, mistakes)})
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Go on with rows X and labels y, in their order; the first call needs all classes."""
         first = not hasattr(self, "classes_")
-        X, y, found = validated(self, X, y, reset=first, **input_of(X))
-        d = X.shape[1]
-        self._check_parameters(d)
-        check_classification_targets(y)
+        X, y, found = self._validated(X, y, reset=first)
         if first:
             # scikit-learn's check sets classes_
             known = type(self)()
             _check_partial_fit_first_call(known, classes)
             found.update(classes_=known.classes_, n_iter_=1)
-            learners = self._learners_at_prior(len(known.classes_), d)
+            learners = self._learners_at_prior(len(known.classes_), X.shape[1])
         else:
             _check_partial_fit_first_call(self, classes)
             found["classes_"] = self.classes_
             learners = deepcopy(self._learners)
         codes = _codes(y, found["classes_"])
         mistakes = self._learn(learners, X, codes, np.arange(len(y)))
-        set_fitted(self, {**found, **self._attributes(learners, mistakes, d)})
+        set_fitted(self, {**found, **self._attributes(learners, mistakes)})
         return self
-
-    def decision_function(self, X: Any) -> Floats:
-        """Signed scores: (n,) for two classes, else (n, classes)."""
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, **input_of(X))
-        scores = as_design(X).scores(self.coef_) + self.intercept_
-        return scores[:, 0] if scores.shape[1] == 1 else scores
-
-    def predict(self, X: Any) -> Array:
-        """The label of each row."""
-        scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
 
     def certify(self, X: Any, y: Any, *, C: float = 1.0, loss: Any = "hinge", effort: float = 100.0) -> Certificate:
         """How far the weights are from the optimum of the large-margin problem of this C (summed over the classes).
@@ -191,7 +157,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         The constant feature is a feature of that problem, as it is here; X is copied to append it.
         """
         check_is_fitted(self)
-        X, y = validate_data(self, X, y, reset=False, **input_of(X))
+        X, y = validate_data(self, X, y, reset=False, **self._input(X))
         weights, codes, regularizer = np.asarray(self.coef_), _codes(y, self.classes_), self._regularizer(X.shape[1])
         lam = lam_of(C, float(X.shape[0]))
         if self.fit_intercept:
@@ -205,13 +171,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             found.append(certify(problem, Model(weights[k], 0.0), effort=effort))
         return sum(found[1:], start=found[0])
 
-    def _check_parameters(self, d: int) -> None:
+    def _validated(self, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
+        """Validate the data and check the parameters."""
+        X, y, found = validated(self, X, y, **options, **self._input(X))
         for name in ("fit_intercept", "shuffle", "balanced"):
             check_bool(name, getattr(self, name))
-        self._regularizer(d)
+        self._regularizer(X.shape[1])
         check_number("learning_rate", self.learning_rate, above=0.0)
-        if not is_integer(self.max_iter, least=1):
-            raise FenchelError(f"max_iter must be a positive integer, got {self.max_iter!r}")
+        check_integer("max_iter", self.max_iter, least=1)
+        check_classification_targets(y)
+        return X, y, found
 
     def _regularizer(self, d: int) -> Regularizer:
         """The regularizer of d features and the constant one."""
@@ -219,8 +188,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if self.update == "perceptron":
             return QuadraticForm(np.ones(d + bool(self.fit_intercept)))
         if self.update == "p_norm":
-            if not is_positive(self.p) or not self.p > 1:
-                raise FenchelError(f"p must be a finite number above 1, got {self.p!r}")
+            check_number("p", self.p, above=1.0)
             return QNorm(self.p / (self.p - 1.0))
         normalized = self.update == "normalized_winnow"
         return entropy_of(normalized, self._prior(d), self.mass, self.balanced, "update='normalized_winnow'")
@@ -263,26 +231,23 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         from fenchel.solvers.dual_coordinate.loop_mirror import Mirror
         from fenchel.solvers.dual_coordinate.loop_online import online_epoch
 
-        rows, (mirror_map, priors) = as_design(X).rows(), self._compiled(X.shape[1])
-        if isinstance(rows, CSRRows) and not sp.csr_array(X).has_canonical_format:
-            # repeated entries of a row would move one after the other
-            copy = sp.csr_array(X, copy=True)
-            copy.sum_duplicates()
-            rows = as_design(copy).rows()
-        room = X.shape[1] if not isinstance(rows, CSRRows) else int(np.max(np.diff(rows.indptr), initial=0))
-        trial, constant, mistakes = np.zeros((max(1, room), 2)), float(bool(self.fit_intercept)), 0
+        # repeated entries of a row would move one after the other
+        rows, (mirror_map, priors) = as_design(summed(X)).rows(), self._compiled(X.shape[1])
+        row_terms, constant, mistakes = np.zeros((X.shape[1], 2)), float(bool(self.fit_intercept)), 0
         for k, learner in enumerate(learners):
             labels = one_vs_rest(codes, k if len(learners) > 1 else 1)
             v, nodes, carry = learner
-            mirror = Mirror(v, priors, nodes, carry, trial)
+            mirror = Mirror(v, priors, nodes, carry, row_terms)
             rate = float(self.learning_rate)
             mistakes += online_epoch(rows, mirror_map, labels, mirror, rate, constant, order.astype(np.uint32))
-            self._coef(learner, X.shape[1])
+            self._coef(learner)
         return mistakes
 
-    def _coef(self, learner: _Learner, d: int) -> Floats:
+    def _coef(self, learner: _Learner) -> Floats:
         """The weights of a learner; raise if they overflowed."""
-        size, (v, nodes, _) = d + bool(self.fit_intercept), learner
+        v, nodes, _ = learner
+        d = len(v) - 1
+        size = d + bool(self.fit_intercept)
         with np.errstate(over="ignore", invalid="ignore"):
             weights = self._regularizer(d).grad_conjugate(v[:size])
         if not (np.all(np.isfinite(weights)) and np.all(np.isfinite(nodes[:size]))):
@@ -292,14 +257,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             )
         return weights
 
-    def _attributes(self, learners: list[_Learner], mistakes: int, d: int) -> dict[str, Any]:
-        coef = np.stack([self._coef(learner, d) for learner in learners])
-        return {
-            "_learners": learners,
-            "mistakes_": mistakes,
-            "coef_": np.ascontiguousarray(coef[:, :d]),
-            "intercept_": coef[:, -1].copy() if self.fit_intercept else np.zeros(len(coef)),
-        }
+    def _attributes(self, learners: list[_Learner], mistakes: int) -> dict[str, Any]:
+        coef = np.stack([self._coef(learner) for learner in learners])
+        intercept = np.zeros(len(coef))
+        if self.fit_intercept:
+            coef, intercept = np.ascontiguousarray(coef[:, :-1]), coef[:, -1].copy()
+        return {"_learners": learners, "mistakes_": mistakes, "coef_": coef, "intercept_": intercept}
 
 
 def _codes(y: Array, classes: Array) -> Array:

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
-from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.labels import unknown_labels
-from fenchel.estimators.measures import trusted_bounds
+from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import below_threshold, ordered_thresholds
-from fenchel.losses import Loss, as_loss
+from fenchel.estimators.thresholds import below_threshold, ordered_thresholds, with_thresholds
 from fenchel.risks import OrdinalHinge
-from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution
 
 
-class OrdinalClassifier(LinearClassifier):
+@dataclass(eq=False, repr=False)
+class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier of ordered classes with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C\,n\,R(Xw)`, where R is the mean of :math:`[1 - s_j + s_i]_+` over all pairs of
@@ -38,26 +37,26 @@ class OrdinalClassifier(LinearClassifier):
         ``BaggingClassifier``, need the order of the codes, e.g. [1, 2, 0] for low, medium, high.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
-    l1_ratio : float, default=0.0
-        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
         Maximum number of passes over the data (epochs).
     solver : str or Solver, default="auto"
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
-    class_weight : dict or "balanced", default=None
-        Weights of the classes, which multiply the weights of their examples, in pairs and for the thresholds.
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    n_jobs : int, default=None
-        Threads within the fit where the solver uses them.  The result does not depend on it.
     time_limit : float, default=None
         Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
         Whether to report each certificate during the fit.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    class_weight : dict or "balanced", default=None
+        Weights of the classes, which multiply the weights of their examples, in pairs and for the thresholds.
+    n_jobs : int, default=None
+        Threads within the fit where the solver uses them.  The result does not depend on it.
 
     Attributes
     ----------
@@ -110,45 +109,21 @@ class OrdinalClassifier(LinearClassifier):
     True
     """
 
-    #: differences of scores do not see an intercept
-    fit_intercept = False
+    order: Any = None
+    _: KW_ONLY
+    l1_ratio: float = 0.0
+    class_weight: Any = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        order: Any = None,
-        *,
-        C: float = 1.0,
-        l1_ratio: float = 0.0,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.order = order
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
+    #: of one pair of examples, whose difference of scores does not see an intercept
+    loss = "hinge"
+    fit_intercept = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # classes that lie around each other in no order, as in scikit-learn's checks, have no good thresholds
         tags.classifier_tags.poor_score = True
         return tags
-
-    _fits_constant: ClassVar[bool] = False
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """As for any classifier; ``targets`` are the places of the classes in their order."""
@@ -167,19 +142,13 @@ class OrdinalClassifier(LinearClassifier):
         return replace(task, targets=places[task.targets], fitted=fitted)
 
     def problems(self, task: Task) -> list[LazyProblem]:
-        return [lambda: self._problem(task, OrdinalHinge(task.targets, task.weights), task.weights)]
+        return [lambda: self._problem(task, OrdinalHinge(task.targets, task.weights))]
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
         scores = task.design.scores(found["coef_"])[:, 0]
         thresholds = ordered_thresholds(scores, task.targets, task.n_classes, task.weights)
-        return {
-            **found,
-            "thresholds_": thresholds,
-            "intercept_": -thresholds,
-            "risk_intercept_": found["intercept_"],
-            "conjugate_bounds_": trusted_bounds(solutions),
-        }
+        return with_thresholds(found, thresholds, solutions)
 
     def decision_function(self, X: Any) -> Floats:
         """(n, classes) in the order of ``classes_``: how far the score is inside the thresholds of each class, the
@@ -193,24 +162,15 @@ class OrdinalClassifier(LinearClassifier):
         found = inside[:, np.argsort(np.searchsorted(self.classes_, self.order_))]
         return found[:, 1] if found.shape[1] == 2 else found
 
-    def predict(self, X: Any) -> Array:
-        """The label of each row."""
-        above = self._scores(X)
-        return self.order_[np.sum(above > 0.0, axis=1)]
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.order is not None and not _are_labels(self.order):
             raise FenchelError(f"order must be None or all labels once, from lowest to highest, got {self.order!r}")
 
-    def _loss(self) -> Loss:
-        # of one pair; it has no probabilities
-        return as_loss("hinge")
+    def _fits_constant(self) -> bool:
+        return False
 
     def _declared_form(self) -> str:
-        return "ordinal"
-
-    def _form(self, task: Task) -> str:
         return "ordinal"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,15 +12,16 @@ from sklearn.utils import check_random_state
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate, PathCertificate
 from fenchel.designs import Design, row_lengths
-from fenchel.errors import FenchelError, GapWarning
-from fenchel.estimators.base import LazyProblem, user_stacklevel
+from fenchel.errors import FenchelError
+from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
 from fenchel.estimators.regressor import LinearRegressor
-from fenchel.estimators.regularization import checked_positive, lam_of
+from fenchel.estimators.regularization import checked_positive, checked_values, lam_of
 from fenchel.estimators.task import Task
 from fenchel.losses import Loss, as_loss
-from fenchel.path import cover, solved_lam, walk
+from fenchel.path import cover, follow, solved_lam
 from fenchel.problem import Problem
+from fenchel.progress import warn
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver
@@ -197,7 +197,7 @@ def regularization_path(
     limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
     values, interval = _values(Cs, task.design)
     if interval is None:
-        solutions = list(walk(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits))
+        solutions = follow(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits)
     else:
         checked_positive(accuracy, "accuracy")
         low, high = (lam_of(C, total) for C in interval[::-1])
@@ -207,7 +207,10 @@ def regularization_path(
     reached = lam_of(solved_lam(solutions[-1]), total)
     _warn_unless_converged(solutions, values)
     if reached < end * (1.0 - 1e-9):
-        _warn_of_the_end(reached, end)
+        warn(
+            f"the path was ended at C={reached:.3g}, before C={end:.3g}, by its time limit or an interruption; the "
+            "points so far are returned. Raise time_limit, or end the path at a smaller C."
+        )
     proved = interval is not None and all(solution.converged for solution in solutions)
     return _gathered(values, solutions, task.classes, float(accuracy) if proved else None, total)
 
@@ -249,22 +252,11 @@ def _warn_unless_converged(solutions: Sequence[Solution], values: Array) -> None
     short = [k for k, solution in enumerate(solutions) if not solution.converged]
     if short:
         worst = max(short, key=lambda k: solutions[k].certificate.relative_gap)
-        warnings.warn(
+        warn(
             f"{len(short)} of {len(solutions)} points of the path did not reach the gap that was asked for; the worst, "
             f"C={values[worst]:.3g}, proved a relative gap of {solutions[worst].certificate.relative_gap:.2g}, because "
-            f"{solutions[worst].status.value}. Raise max_iter or time_limit, or end the path at a smaller C.",
-            GapWarning,
-            stacklevel=user_stacklevel(),
+            f"{solutions[worst].status.value}. Raise max_iter or time_limit, or end the path at a smaller C."
         )
-
-
-def _warn_of_the_end(reached: float, end: float) -> None:
-    warnings.warn(
-        f"the path was ended at C={reached:.3g}, before C={end:.3g}, by its time limit or an interruption; the points "
-        "so far are returned. Raise time_limit, or end the path at a smaller C.",
-        GapWarning,
-        stacklevel=user_stacklevel(),
-    )
 
 
 def _values(Cs: Any, design: Design) -> tuple[Floats, tuple[float, float] | None]:
@@ -279,7 +271,4 @@ def _values(Cs: Any, design: Design) -> tuple[Floats, tuple[float, float] | None
         if low > high:
             raise FenchelError(f"Cs=(smallest, largest) must rise, got {Cs!r}")
         return np.zeros(0), (low, high)
-    values = np.unique([checked_positive(C, "Cs") for C in np.ravel(np.asarray(Cs, dtype=object))])
-    if not len(values):
-        raise FenchelError("Cs must hold at least one value")
-    return values, None
+    return checked_values(Cs), None

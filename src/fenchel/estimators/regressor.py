@@ -3,23 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
 from sklearn.utils import get_tags
 
 from fenchel.arrays import Floats
 from fenchel.estimators.base import LazyProblem, LinearEstimator
-from fenchel.estimators.task import Task, checked_targets, checked_weights, input_of, validated
+from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
+from fenchel.estimators.sklearn_bases import RegressorMixin
+from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
 from fenchel.losses import Loss, as_loss
-from fenchel.regularizers import Regularizer
 from fenchel.risks import MeanRisk
-from fenchel.solvers import Solver
 from fenchel.solving.solution import Solution
 
 
-class LinearRegressor(RegressorMixin, LinearEstimator):
+class BaseRegressor(RegressorMixin, LinearEstimator):
+    """What regressors share, with and without a kernel."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        self._check_parameters()
+        checked_targets(y)
+        several = get_tags(self).target_tags.multi_output
+        X, y, fitted = validated(self, X, y, multi_output=several, y_numeric=True, **self._input(X))
+        weights = checked_weights(sample_weight, X)
+        targets = np.asarray(y, dtype=np.float64)
+        return self._task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights))]
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        found = super().attributes(task, solutions)
+        if task.targets.ndim == 1:
+            found.update(coef_=found["coef_"][0], intercept_=float(found["intercept_"][0]))
+        return found
+
+    def predict(self, X: Any) -> Floats:
+        """The predicted target of each row."""
+        return self._loss().prediction(self._scores(X))
+
+    def _loss(self) -> Loss:
+        return as_loss(self.loss, "regression")
+
+
+@dataclass(eq=False, repr=False)
+class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseRegressor):
     r"""Linear regression with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)` with the elastic net
@@ -37,6 +72,8 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
         corresponds to scikit-learn's ``PoissonRegressor(alpha)``.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     regularizer : str or Regularizer, default=None
@@ -46,18 +83,16 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
         is used.
+    n_jobs : int, default=None
+        Threads within the fit where the solver uses them.  The result does not depend on it.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
         Maximum number of passes over the data (epochs).
     solver : str or Solver, default="auto"
         The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
-    n_jobs : int, default=None
-        Threads within the fit where the solver uses them.  The result does not depend on it.
     time_limit : float, default=None
         Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
@@ -109,63 +144,4 @@ class LinearRegressor(RegressorMixin, LinearEstimator):
     True
     """
 
-    def __init__(
-        self,
-        loss: str | Loss = "squared",
-        *,
-        C: float = 1.0,
-        l1_ratio: float = 0.0,
-        regularizer: str | Regularizer | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.regularizer = regularizer
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
-
-    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
-        self._check_parameters()
-        checked_targets(y)
-        several = get_tags(self).target_tags.multi_output
-        X, y, fitted = validated(self, X, y, multi_output=several, y_numeric=True, **input_of(X))
-        weights = checked_weights(sample_weight, X)
-        targets = np.asarray(y, dtype=np.float64)
-        return self._task(X, y=targets, targets=targets, sample_weight=weights, weights=weights, fitted=fitted)
-
-    def problems(self, task: Task) -> list[LazyProblem]:
-        return [lambda: self._problem(task, MeanRisk(self._loss(), task.targets, task.weights), task.weights)]
-
-    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
-        found = super().attributes(task, solutions)
-        if task.targets.ndim == 1:
-            found.update(coef_=found["coef_"][0], intercept_=float(found["intercept_"][0]))
-        return found
-
-    def predict(self, X: Any) -> Floats:
-        """The predicted target of each row."""
-        return self._loss().prediction(self._scores(X))
-
-    def _loss(self) -> Loss:
-        return as_loss(self.loss, "regression")
+    loss: str | Loss = "squared"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
-from fenchel.validation import is_number, is_positive
+from fenchel.validation import check_number, is_number
 
 
 def lam_of(C: Any, total_weight: float) -> float:
@@ -21,9 +24,16 @@ def lam_of(C: Any, total_weight: float) -> float:
 
 def checked_positive(value: Any, name: str = "C") -> float:
     """The value as a float; raise unless it is positive and finite."""
-    if not is_positive(value):
-        raise FenchelError(f"{name} must be a positive finite number, got {value!r}")
+    check_number(name, value, above=0.0)
     return float(value)
+
+
+def checked_values(Cs: Any) -> Floats:
+    """The values of C in a list or an array, each once and rising."""
+    values = np.unique([checked_positive(C, "Cs") for C in np.ravel(np.asarray(Cs, dtype=object))])
+    if not len(values):
+        raise FenchelError("Cs must hold at least one value")
+    return values
 
 
 def elastic_net(l1_ratio: Any) -> Regularizer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -15,9 +16,6 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import Regularizer
-
-#: check_array's options for every X: any real type, sparse formats that have rows or columns
-INPUT = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,21 +62,21 @@ class Task:
         return replace(self, X=X, design=as_design(X), y=self.y[rows], targets=self.targets[rows], weights=weights)
 
 
-def input_of(X: Any) -> dict[str, Any]:
-    """check_array's options for this X.
-
-    Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its columns
-    usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
-    """
-    return INPUT if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**INPUT, "order": "C"}
-
-
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")
     return X, y, {name: value for name, value in vars(unchanged).items() if name in names}
+
+
+def summed(X: Any) -> Any:
+    """X, or a copy in which repeated entries of a sparse matrix are added up: not every kernel or loop does that."""
+    if not sp.issparse(X) or X.has_canonical_format:
+        return X
+    X = X.copy()
+    X.sum_duplicates()
+    return X
 
 
 def set_fitted(estimator: Any, found: Mapping[str, Any]) -> None:

@@ -12,6 +12,7 @@ lowest best cuts are in order, and together they are the best of all.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.risks import Risk
+from fenchel.solving.solution import Solution
 
 #: losses that differ by no more are the same up to rounding
 _ROUNDING = 1e-12
@@ -33,14 +35,9 @@ def best_threshold(scores: Array, risk: Any) -> float:
     measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
     positives as there are.
     """
-    counted = risk.shares > 0.0
-    scores, labels, shares = scores[counted], risk.labels[counted], risk.shares[counted]
-    order = np.argsort(-scores, kind="stable")
-    scores, positive = scores[order], labels[order] > 0.0
-    # cut m predicts the first m; only between different scores
-    cuts = np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
-    counts = risk.contingency() is not None
-    amounts = np.ones(len(scores), dtype=np.int64) if counts else shares[order]
+    scores, order, cuts = _sorted(scores, risk.shares)
+    positive, counts = risk.labels[order] > 0.0, risk.contingency() is not None
+    amounts = np.ones(len(scores), dtype=np.int64) if counts else risk.shares[order]
     tp, fp = (_before(np.where(kind, amounts, 0))[cuts] for kind in (positive, ~positive))
     fn = np.sum(amounts[positive]) - tp
     losses = _losses(risk, fn, fp, amounts, positive)
@@ -57,11 +54,8 @@ def ordered_thresholds(scores: Array, codes: Array, classes: int, weights: Array
     They rise, and no others that do have a smaller sum of weighted absolute errors.
     """
     amounts = np.ones(len(scores)) if weights is None else weights
-    counted = amounts > 0.0
-    scores, codes, amounts = scores[counted], codes[counted], amounts[counted] / np.max(amounts)
-    order = np.argsort(-scores, kind="stable")
-    scores, codes, amounts = scores[order], codes[order], amounts[order]
-    cuts = np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
+    scores, order, cuts = _sorted(scores, amounts)
+    codes, amounts = codes[order], amounts[order] / np.max(amounts)
     found = np.empty(classes - 1)
     for k in range(classes - 1):
         # above the cut the lower classes are wrong, below it the higher ones: up to a constant
@@ -78,6 +72,26 @@ def below_threshold(above: Array) -> Floats:
     what lies there is not above it.
     """
     return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
+
+
+def with_thresholds(found: dict[str, Any], thresholds: Floats, solutions: Sequence[Solution]) -> dict[str, Any]:
+    """The attributes of a fit whose intercepts are replaced by minus these thresholds.
+
+    ``conjugate_bounds_`` are the bounds that certificates take on trust; None where they are recomputed.
+    """
+    bounds = [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
+    risk_intercept = found["intercept_"]
+    more = {"thresholds_": thresholds, "risk_intercept_": risk_intercept, "conjugate_bounds_": bounds}
+    return {**found, **more, "intercept_": -thresholds}
+
+
+def _sorted(scores: Array, weights: Array) -> tuple[Array, NDArray[np.int64], NDArray[np.int64]]:
+    """The scores with weight, falling, their indices, and the cuts: cut m predicts the first m."""
+    counted = np.flatnonzero(weights > 0.0)
+    order = counted[np.argsort(-scores[counted], kind="stable")]
+    scores = scores[order]
+    # only between different scores
+    return scores, order, np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
 
 
 def _losses(risk: Risk, fn: Array, fp: Array, amounts: Array, positive: Array) -> Floats:

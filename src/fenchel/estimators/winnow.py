@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from fenchel.errors import FenchelError
-from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.classifier import BaseLinearClassifier
+from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.losses import Loss
 from fenchel.regularizers import Entropy, Regularizer, UnnormalizedEntropy
-from fenchel.solvers import Solver
 from fenchel.validation import check_bool
 
 #: mu of Zhang (2002), Sec. 6.1
@@ -26,7 +27,8 @@ def entropy_of(
     return UnnormalizedEntropy(_PRIOR if prior is None else prior, bool(balanced))
 
 
-class WinnowClassifier(LinearClassifier):
+@dataclass(eq=False, repr=False)
+class WinnowClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Regularized Winnow: linear classification with an entropy regularizer and a certificate.
 
     Minimizes :math:`\Omega(w) + C\sum_i\text{weight}_i f(x_i\cdot w + b, y_i)` with the relative entropy of w to a
@@ -39,6 +41,20 @@ class WinnowClassifier(LinearClassifier):
         The loss: a name, or an object of :mod:`fenchel.losses` with parameters.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
     normalized : bool, default=False
         Whether the weights (of both signs together) sum to ``mass``.
     balanced : bool, default=True
@@ -50,26 +66,12 @@ class WinnowClassifier(LinearClassifier):
     fit_intercept : bool, default=True
         Whether there is an intercept, which is not regularized.  Where the best intercept is an interval, its midpoint
         is used.
-    tol : float, default=1e-3
-        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
-    max_iter : float, default=1000
-        Maximum number of passes over the data (epochs).
-    solver : str or Solver, default="auto"
-        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
         proportional to the sizes of all classes.
-    warm_start : bool, default=False
-        Whether a fit starts from the weights and the dual variables of the last one.
-    random_state : int, RandomState or None, default=None
-        Determines the order in which examples are visited.  Pass an int for reproducible fits.
     n_jobs : int, default=None
         Threads over the classes or pairs of classes, and within a problem where the solver uses them.  The result does
         not depend on it.
-    time_limit : float, default=None
-        Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
-    verbose : int, default=0
-        Whether to report each certificate during the fit.
 
     Attributes
     ----------
@@ -120,46 +122,17 @@ class WinnowClassifier(LinearClassifier):
     True
     """
 
-    # what LinearClassifier has parameters for
-    l1_ratio = 0.0
-    multi_class = "ovr"
+    loss: str | Loss = "hinge"
+    _: KW_ONLY
+    normalized: bool = False
+    balanced: bool = True
+    prior: Any = None
+    mass: float | None = None
+    fit_intercept: bool = True
+    class_weight: Any = None
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        loss: str | Loss = "hinge",
-        *,
-        C: float = 1.0,
-        normalized: bool = False,
-        balanced: bool = True,
-        prior: Any = None,
-        mass: float | None = None,
-        fit_intercept: bool = True,
-        tol: float = 1e-3,
-        max_iter: float = 1000,
-        solver: str | Solver = "auto",
-        class_weight: Any = None,
-        warm_start: bool = False,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        time_limit: float | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.loss = loss
-        self.C = C
-        self.normalized = normalized
-        self.balanced = balanced
-        self.prior = prior
-        self.mass = mass
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_iter = max_iter
-        self.solver = solver
-        self.class_weight = class_weight
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.time_limit = time_limit
-        self.verbose = verbose
+    multi_class = "ovr"
 
     def _regularizer(self) -> Regularizer:
         check_bool("normalized", self.normalized)

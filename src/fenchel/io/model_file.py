@@ -97,10 +97,10 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> Mo
             f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
             f"format {_FORMAT}: train the model again"
         )
-    estimator = _KINDS[about["kind"]](**about["parameters"])
+    estimator: Any = _KINDS[about["kind"]](**about["parameters"])
     for name, array in arrays.items():
         setattr(estimator, name, array if array.ndim else float(array))
-    if isinstance(estimator, MeasureClassifier) and len(estimator.classes_) == 2:
+    if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]
     if about["multi_class"] is not None:

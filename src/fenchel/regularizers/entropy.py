@@ -32,7 +32,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import ELEMENTARY, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
-from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
+from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
 
@@ -99,12 +99,6 @@ class Entropy(Regularizer):
                 f"prior has the sum {total:g}, but mass={mass:g}; set only one of prior and mass, or make them agree"
             )
 
-    def __eq__(self, other: object) -> bool:
-        return same_fields(self, other)
-
-    def __hash__(self) -> int:
-        return hash_fields(self)
-
     @property
     def _signs(self) -> float:
         return 2.0 if self.balanced else 1.0
@@ -170,9 +164,6 @@ class Entropy(Regularizer):
         mass, size = self.total(v.shape[-1]), float(np.max(np.abs(v), initial=0.0))
         own = gamma(2.0 * v.shape[-1] + 2.0 * ELEMENTARY) * (1.0 + size)
         return (1.0 + 1e-6) * mass * len(v) * (largest + own)
-
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

@@ -69,9 +69,6 @@ class L2(Regularizer):
         size = math.sqrt(2.0 * conjugate)
         return gamma(tree_depth(np.size(v)) + 2.0 * ELEMENTARY) * conjugate + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return 2.0 * scale * self.value(v)
-
     def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])
 

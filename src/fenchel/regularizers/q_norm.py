@@ -160,11 +160,6 @@ class QNorm(Regularizer):
         features = np.shape(weights)[-1]
         return gamma((features + ELEMENTARY) * (1.0 + 1.0 / self.q) * self.power + ELEMENTARY) * value
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        p, power = self.dual_exponents
-        norms = _norms(v, p)
-        return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
-
     def compress(self, v: Array) -> Floats:
         return _norms(v, self.dual_exponents[0])
 

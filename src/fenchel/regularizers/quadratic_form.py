@@ -156,9 +156,6 @@ class QuadraticForm(Regularizer):
         own = gamma(v.size + 8) * (size + residual) * length
         return (1.0 + 1e-6) * (own + residual * length + residual**2 / self.strong_convexity)
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return 2.0 * scale * self.conjugate(v)
-
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)
         if self.diagonal:

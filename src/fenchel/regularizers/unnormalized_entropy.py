@@ -24,14 +24,7 @@ from scipy.special import kl_div, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import ELEMENTARY, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
-from fenchel.regularizers.prior import (
-    checked_prior,
-    hash_fields,
-    largest_in_level_set,
-    relative_entropy,
-    same_fields,
-    spread_prior,
-)
+from fenchel.regularizers.prior import checked_prior, largest_in_level_set, relative_entropy, spread_prior
 
 #: ratio of a weight to its prior from which the weight counts as unbounded, as scores do in ``problem``
 _UNBOUNDED_RATIO = 1e7
@@ -116,12 +109,6 @@ class UnnormalizedEntropy(Regularizer):
         object.__setattr__(self, "prior", checked_prior(self.prior))
         object.__setattr__(self, "balanced", bool(self.balanced))
 
-    def __eq__(self, other: object) -> bool:
-        return same_fields(self, other)
-
-    def __hash__(self) -> int:
-        return hash_fields(self)
-
     @property
     def finite(self) -> bool:
         return self.balanced
@@ -163,9 +150,6 @@ class UnnormalizedEntropy(Regularizer):
             grown = np.exp(np.abs(v) if self.balanced else v)
             sizes = grown * (math.expm1(min(largest, 700.0)) + rounded * (1.0 + np.abs(v))) + rounded
             return float(np.sum(4.0 * self.priors(v.shape[-1]) * sizes))
-
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +9,7 @@ from sklearn.utils import check_random_state
 
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.regularization import checked_positive
 from fenchel.solvers import Solver
 
 
@@ -27,26 +26,19 @@ class DropIn(LinearEstimator):
 
     # what LinearClassifier and LinearRegressor have parameters for, and scikit-learn's estimators may not
     l1_ratio: Any = 0.0
-    multi_class: Any = "ovr"
+    multi_class = "ovr"
     n_jobs: int | None = None
-    time_limit: float | None = None
-    warm_start: bool = False
+    time_limit = None
+    warm_start = False
 
     def _check_parameters(self) -> None:
-        self._check_dual()
-        scaling, verbose = getattr(self, "intercept_scaling", 1), getattr(self, "verbose", 0)
-        if isinstance(scaling, (bool, np.bool_)) or not isinstance(scaling, Real) or not 0 < float(scaling) < math.inf:
-            raise FenchelError(f"intercept_scaling must be a positive finite number, got {scaling!r}")
-        if not isinstance(verbose, (bool, np.bool_, Integral)) or int(verbose) < 0:
-            raise FenchelError(f"verbose must be an integer >= 0, 0 for silence, got {verbose!r}")
-        super()._check_parameters()
-
-    def _check_dual(self) -> None:
-        dual = getattr(self, "dual", False)
-        known = isinstance(dual, (bool, np.bool_)) or (isinstance(dual, str) and dual in self._duals)
-        if not known:
+        if not isinstance(self.dual, (bool, np.bool_, str)) or self.dual not in self._duals:
             names = ", ".join(map(repr, self._duals))
-            raise FenchelError(f"dual must be one of {names} in {type(self).__name__}, got {dual!r}")
+            raise FenchelError(f"dual must be one of {names} in {type(self).__name__}, got {self.dual!r}")
+        checked_positive(self.intercept_scaling, "intercept_scaling")
+        super()._check_parameters()
+        if self.verbose < 0:
+            raise FenchelError(f"verbose must be an integer >= 0, 0 for silence, got {self.verbose!r}")
 
     def _solver(self) -> str | Solver:
         return "auto"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
 
@@ -14,12 +13,12 @@ from scipy.special import expit
 
 from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import user_stacklevel
-from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.task import Task
 from fenchel.losses import Logistic, Loss
+from fenchel.progress import warn
 from fenchel.regularizers import L2, Regularizer
 from fenchel.solving.solution import Solution
 
@@ -29,7 +28,8 @@ _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 _UNREGULARIZED = 1e-11
 
 
-class LogisticRegression(DropIn, LinearClassifier):
+@dataclass(eq=False, repr=False)
+class LogisticRegression(DropIn, BaseLinearClassifier):
     r"""``sklearn.linear_model.LogisticRegression`` with a certificate.
 
     Minimizes :math:`\Omega(w) + C \sum_i \text{weight}_i \log(1 + e^{-y_i (x_i\cdot w + b)})` with
@@ -92,41 +92,24 @@ class LogisticRegression(DropIn, LinearClassifier):
     True
     """
 
-    multi_class: Any = "multinomial"
-    _duals: ClassVar[tuple[Any, ...]] = (True, False)
+    penalty: str | None = "deprecated"
+    _: KW_ONLY
+    C: float = 1.0
+    l1_ratio: float | None = 0.0
+    dual: bool = False
+    tol: float = 1e-4
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    random_state: Any = None
+    solver: str = "lbfgs"
+    max_iter: int = 100
+    verbose: int = 0
+    warm_start: bool = False
+    n_jobs: int | None = None
 
-    def __init__(
-        self,
-        penalty: str | None = "deprecated",
-        *,
-        C: float = 1.0,
-        l1_ratio: float | None = 0.0,
-        dual: bool = False,
-        tol: float = 1e-4,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        random_state: Any = None,
-        solver: str = "lbfgs",
-        max_iter: int = 100,
-        verbose: int = 0,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.penalty = penalty
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.dual = dual
-        self.tol = tol
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.solver = solver
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
+    multi_class = "multinomial"
+    _duals: ClassVar[tuple[Any, ...]] = (True, False)
 
     def _check_parameters(self) -> None:
         self._one_of("solver", _SOLVERS, "LinearClassifier(loss='logistic') chooses among Fenchel's own")
@@ -166,7 +149,7 @@ class LogisticRegression(DropIn, LinearClassifier):
         if self.n_jobs is not None:
             found.append(("'n_jobs' has no effect since scikit-learn 1.8. Use n_jobs=None", FutureWarning))
         for message, category in found:
-            warnings.warn(message, category, stacklevel=user_stacklevel())
+            warn(message, category)
 
     def _regularizer(self) -> Regularizer:
         if self._is_unregularized():
@@ -203,9 +186,8 @@ class LogisticRegression(DropIn, LinearClassifier):
 
 def _almost_infinite(task: Task, fit_intercept: bool) -> float:
     """A C that stands for infinity: a trace of ridge regularization makes the weights unique."""
-    design, weights = task.design, task.weights
-    total = float(design.shape[0]) if weights is None else float(np.sum(weights))
-    shares = np.full(design.shape[0], 1.0 / total) if weights is None else weights / total
+    design, total = task.design, task.total_weight
+    shares = np.full(design.shape[0], 1.0 / total) if task.weights is None else task.weights / total
     squares = design.column_squares(shares)
     if fit_intercept:
         squares = np.maximum(squares - design.adjoint(shares) ** 2, np.finfo(np.float64).eps * squares)

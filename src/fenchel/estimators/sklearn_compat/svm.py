@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from fenchel.estimators.classifier import LinearClassifier
-from fenchel.estimators.regressor import LinearRegressor
+from fenchel.estimators.classifier import BaseLinearClassifier
+from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.task import Task
@@ -18,7 +18,8 @@ from fenchel.regularizers import Regularizer
 from fenchel.solving.solution import Solution
 
 
-class LinearSVC(DropIn, LinearClassifier):
+@dataclass(eq=False, repr=False)
+class LinearSVC(DropIn, BaseLinearClassifier):
     r"""``sklearn.svm.LinearSVC`` with a certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`; more than two classes are
@@ -73,34 +74,19 @@ class LinearSVC(DropIn, LinearClassifier):
     True
     """
 
-    def __init__(
-        self,
-        penalty: str = "l2",
-        loss: str = "squared_hinge",
-        *,
-        dual: str | bool = "auto",
-        tol: float = 1e-4,
-        C: float = 1.0,
-        multi_class: str = "ovr",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1,
-        class_weight: Any = None,
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    penalty: str = "l2"
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    dual: str | bool = "auto"
+    tol: float = 1e-4
+    C: float = 1.0
+    multi_class: str = "ovr"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1
+    class_weight: Any = None
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def _check_parameters(self) -> None:
         self._one_of("penalty", ("l2", "l1"), "LinearClassifier mixes both by its l1_ratio")
@@ -126,7 +112,8 @@ class LinearSVC(DropIn, LinearClassifier):
         return found if self.fit_intercept else {**found, "intercept_": 0.0}
 
 
-class LinearSVR(DropIn, LinearRegressor):
+@dataclass(eq=False, repr=False, kw_only=True)
+class LinearSVR(DropIn, BaseRegressor):
     r"""``sklearn.svm.LinearSVR`` with a certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C \sum_i \text{weight}_i\, f(x_i\cdot w + b, y_i)`.  It differs from
@@ -173,30 +160,16 @@ class LinearSVR(DropIn, LinearRegressor):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 0.0,
-        tol: float = 1e-4,
-        C: float = 1.0,
-        loss: str = "epsilon_insensitive",
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        dual: str | bool = "auto",
-        verbose: int = 0,
-        random_state: Any = None,
-        max_iter: int = 1000,
-    ) -> None:
-        self.epsilon = epsilon
-        self.tol = tol
-        self.C = C
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.dual = dual
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
+    epsilon: float = 0.0
+    tol: float = 1e-4
+    C: float = 1.0
+    loss: str = "epsilon_insensitive"
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    dual: str | bool = "auto"
+    verbose: int = 0
+    random_state: Any = None
+    max_iter: int = 1000
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -27,7 +27,7 @@ from scipy.special import xlog1py, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
-from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+from fenchel.risks.multiclass.base import MulticlassRisk
 
 #: Newton steps for the best intercepts at most; about five suffice
 _STEPS = 200
@@ -116,9 +116,6 @@ class Multinomial(MulticlassRisk):
         beta[np.arange(self.examples), self.classes] = 0.0
         return beta
 
-    def _into(self, mass: Array) -> Floats:
-        return into_simplex(mass, self.shares)
-
     def _conjugate(self, theta: Array) -> float:
         return math.fsum(part._entropy(theta[rows]) for rows, part in self.parts())
 
@@ -144,14 +141,6 @@ class Multinomial(MulticlassRisk):
             slopes = 3.0 + np.abs(np.log(np.maximum(beta, _TINY))) + np.abs(np.log(rest))[:, None]
             sizes += tree_sum(shares * beta * slopes)
         return gamma(self.roundings) * (abs(conjugate) + sizes)
-
-    def _pair_costs(self, k: int) -> Floats:
-        # f >= s_j - s_y
-        return np.ones(self.outputs)
-
-    @property
-    def _largest_mass(self) -> float:
-        return 1.0
 
 
 def softmax(scores: Array) -> Floats:

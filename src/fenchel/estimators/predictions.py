@@ -1,4 +1,4 @@
-"""Probabilities of classes from the scores of the logistic loss."""
+"""Labels from the scores of any loss, and probabilities from those of the logistic loss."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import expit, log_softmax, softmax
 from sklearn.utils.metaestimators import available_if
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
+from fenchel.estimators.sklearn_bases import ClassifierMixin
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -21,10 +22,26 @@ def _has_probabilities(estimator: Any) -> bool:
     return True
 
 
-class Probabilities:
+class ScoreClassifier(ClassifierMixin):
+    """The labels of a classifier's scores."""
+
+    _scores: Any
+    classes_: Array
+
+    def decision_function(self, X: Any) -> Floats:
+        """Signed scores: (n,) for two classes, else (n, classes)."""
+        scores = self._scores(X)
+        return scores[:, 0] if scores.ndim == 2 and scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> Array:
+        """The label of each row."""
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)]
+
+
+class Probabilities(ScoreClassifier):
     """The probabilities of a classifier whose loss is the logistic one."""
 
-    decision_function: Any
     _fitted_form: Any
 
     @available_if(_has_probabilities)
