@@ -104,7 +104,7 @@ def test_logistic_equals_scikit_learn(fit_intercept):
 def test_squared_equals_ridge(targets, fit_intercept):
     X, y = make_regression(80, 5, n_targets=targets, noise=3.0, random_state=0)
     weight = np.random.default_rng(0).random(80)
-    ours = LinearRegressor(C=0.5, fit_intercept=fit_intercept, tol=1e-13, max_iter=1e5, random_state=0)
+    ours = LinearRegressor(C=0.5, fit_intercept=fit_intercept, tol=0, max_iter=1e5, random_state=0)
     ours.fit(X, y, sample_weight=weight)
     theirs = Ridge(alpha=2.0, fit_intercept=fit_intercept).fit(X, y, sample_weight=weight)
     # lam/2 |w - w*|^2 <= gap, as the objective is strongly convex

@@ -54,7 +54,7 @@ def test_an_unbalanced_theta_is_charged_at_every_lam(case):
         )
         reach = np.sqrt(2 * plain.primal / lam) * np.sqrt(problem.design.squared_row_norms)
         bound = problem.risk.intercept_bound(plain.primal, reach)
-        assert plain.dual - charged.dual <= left @ bound * (1 + 1e-9)
+        assert plain.dual - charged.dual <= left @ bound * (1 + 1e-5)
         assert plain.dual - charged.dual > 0
 
 

@@ -128,7 +128,8 @@ def test_projection_is_feasible_and_keeps_what_is(name):
         assert math.isfinite(risk.conjugate(projected))
         if round % 2 == 0 and name != "crammer_singer":
             others = np.arange(k) != y[:, None]
-            np.testing.assert_array_equal(projected[others], theta[others])
+            # bounds are moved inwards by a few roundings
+            np.testing.assert_allclose(projected[others], theta[others], rtol=3e-14, atol=0)
         assert np.max(np.abs(projected - theta)) <= (1e-15 if round % 2 == 0 else np.inf)
 
 

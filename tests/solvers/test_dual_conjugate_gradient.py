@@ -97,7 +97,7 @@ def test_the_optimum_is_the_closed_form(form, intercept, weighted):
         X, y, weights = degenerate(seed)
         weights = weights if weighted else np.ones(len(y))
         problem = problem_of(X, y, lam, form=form, intercept=intercept, weights=weights)
-        solution = solve(problem, "dual_conjugate_gradient", tol=1e-10, max_iter=1000)
+        solution = solve(problem, "dual_conjugate_gradient", tol=0, max_iter=1000)
         w, b, value = slow.optimum(X, y, weights / weights.sum(), lam, intercept)
         assert solution.converged
         assert solution.certificate.relative_gap <= 1e-10 or (
@@ -142,10 +142,10 @@ def test_far_from_zero_with_an_intercept():
 def test_several_outputs_are_so_many_problems(form):
     X, _, _ = Case("squared", n=30).data()
     Y = X @ np.random.default_rng(4).normal(size=(6, 3)) + np.arange(3.0)
-    together = solve(problem_of(X, Y, 0.1, form=form, intercept=True), "dual_conjugate_gradient", tol=1e-12)
+    together = solve(problem_of(X, Y, 0.1, form=form, intercept=True), "dual_conjugate_gradient", tol=0)
     assert together.converged
     for k in range(3):
-        alone = solve(problem_of(X, Y[:, k], 0.1, form=form, intercept=True), "dual_conjugate_gradient", tol=1e-12)
+        alone = solve(problem_of(X, Y[:, k], 0.1, form=form, intercept=True), "dual_conjugate_gradient", tol=0)
         np.testing.assert_allclose(
             together.model.weights[k] @ (X if form == "gram" else np.eye(6)),
             alone.model.weights @ (X if form == "gram" else np.eye(6)),

@@ -181,7 +181,7 @@ def test_who_does_not_move_needs_no_row(data):
     design, source = cached(gram, 60)
     problem = problem_of(design, "hinge", y, lam=0.05)
     found = solve(problem, tol=1e-13, max_iter=3, warm_start=first)
-    between = np.count_nonzero((first.witness.theta != 0) & (np.abs(first.witness.theta) < 1 / N))
+    between = np.count_nonzero((first.witness.theta != 0) & (np.abs(first.witness.theta) < (1 - 1e-12) / N))
     support = np.count_nonzero(first.witness.theta)
     assert found.passes >= 2
     assert between < support < N

@@ -251,7 +251,7 @@ def test_agreement_with_scikit_learn():
     assert np.count_nonzero(ours.coef_) < 20
     target = X[:, :3] @ [1.0, 2.0, -1.0] + 1.0 + 0.1 * rng.normal(size=80)
     # 1/(2n) |r|^2 + alpha |w|_1 is ours over C n
-    regressor = LinearRegressor(C=1 / (0.05 * 80), regularizer="l1", tol=1e-12).fit(X, target)
+    regressor = LinearRegressor(C=1 / (0.05 * 80), regularizer="l1", tol=0).fit(X, target)
     lasso = Lasso(alpha=0.05, tol=1e-14, max_iter=100000).fit(X, target)
     np.testing.assert_allclose(regressor.coef_, lasso.coef_, atol=1e-8)
     np.testing.assert_array_equal(regressor.coef_ == 0, lasso.coef_ == 0)

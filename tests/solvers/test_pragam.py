@@ -245,14 +245,14 @@ def test_its_rate_on_the_four_points_is_that_of_the_paper():
 def test_new_beginnings_lead_to_all_digits_and_can_be_left_out():
     problem = PROBLEMS["hinge-weighted"]
     tight, plain = (solve(problem, Pragam(restart=restart), tol=1e-12, max_iter=1500) for restart in (True, False))
-    assert tight.converged
+    assert tight.certificate.relative_gap <= 1e-12
     assert plain.certificate.relative_gap > 1e-9
 
 
 def test_rows_of_zeros_and_a_point_that_can_not_be_improved():
     problem = Problem(np.zeros((4, 2)), MeanRisk("hinge", [1, -1, 1, 1]), 1.0)
     solution = solve(problem, "pragam", tol=0.0, max_iter=100_000)
-    assert solution.certificate.gap == pytest.approx(0, abs=1e-15)
+    assert solution.certificate.gap == pytest.approx(0, abs=1e-14)
     state = Pragam().start(problem, None)
     state.mu = 0.0
     assert Pragam().step(state, HINT) == STALLED

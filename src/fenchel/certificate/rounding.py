@@ -103,7 +103,10 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     if math.isfinite(primal.value):
         weights, size = primal.model.weights, abs(primal.penalty)
         penalty = problem.lam * (problem.regularizer.value_error(weights, primal.penalty) + _FACTORS * UNIT * size)
-        risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * abs(primal.value)
+        at_zero = problem.risk.value_at_zero
+        # an infimum that is not attained is approached to a few roundings of R(0) only
+        unattained = abs(at_zero) if math.isfinite(at_zero) else 0.0
+        risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
     if not math.isfinite(bound.value):
         return Errors(_UPWARDS * penalty, _UPWARDS * risk, 0.0, 0.0, 0.0, Spread())
     spread = adjoint_spread(problem, bound.theta, fine=fine)

@@ -16,6 +16,7 @@ import math
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.numerics.limits import BLOCK_ENTRIES
 
 #: u, the largest relative error of one operation
 UNIT = 2.0**-53
@@ -51,6 +52,13 @@ def tree_sum(values: Array) -> float:
         flat[: count - half] += flat[half:count]
         count = half
     return float(flat[0]) if count else 0.0
+
+
+def absolute_sum(values: Array) -> float:
+    """A bound on the sum of the absolute values, in blocks of rows."""
+    step = max(1, BLOCK_ENTRIES // max(1, values[:1].size))
+    total = sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
+    return (1.0 + 1e-6) * total
 
 
 def tree_depth(count: int) -> int:

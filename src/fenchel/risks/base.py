@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_sum
+from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
     from fenchel.risks.mean import MeanRisk
@@ -255,7 +255,7 @@ class Risk(abc.ABC):
 
         Without ``fine`` a larger bound may be returned that takes less time.
         """
-        return gamma(self.roundings) * (abs(conjugate) + self.largest_label * tree_sum(np.abs(theta)))
+        return gamma(self.roundings) * (abs(conjugate) + self.largest_label * absolute_sum(theta))
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk."""
