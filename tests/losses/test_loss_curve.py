@@ -58,7 +58,8 @@ def test_curve_is_the_second_derivative_of_the_conjugate(loss, fraction):
         else:
             points = u - h, np.longdouble(u), u + h
             left, numeric, right = ((f(at + h, y) - 2 * f(at, y) + f(at - h, y)) / h**2 for at in points)
-            if abs(left - right) <= 0.01 * (left + right):
+            # a linear conjugate leaves nothing but rounding
+            if abs(left - right) <= 0.01 * (left + right) + 1e-6:
                 assert curve == pytest.approx(float(numeric), rel=1e-5, abs=1e-6)
             else:
                 # where the second derivative jumps, it is that of one side
