@@ -80,7 +80,7 @@ def attack(rng, problem, theta):
 def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
     problem, rng = case.problem(), np.random.default_rng(8)
     solution = solve(problem, tol=0.0, max_iter=5000)
-    assert solution.certificate.relative_gap <= 1e-12
+    assert solution.certificate.at_floor or solution.certificate.relative_gap <= 1e-12
     floor = solution.certificate.rounding_floor
     at_zero = judge(problem, solution.model, Witness(np.zeros(problem.theta_shape))).certificate
     for name, theta in attack(rng, problem, solution.witness.theta):

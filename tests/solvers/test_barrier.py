@@ -150,8 +150,8 @@ def test_infeasible_just_where_a_linear_program_says_so(name, loss, intercept):
         missing = least_violation(X, y, loss, regularizer, intercept, 0.05)
         solution = solve(Problem(X, MeanRisk(loss_of(loss, 0.05), y), 0.1, regularizer, intercept), "barrier", tol=1e-6)
         if abs(missing) > 1e-6:
-            expected = Status.INFEASIBLE if missing > 0 else Status.CONVERGED
-            assert solution.status is expected, (n, missing, str(solution))
+            expected = (Status.INFEASIBLE,) if missing > 0 else (Status.CONVERGED, Status.FLOOR)
+            assert solution.status in expected, (n, missing, str(solution))
             seen.add(missing > 0)
     assert len(seen) == 2
 

@@ -60,7 +60,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
 def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Certificate:
     """P and D with their rounding errors, and whether the model without weights is as good up to rounding."""
     floor = errors.primal + errors.dual
-    trivial = primal.value - bound.value <= floor and is_trivial(problem, primal.value + floor)
+    trivial = primal.value - bound.value <= floor and is_trivial(problem, primal.value, floor)
     return Certificate(primal.value, bound.value, errors.primal, errors.dual, not bound.trusted, trivial)
 
 

@@ -52,6 +52,8 @@ MANY_SCORES = 1 << 23
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
 _FACTORS = 8.0
+#: share of R(0) up to which an objective counts as zero
+_NEGLIGIBLE = 1e-12
 #: gap, in units of the rough bounds, above which the finer ones are not computed
 _NEAR_FLOOR = 1e2
 
@@ -114,6 +116,9 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     charge = 0.0
     if problem.regularizer.free_directions() is not None:
         charge = max(0.0, min(bound.charge, free_rounding(problem, bound.theta, bound.value)))
+    elif math.isfinite(problem.regularizer.largest_scale(bound.v)):
+        # theta was scaled down by the error of v, and D falls by theta . s, about lam Omega(w), for each unit of scale
+        charge = 2.0 * problem.lam * abs(primal.penalty) * (spread.largest + 32.0 * UNIT)
     return Errors(_UPWARDS * penalty, _UPWARDS * risk, _UPWARDS * regularizer, _UPWARDS * conjugate, charge, spread)
 
 
@@ -179,8 +184,11 @@ def _scores(problem: Problem, primal: Primal) -> Floats:
     return problem.design.scores(primal.model.weights) + np.asarray(primal.model.intercept)
 
 
-def is_trivial(problem: Problem, level: float) -> bool:
-    """Whether the objective of the zero model is at most ``level``."""
+def is_trivial(problem: Problem, value: float, floor: float) -> bool:
+    """Whether the objective is negligible beside R(0), or not below that of the zero model by more than ``floor``."""
+    level, at_zero = value + floor, problem.risk.value_at_zero
+    if math.isfinite(at_zero) and abs(value) + floor <= _NEGLIGIBLE * at_zero:
+        return True
     model = problem.zero_model()
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(model.weights)

@@ -21,6 +21,9 @@ def weighted_quantile(kinks: Floats, jumps: Floats, mass: float) -> float:
     minimizer is an interval its midpoint is returned, or its finite end if it has only one.
     """
     total = float(np.sum(jumps))
+    if total == 0.0:
+        # a constant
+        return 0.0
     below, kinks, jumps = _near_quantile(kinks, jumps, mass, total)
     order = np.argsort(kinks, kind="stable")
     kinks, reached = kinks[order], below + np.cumsum(jumps[order])

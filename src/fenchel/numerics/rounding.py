@@ -16,7 +16,6 @@ import math
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.numerics.limits import BLOCK_ENTRIES
 
 #: u, the largest relative error of one operation
 UNIT = 2.0**-53
@@ -25,6 +24,8 @@ UNIT = 2.0**-53
 ELEMENTARY = 16.0
 #: rows that are added one after the other before the tree of ``tree_sum`` begins
 _WIDTH = 16
+#: entries of a temporary block (512 kB)
+_SMALL_BLOCK = 1 << 16
 
 
 def gamma(additions: float) -> float:
@@ -56,7 +57,7 @@ def tree_sum(values: Array) -> float:
 
 def absolute_sum(values: Array) -> float:
     """A bound on the sum of the absolute values, in blocks of rows."""
-    step = max(1, BLOCK_ENTRIES // max(1, values[:1].size))
+    step = max(1, _SMALL_BLOCK // max(1, values[:1].size))
     total = sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
     return (1.0 + 1e-6) * total
 

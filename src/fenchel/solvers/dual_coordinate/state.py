@@ -117,9 +117,11 @@ class State:
         """The present model, whose intercept the certificate chooses, and theta."""
         problem, theta = self.problem, self.theta()
         intercept = None if problem.intercept else problem.no_intercept()
-        if problem.intercept and problem.cached_gram is not None:
+        if problem.cached_gram is not None:
             # as a certificate would: the rows of K for the scores of this model are those for theta
-            theta, _ = problem.mean_risk.balance(theta)
+            theta = problem.mean_risk.project(theta)
+            if problem.intercept:
+                theta, _ = problem.mean_risk.balance(theta)
             v = problem.design.adjoint(theta) / problem.lam
         else:
             v = self.dual_vector(theta)
