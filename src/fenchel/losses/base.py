@@ -221,6 +221,11 @@ class Loss(abc.ABC):
         return asdict(self)
 
 
+def never_below(conjugate: Floats) -> Floats:
+    """A conjugate whose terms overflow is unknown: infinite, since a lower bound may use a larger conjugate only."""
+    return np.where(conjugate > -np.inf, conjugate, np.inf)
+
+
 def from_margin(size: Floats, label: Floats) -> tuple[Floats, Floats]:
     """The derivatives in the score s that belong to the derivatives [-size, 0] in the margin y s."""
     edge = -label * size

@@ -133,7 +133,8 @@ class MarginLoss(Loss):
             return self.shape.high * z
         beta = self._beta(z)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(z > 0.0, beta * (z - 0.5 * self.shape.kappa * beta), 0.0)
+            # z - kappa beta / 2 is at least z / 2, even where beta overflows
+            return np.where(z > 0.0, beta * np.maximum(z - 0.5 * self.shape.kappa * beta, 0.5 * z), 0.0)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         if self.shape.kappa == 0.0:

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, never_below
 from fenchel.losses.intercept import flat_or_root
 from fenchel.validation import check_number
 
@@ -142,14 +142,18 @@ class PowerLoss(Loss):
         with np.errstate(over="ignore", invalid="ignore"):
             curved = np.abs(u) ** q / q
             # where it overflows it outweighs the linear part
-            return np.where(np.isinf(curved), curved, curved + u * label + self.epsilon * np.abs(u))
+            return np.where(np.isinf(curved), curved, never_below(curved + u * label + self.epsilon * np.abs(u)))
 
     def score_offset(self, label: Floats) -> Floats:
         return self.power * (np.abs(label) + self.epsilon)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.abs(label) + self.epsilon + np.abs(u) ** (1.0 / (self.power - 1.0))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            curved = np.abs(u) ** (1.0 / (self.power - 1.0))
+            # q itself is rounded, which the logarithm of u multiplies
+            return (
+                np.abs(label) + self.epsilon + np.where(curved > 0.0, curved * (1.0 + np.abs(np.log(np.abs(u)))), 0.0)
+            )
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         if self._of_margin:
