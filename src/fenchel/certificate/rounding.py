@@ -119,13 +119,14 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     risk, own = problem.risk, gamma(problem.risk.roundings)
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
+    relative = problem.regularizer.weights_error(model.weights)
     if not fine and math.isfinite(risk.subgradient_norm_bound()):
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
-        error = gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) * largest
+        error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
         return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + own * abs(primal.risk)
     scores = _scores(problem, primal)
     rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
-    rounded = UNIT * rounded / (1.0 - UNIT * rounded) * design.row_magnitudes
+    rounded = (UNIT * rounded / (1.0 - UNIT * rounded) + relative) * design.row_magnitudes
     total = 0.0
     for rows, part in risk.parts():
         noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
@@ -135,13 +136,16 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     return total + own * abs(primal.risk)
 
 
-def adjoint_spread(problem: Problem, theta: Array, *, fine: bool) -> Spread:
-    """Bounds on the error of v, apart from relative errors of its components."""
+def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0) -> Spread:
+    """Bounds on the error of v, apart from relative errors of its components.
+
+    ``moved`` are relative errors of each theta_i in units of u.
+    """
     design, lam = problem.design, problem.lam
     if not design.adjoint_roundings:
         return Spread()
     # an entry at a label stands for the sum of the others
-    rounded = _UPWARDS * gamma(design.adjoint_roundings + (problem.risk.outputs or 0)) / lam
+    rounded = _UPWARDS * gamma(design.adjoint_roundings + moved + (problem.risk.outputs or 0)) / lam
     sums = absolute_sums(theta)
     with np.errstate(over="ignore"):
         lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums

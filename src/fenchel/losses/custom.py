@@ -4,7 +4,8 @@ A subclass implements ``value``, ``derivative``, ``conjugate`` and ``domain``, a
 The conjugate must be exact: a numerical search for the supremum returns too small a number, and the gap would be too
 small.  Rounding bounds take it that ``value`` and ``conjugate`` are accurate to ``rounding.ELEMENTARY`` roundings in
 the sense of ``Loss.score_offset`` and ``Loss.conjugate_slope``, whose defaults fit a loss of s - y or of y s with a
-conjugate that is linear in u; override both for any other.  The rest is found by bisection of increasing functions, to the accuracy of floats:
+conjugate that is linear in u; override both for any other.  The rest is found by bisection of increasing functions, to
+the accuracy of floats:
 
 - the dual step, eq. (13) of Zhang (2002): the new score r solves :math:`r + c f'(r) = s - c\alpha_0`, whose left side
   has a derivative of at least one (``compile.dispatch.step_by_derivative`` is the same for one example);
@@ -37,7 +38,8 @@ class CustomLoss(Loss):
     ``derivative(label, score)``.  Dual steps,
     sublevel sets and the best intercept are found by bisection.  Certificates assume that ``value`` and ``conjugate``
     lose no more than a few roundings; override ``score_offset`` and ``conjugate_slope`` if the value adds other
-    constants than the label to the score, or if the conjugate is not linear.  The page on custom losses has a complete example.
+    constants than the label to the score, or if the conjugate is not linear.  The page on custom losses has a complete
+    example.
 
     See Also
     --------
