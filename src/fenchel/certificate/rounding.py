@@ -105,13 +105,20 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         penalty = problem.lam * (problem.regularizer.value_error(weights, primal.penalty) + _FACTORS * UNIT * size)
         risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * abs(primal.value)
     if not math.isfinite(bound.value):
-        return Errors(_UPWARDS * penalty, _UPWARDS * risk, 0.0, 0.0, 0.0, Spread())
+        return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
     spread = adjoint_spread(problem, bound.theta, fine=fine)
     regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
     charge = 0.0
     if problem.regularizer.free_directions() is not None:
         charge = max(0.0, min(bound.charge, free_rounding(problem, bound.theta, bound.value)))
-    return Errors(_UPWARDS * penalty, _UPWARDS * risk, _UPWARDS * regularizer, _UPWARDS * conjugate, charge, spread)
+    return Errors(
+        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread
+    )
+
+
+def _upwards(bound: float) -> float:
+    """A bound that includes its own rounding; infinite where its terms overflow to NaN."""
+    return math.inf if math.isnan(bound) else _UPWARDS * bound
 
 
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
@@ -149,9 +156,13 @@ def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float =
     sums = absolute_sums(theta)
     with np.errstate(over="ignore"):
         lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
-        return Spread(
-            rounded * design.largest_entry * float(np.max(sums)), rounded * math.sqrt(float(lengths @ lengths))
-        )
+        largest, norm = design.largest_entry * float(np.max(sums)), math.sqrt(float(lengths @ lengths))
+        spread = Spread(rounded * largest, rounded * norm)
+        if problem.risk.dual_roundings:
+            # from theta to a point of the domain
+            away = _UPWARDS * gamma(problem.risk.dual_roundings) / lam * float(np.sum(sums))
+            spread = Spread(spread.largest + away * design.largest_entry, spread.norm + away * design.largest_row_norm)
+        return spread
 
 
 def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:

@@ -87,6 +87,11 @@ class BreakEven(DiagonalRisk):
         sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         return zero_sum(self.labels * sizes)[0]
 
+    @property
+    def dual_roundings(self) -> float:
+        """Those of 1/n and of the one entry that makes the sum zero."""
+        return 8.0
+
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples

@@ -148,10 +148,15 @@ class RecallAtK(DiagonalRisk):
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
-        up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
-        if down - up > self._room + DOMAIN_TOLERANCE:
+        up, down = math.fsum(theta[self._positives]), -math.fsum(theta[self._negatives])
+        if down - up > self._room:
             theta[self._negatives] *= (up + self._room) / down
         return theta
+
+    @property
+    def dual_roundings(self) -> float:
+        """Those of 1/n, of the two sums and of the factor."""
+        return 16.0
 
     def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R smoothed with mu > 0."""
