@@ -1,8 +1,8 @@
 """Every loss keeps its own bound on rounding errors, over the whole range of floats.
 
-With K twice ``ELEMENTARY``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the largest
-slope that near; the conjugate at u is within K roundings of f* and of |u| ``conjugate_slope`` from the exact conjugate
-of every u' a few roundings from u.  Infinities are never on the unsafe side.
+With K twice ``Loss.roundings``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the
+largest slope that near; the conjugate at u is within K roundings of f* and of |u| ``conjugate_slope`` from the exact
+conjugate of every u' a few roundings from u.  Infinities are never on the unsafe side.
 """
 
 import math
@@ -14,9 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exact_losses as exact
-from fenchel.numerics.rounding import ELEMENTARY, UNIT, gamma
+from fenchel.numerics.rounding import UNIT, gamma
 
-ALLOWED = Decimal(gamma(2.0 * ELEMENTARY))
 #: an underflow of a term
 UNDERFLOW = Decimal(4.0 * 2.0**-1074)
 LARGEST = Decimal(np.finfo(np.float64).max)
@@ -44,22 +43,23 @@ def check_value(loss, s, y):
     with np.errstate(all="ignore"):
         computed = float(loss.value(np.array([s]), np.array([y]))[0])
         offset = float(loss.score_offset(np.array([y]))[0])
-    score, label = Decimal(s), Decimal(y)
+    score, label, near = Decimal(s), Decimal(y), Decimal(gamma(2.0 * loss.roundings))
     with exact.digits(exact.DIGITS):
         true = exact.value(loss, score, label)
         if math.isinf(computed) or true.is_infinite():
             assert computed == math.inf, f"{computed} at s={s!r}, y={y!r} for {true:.6}"
-            assert true > LARGEST * (1 - ALLOWED)
+            assert true > LARGEST * (1 - near)
             return
         size = abs(score) + Decimal(offset)
-        slope = max(exact.slope(loss, score + near * ALLOWED * size, label) for near in (-1, 0, 1))
+        slope = max(exact.slope(loss, score + sign * near * size, label) for sign in (-1, 0, 1))
         if slope.is_infinite():
             return
-        error, allowed = abs(Decimal(computed) - true), ALLOWED * (abs(true) + slope * size) + UNDERFLOW
+        error, allowed = abs(Decimal(computed) - true), near * (abs(true) + slope * size) + UNDERFLOW
         assert error <= allowed, f"{computed!r} at s={s!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
 
 
 def check_conjugate(loss, u, y):
+    allowed_share = Decimal(gamma(2.0 * loss.roundings))
     low, high = (float(end[0]) for end in loss.domain(np.array([y])))
     u = min(max(u, low), high)
     with np.errstate(all="ignore"):
@@ -74,10 +74,10 @@ def check_conjugate(loss, u, y):
                 # a term that overflows may be cancelled by another
                 assert true.is_infinite() or abs(true) + abs(Decimal(u)) * (
                     Decimal(slope) + abs(Decimal(y))
-                ) > LARGEST * (1 - ALLOWED)
+                ) > LARGEST * (1 - allowed_share)
                 continue
             size = abs(Decimal(u)) * Decimal(slope) if u else Decimal(0)
-            error, allowed = abs(Decimal(computed) - true), ALLOWED * (abs(true) + size) + UNDERFLOW
+            error, allowed = abs(Decimal(computed) - true), allowed_share * (abs(true) + size) + UNDERFLOW
             assert error <= allowed, f"{computed!r} at u={u!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
 
 

@@ -16,8 +16,15 @@ constants that are added to them, and of itself (``Risk.roundings``).  With g th
 
 A regularizer bounds :math:`\Delta\Omega` and :math:`\Delta\Omega^*` (``value_error``, ``conjugate_error``), a risk
 :math:`\Delta R^*` (``conjugate_error``).  c and :math:`\lambda` may themselves be rounded numbers, by a few u.  The
-bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is near
-them.
+Two kinds of numbers can't be stored exactly.  Weights with a fixed mass stand for their multiple of that mass
+(``Regularizer.weights_error``, in units of which the scores are off), and theta, where its domain has equalities, for
+a point of the domain near it (``Risk.dual_roundings``, a part of e).  A constraint (``Loss.constraint``) holds or not
+for the computed scores: P counts them as given.  Assumed are exp, log and powers with the errors that
+``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that underflow, less than
+:math:`2^{-1000}`, does not count.
+
+The bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is
+near them.
 
 ==================  =============================================================
 symbol              here
@@ -123,14 +130,15 @@ def _upwards(bound: float) -> float:
 
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
-    risk, own = problem.risk, gamma(problem.risk.roundings)
+    risk, own = problem.risk, gamma(problem.risk.score_roundings)
+    summed = gamma(risk.roundings) * abs(primal.risk)
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
     relative = problem.regularizer.weights_error(model.weights)
     if not fine and math.isfinite(risk.subgradient_norm_bound()):
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
         error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
-        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + own * abs(primal.risk)
+        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + summed
     scores = _scores(problem, primal)
     rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
     rounded = (UNIT * rounded / (1.0 - UNIT * rounded) + relative) * design.row_magnitudes
@@ -140,7 +148,7 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         # gamma_m times |x_i| |w|; the addition of b is one of the own roundings
         noise = noise * sizes + own * (np.abs(scores[rows]) + intercept + part.label_sizes())
         total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
-    return total + own * abs(primal.risk)
+    return total + summed
 
 
 def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0) -> Spread:

@@ -34,6 +34,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.numerics.rounding import ELEMENTARY
 
 
 class CompiledLoss(Protocol):
@@ -113,6 +114,8 @@ class Loss(abc.ABC):
     has_hess_conjugate: ClassVar[bool] = False
     #: whether f may be infinite, or overflow, at scores of moderate size
     overflows: ClassVar[bool] = False
+    #: K, the roundings of ``value`` and ``conjugate``: see ``score_offset`` and ``conjugate_slope``
+    roundings: ClassVar[float] = ELEMENTARY
 
     @property
     @abc.abstractmethod
@@ -135,7 +138,7 @@ class Loss(abc.ABC):
         r"""A bound on the constants that ``value`` adds to a score.
 
         The computed value is that of a score :math:`s + \delta` up to a relative error of K roundings, with
-        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is ``rounding.ELEMENTARY``.
+        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is twice ``roundings``.
         """
         return np.abs(label)
 

@@ -264,8 +264,8 @@ class NegativeLog(_InfiniteLoss):
             return np.where(label * score > 0.0, -np.log(np.abs(score)), np.inf)
 
     def score_offset(self, label: Floats) -> Floats:
-        """Nothing is added to a score."""
-        return np.zeros_like(label)
+        """One: the slope times one bounds every positive term, and with R the negative ones that cancel it."""
+        return np.ones_like(label)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
         """The terms are 1 and a logarithm, whatever the size of u."""

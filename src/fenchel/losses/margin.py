@@ -30,6 +30,7 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, from_margin
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -118,6 +119,7 @@ class MarginLoss(Loss):
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
+    roundings: ClassVar[float] = RATIONAL
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic:
         return PiecewiseQuadratic(float(self.shape.kappa), 0.0)

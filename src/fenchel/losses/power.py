@@ -230,6 +230,10 @@ class OfPower(Loss):
     def smooth(self) -> bool:
         return self.form.smooth
 
+    @property
+    def roundings(self) -> float:  # type: ignore[override]
+        return self.form.roundings
+
     def value(self, score: Floats, label: Floats) -> Floats:
         return self.form.value(score, label)
 

@@ -33,6 +33,7 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, PiecewiseQuadratic, never_below
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -94,6 +95,7 @@ class ResidualLoss(Loss):
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
+    roundings: ClassVar[float] = RATIONAL
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic:
         return PiecewiseQuadratic(float(self.shape.kappa), float(self.shape.tube))
