@@ -210,9 +210,8 @@ def test_values_are_within_their_bounds(name, weights, offset):
     for size in (1e-9, 1.0, 1e6):
         for _ in range(4):
             scores = size * rng.normal(size=shape) + offset
-            own = gamma(risk.roundings)
-            noise = own * (np.abs(scores) + risk.label_sizes())
-            bound = own * risk.value(scores) + np.sum(risk.subgradient_bounds(scores, noise) * noise)
+            noise = gamma(risk.score_roundings) * (np.abs(scores) + risk.label_sizes())
+            bound = gamma(risk.roundings) * risk.value(scores) + np.sum(risk.subgradient_bounds(scores, noise) * noise)
             error = abs(exact_value(name, risk, scores, weights) - Fraction(float(risk.value(scores))))
             assert error <= Fraction(float(bound) * (1.0 + 1e-6)) + Fraction(2) ** -1060
 

@@ -2,7 +2,7 @@ r"""Custom losses: dual steps, sublevel sets and intercepts from the value, the 
 
 A subclass implements ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with ``derivative``.
 The conjugate must be exact: a numerical search for the supremum returns too small a number, and the gap would be too
-small.  Rounding bounds take it that ``value`` and ``conjugate`` are accurate to ``Loss.roundings`` in
+small.  Rounding bounds take it that f >= 0, and that ``value`` and ``conjugate`` are accurate to ``Loss.roundings`` in
 the sense of ``Loss.score_offset`` and ``Loss.conjugate_slope``, whose defaults fit a loss of s - y or of y s with a
 conjugate that is linear in u; override both for any other.  The rest is found by bisection of increasing functions, to
 the accuracy of floats:

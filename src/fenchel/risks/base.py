@@ -59,11 +59,6 @@ class ClosedForm(Protocol):
         """A point near theta that is in the domain of the conjugate in exact arithmetic."""
         ...
 
-    @property
-    def score_roundings(self) -> float:
-        """Those of ``roundings`` that the scores have to be charged with: not those of a sum of terms >= 0."""
-        return self.roundings
-
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta."""
         ...
