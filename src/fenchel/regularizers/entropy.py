@@ -186,8 +186,7 @@ class Entropy(Regularizer):
         """Omega* is the mass times a logarithmic mean of exponentials, which moves by no more than v does."""
         v = np.atleast_2d(np.asarray(v, dtype=np.float64))
         mass, size = self.total(v.shape[-1]), float(np.max(np.abs(v), initial=0.0))
-        # near zero the terms are e^v - 1, at most 1.8 |v|, and the logarithm has a derivative of at most e
-        own = gamma(2.0 * v.shape[-1] + 2.0 * ELEMENTARY) * min(1.0 + size, 5.0 * size)
+        own = gamma(2.0 * v.shape[-1] + 2.0 * ELEMENTARY) * (1.0 + size)
         return (1.0 + 1e-6) * mass * len(v) * (largest + own)
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:

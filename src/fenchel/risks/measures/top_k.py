@@ -32,10 +32,14 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
+from fenchel.numerics.rounding import UNIT
 from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.risks.smoothing import Smoothed, smoothed_count
+
+#: roundings of a sum of theta on its bound that are not mended
+_ROUNDINGS = 64.0
 
 
 class PrecisionAtK(DiagonalRisk):
@@ -149,14 +153,15 @@ class RecallAtK(DiagonalRisk):
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
         up, down = math.fsum(theta[self._positives]), -math.fsum(theta[self._negatives])
-        if down - up > self._room:
+        # a sum that is off by rounding alone is left as it is, so that a point of the domain keeps every bit
+        if down - up > self._room + _ROUNDINGS * UNIT * down:
             theta[self._negatives] *= (up + self._room) / down
         return theta
 
     @property
     def dual_roundings(self) -> float:
-        """Those of 1/n, of the two sums and of the factor."""
-        return 16.0
+        """Those of 1/n, of the two sums, of the factor and of a sum that is left as it is."""
+        return _ROUNDINGS + 16.0
 
     def smoothed(self, scores: Array, mu: float) -> Smoothed:
         """R smoothed with mu > 0."""
