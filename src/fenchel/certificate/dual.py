@@ -95,9 +95,9 @@ def _closed_form(problem: Problem, risk: ClosedForm, theta: Array, level: float)
     v = _v(problem, theta)
     scale = best_multiple(problem, theta, v, conjugate, risk)
     if scale != 1.0:
-        theta, v = scale * theta, scale * v
-        theta, unbalanced = _feasible(problem, risk, theta)
-        conjugate = risk.conjugate(theta, feasible=True)
+        theta, unbalanced = _feasible(problem, risk, scale * theta)
+        # of this very theta, which is some roundings from the multiple
+        conjugate, v = risk.conjugate(theta, feasible=True), _v(problem, theta)
     return _assembled(problem, theta, v, conjugate, unbalanced, level, trusted=False)
 
 

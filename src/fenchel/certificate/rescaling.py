@@ -24,6 +24,7 @@ from scipy.optimize import minimize_scalar
 
 from fenchel.arrays import Array
 from fenchel.certificate.rounding import adjoint_spread
+from fenchel.numerics.rounding import tree_depth
 from fenchel.problem import Problem
 from fenchel.risks.base import ClosedForm
 
@@ -33,6 +34,8 @@ _BEFORE = 1e-3
 _ACCURACY = 1e-4
 #: doublings of t at most
 _DOUBLINGS = 40
+#: roundings of theta, beside those of a sum, by which a multiple may be moved when it is mapped into the domain
+_MOVED = 32.0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
@@ -43,7 +46,9 @@ def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, cl
     """
     most = problem.regularizer.largest_scale(v)
     if math.isfinite(most):
-        most = problem.regularizer.largest_scale(v, adjoint_spread(problem, theta, fine=False).largest)
+        # the multiple is rounded, and mapped into the domain once more
+        moved = tree_depth(len(theta)) + _MOVED
+        most = problem.regularizer.largest_scale(v, adjoint_spread(problem, theta, fine=False, moved=moved).largest)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0
     if closed_form is None:

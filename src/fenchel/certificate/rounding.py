@@ -16,8 +16,15 @@ constants that are added to them, and of itself (``Risk.roundings``).  With g th
 
 A regularizer bounds :math:`\Delta\Omega` and :math:`\Delta\Omega^*` (``value_error``, ``conjugate_error``), a risk
 :math:`\Delta R^*` (``conjugate_error``).  c and :math:`\lambda` may themselves be rounded numbers, by a few u.  The
-bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is near
-them.
+Two kinds of numbers can't be stored exactly.  Weights with a fixed mass stand for their multiple of that mass
+(``Regularizer.weights_error``, in units of which the scores are off), and theta, where its domain has equalities, for
+a point of the domain near it (``Risk.dual_roundings``, a part of e).  A constraint (``Loss.constraint``) holds or not
+for the computed scores: P counts them as given.  Assumed are exp, log and powers with the errors that
+``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that underflow, less than
+:math:`2^{-1000}`, does not count.
+
+The bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is
+near them.
 
 ==================  =============================================================
 symbol              here
@@ -110,7 +117,7 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         unattained = abs(at_zero) if math.isfinite(at_zero) else 0.0
         risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
     if not math.isfinite(bound.value):
-        return Errors(_UPWARDS * penalty, _UPWARDS * risk, 0.0, 0.0, 0.0, Spread())
+        return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
     spread = adjoint_spread(problem, bound.theta, fine=fine)
     regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
     charge = 0.0
@@ -119,43 +126,59 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     elif math.isfinite(problem.regularizer.largest_scale(bound.v)):
         # theta was scaled down by the error of v, and D falls by theta . s, about lam Omega(w), for each unit of scale
         charge = 2.0 * problem.lam * abs(primal.penalty) * (spread.largest + 32.0 * UNIT)
-    return Errors(_UPWARDS * penalty, _UPWARDS * risk, _UPWARDS * regularizer, _UPWARDS * conjugate, charge, spread)
+    return Errors(
+        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread
+    )
+
+
+def _upwards(bound: float) -> float:
+    """A bound that includes its own rounding; infinite where its terms overflow to NaN."""
+    return math.inf if math.isnan(bound) else _UPWARDS * bound
 
 
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
-    risk, own = problem.risk, gamma(problem.risk.roundings)
+    risk, own = problem.risk, gamma(problem.risk.score_roundings)
+    summed = gamma(risk.roundings) * abs(primal.risk)
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
+    relative = problem.regularizer.weights_error(model.weights)
     if not fine and math.isfinite(risk.subgradient_norm_bound()):
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
-        error = gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) * largest
-        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + own * abs(primal.risk)
+        error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
+        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + summed
     scores = _scores(problem, primal)
     rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
-    rounded = UNIT * rounded / (1.0 - UNIT * rounded) * design.row_magnitudes
+    rounded = (UNIT * rounded / (1.0 - UNIT * rounded) + relative) * design.row_magnitudes
     total = 0.0
     for rows, part in risk.parts():
         noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
         # gamma_m times |x_i| |w|; the addition of b is one of the own roundings
         noise = noise * sizes + own * (np.abs(scores[rows]) + intercept + part.label_sizes())
         total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
-    return total + own * abs(primal.risk)
+    return total + summed
 
 
-def adjoint_spread(problem: Problem, theta: Array, *, fine: bool) -> Spread:
-    """Bounds on the error of v, apart from relative errors of its components."""
+def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0) -> Spread:
+    """Bounds on the error of v, apart from relative errors of its components.
+
+    ``moved`` are relative errors of each theta_i in units of u.
+    """
     design, lam = problem.design, problem.lam
     if not design.adjoint_roundings:
         return Spread()
     # an entry at a label stands for the sum of the others
-    rounded = _UPWARDS * gamma(design.adjoint_roundings + (problem.risk.outputs or 0)) / lam
+    rounded = _UPWARDS * gamma(design.adjoint_roundings + moved + (problem.risk.outputs or 0)) / lam
     sums = absolute_sums(theta)
     with np.errstate(over="ignore"):
         lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
-        return Spread(
-            rounded * design.largest_entry * float(np.max(sums)), rounded * math.sqrt(float(lengths @ lengths))
-        )
+        largest, norm = design.largest_entry * float(np.max(sums)), math.sqrt(float(lengths @ lengths))
+        spread = Spread(rounded * largest, rounded * norm)
+        if problem.risk.dual_roundings:
+            # from theta to a point of the domain
+            away = _UPWARDS * gamma(problem.risk.dual_roundings) / lam * float(np.sum(sums))
+            spread = Spread(spread.largest + away * design.largest_entry, spread.norm + away * design.largest_row_norm)
+        return spread
 
 
 def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:

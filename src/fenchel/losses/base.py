@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.numerics.rounding import ELEMENTARY
 
 
 class CompiledLoss(Protocol):
@@ -116,6 +117,8 @@ class Loss(abc.ABC):
     overflows: ClassVar[bool] = False
     #: whether f is infinite for some scores
     infinite: ClassVar[bool] = False
+    #: K, the roundings of ``value`` and ``conjugate``: see ``score_offset`` and ``conjugate_slope``
+    roundings: ClassVar[float] = ELEMENTARY
 
     @property
     @abc.abstractmethod
@@ -138,7 +141,7 @@ class Loss(abc.ABC):
         r"""A bound on the constants that ``value`` adds to a score.
 
         The computed value is that of a score :math:`s + \delta` up to a relative error of K roundings, with
-        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is ``rounding.ELEMENTARY``.
+        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is twice ``roundings``.
         """
         return np.abs(label)
 
@@ -225,6 +228,11 @@ class Loss(abc.ABC):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters of the constructor; scikit-learn's ``clone`` uses them."""
         return asdict(self)
+
+
+def never_below(conjugate: Floats) -> Floats:
+    """A conjugate whose terms overflow is unknown: infinite, since a lower bound may use a larger conjugate only."""
+    return np.where(conjugate > -np.inf, conjugate, np.inf)
 
 
 def margin_domain(size: float, label: Floats) -> tuple[Floats, Floats]:

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss, margin_domain, margin_sublevel
+from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
 from fenchel.losses.intercept import feasible_interval
 from fenchel.validation import check_number
 
@@ -163,7 +163,12 @@ class Interpolation(_InfiniteLoss):
         check_number("tolerance", self.tolerance, above=0.0)
 
     def value(self, score: Floats, label: Floats) -> Floats:
-        return np.where(np.abs(score - label) <= self.tolerance, 0.0, np.inf)
+        residual = score - label
+        # the rounding error of the residual, exactly (Knuth's two-sum), decides where it equals the tolerance
+        back = residual - score
+        error = (score - (residual - back)) - (label + back)
+        size, beyond = np.abs(residual), np.where(residual > 0.0, error, -error) > 0.0
+        return np.where((size < self.tolerance) | ((size == self.tolerance) & ~beyond), 0.0, np.inf)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return np.zeros_like(score - label)
@@ -175,7 +180,8 @@ class Interpolation(_InfiniteLoss):
         return np.abs(label) + self.tolerance
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
-        return u * label + self.tolerance * np.abs(u)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return never_below(u * label + self.tolerance * np.abs(u))
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
@@ -241,6 +247,10 @@ class NegativeLog(_InfiniteLoss):
     def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(label * score > 0.0, -np.log(np.abs(score)), np.inf)
+
+    def score_offset(self, label: Floats) -> Floats:
+        """One: the slope times one bounds every positive term, and with R the negative ones that cancel it."""
+        return np.ones_like(label)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
         """The terms are 1 and a logarithm, whatever the size of u."""

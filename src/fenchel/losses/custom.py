@@ -2,7 +2,10 @@ r"""Custom losses: dual steps, sublevel sets and intercepts from the value, the 
 
 A subclass implements ``value``, ``derivative``, ``conjugate`` and ``domain``, and a compiled tuple with ``derivative``.
 The conjugate must be exact: a numerical search for the supremum returns too small a number, and the gap would be too
-small.  The rest is found by bisection of increasing functions, to the accuracy of floats:
+small.  Rounding bounds take it that f >= 0, and that ``value`` and ``conjugate`` are accurate to ``Loss.roundings`` in
+the sense of ``Loss.score_offset`` and ``Loss.conjugate_slope``, whose defaults fit a loss of s - y or of y s with a
+conjugate that is linear in u; override both for any other.  The rest is found by bisection of increasing functions, to
+the accuracy of floats:
 
 - the dual step, eq. (13) of Zhang (2002): the new score r solves :math:`r + c f'(r) = s - c\alpha_0`, whose left side
   has a derivative of at least one (``compile.dispatch.step_by_derivative`` is the same for one example);
@@ -33,7 +36,10 @@ class CustomLoss(Loss):
     A subclass sets ``name``, ``task`` and ``smooth``, implements ``value``, ``derivative``, ``conjugate`` and
     ``domain``, and returns from ``compiled`` a NamedTuple of floats with a method
     ``derivative(label, score)``.  Dual steps,
-    sublevel sets and the best intercept are found by bisection.  The page on custom losses has a complete example.
+    sublevel sets and the best intercept are found by bisection.  Certificates assume that ``value`` and ``conjugate``
+    lose no more than a few roundings; override ``score_offset`` and ``conjugate_slope`` if the value adds other
+    constants than the label to the score, or if the conjugate is not linear.  The page on custom losses has a complete
+    example.
 
     See Also
     --------

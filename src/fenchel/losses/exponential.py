@@ -28,12 +28,14 @@ import numpy as np
 from scipy.special import logsumexp, xlog1py, xlogy
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss, margin_domain, margin_sublevel
+from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
 
 #: e^-t underflows to zero for larger t
 _LARGEST_EXPONENT = 745.0
 #: smallest number whose logarithm counts in a rounding bound, absolute and relative to what it was subtracted from
 _SMALLEST, _ROUNDING = 1e-300, 2.0**-53
+#: |u| / y below which log(1 + u/y) is u/y
+_SMALL_RATIO = 1e-100
 
 
 class CompiledExponential(NamedTuple):
@@ -183,8 +185,10 @@ class Poisson(_ExponentialLoss):
     def value(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             # with d = s - ln y it is y (e^d - 1 - d): no cancellation near the optimum
-            d = score - np.log(label)
-            return np.where(label > 0.0, label * (np.expm1(d) - d), np.exp(score))
+            d, grown = score - np.log(label), np.exp(score)
+            # far from it e^s, which may be moderate where e^d overflows, dominates
+            far = np.where(np.isinf(grown), grown, grown - label * (1.0 + d))
+            return np.where(label > 0.0, np.where(d > 1.0, far, label * (np.expm1(d) - d)), grown)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore"):
@@ -194,9 +198,10 @@ class Poisson(_ExponentialLoss):
         # entropy(u + y) - entropy(y) without the terms that cancel where u is small
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             v, ratio = np.maximum(u + label, 0.0), u / label
-            near = xlog1py(v, np.maximum(ratio, -1.0)) + u * np.log(label) - u
-            plain = _entropy(v) - _entropy(label)
-        return np.where(np.isfinite(ratio) & (label > 0.0), near, plain)
+            # v log(1 + u/y) is u where the ratio would underflow
+            logarithm = np.where(np.abs(ratio) < _SMALL_RATIO, u, xlog1py(v, np.maximum(ratio, -1.0)))
+            near, plain = logarithm + u * np.log(label) - u, _entropy(v) - _entropy(label)
+        return never_below(np.where(np.isfinite(ratio) & (label > 0.0), near, plain))
 
     def score_offset(self, label: Floats) -> Floats:
         return 1.0 + np.abs(np.log(np.maximum(label, _SMALLEST)))

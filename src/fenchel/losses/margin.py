@@ -30,6 +30,7 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel
 from fenchel.losses.intercept import feasible_interval, flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss
+from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -118,6 +119,7 @@ class MarginLoss(Loss):
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
+    roundings: ClassVar[float] = RATIONAL
 
     @property
     @abc.abstractmethod
@@ -137,7 +139,8 @@ class MarginLoss(Loss):
             return self.shape.high * z
         beta = self._beta(z)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(z > 0.0, beta * (z - 0.5 * self.shape.kappa * beta), 0.0)
+            # z - kappa beta / 2 is at least z / 2, even where beta overflows
+            return np.where(z > 0.0, beta * np.maximum(z - 0.5 * self.shape.kappa * beta, 0.5 * z), 0.0)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))

@@ -34,7 +34,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel, never_below
 from fenchel.losses.intercept import feasible_interval, flat_or_root
 
 
@@ -138,14 +138,18 @@ class PowerLoss(Loss):
         with np.errstate(over="ignore", invalid="ignore"):
             curved = np.abs(u) ** q / q
             # where it overflows it outweighs the linear part
-            return np.where(np.isinf(curved), curved, curved + u * label + self.epsilon * np.abs(u))
+            return np.where(np.isinf(curved), curved, never_below(curved + u * label + self.epsilon * np.abs(u)))
 
     def score_offset(self, label: Floats) -> Floats:
         return self.power * (np.abs(label) + self.epsilon)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
-        with np.errstate(over="ignore"):
-            return np.abs(label) + self.epsilon + np.abs(u) ** (1.0 / (self.power - 1.0))
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            curved = np.abs(u) ** (1.0 / (self.power - 1.0))
+            # q itself is rounded, which the logarithm of u multiplies
+            return (
+                np.abs(label) + self.epsilon + np.where(curved > 0.0, curved * (1.0 + np.abs(np.log(np.abs(u)))), 0.0)
+            )
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         if self._of_margin:
@@ -198,6 +202,10 @@ class OfPower(Loss):
     @property
     def smooth(self) -> bool:
         return self.form.smooth
+
+    @property
+    def roundings(self) -> float:  # type: ignore[override]
+        return self.form.roundings
 
     def value(self, score: Floats, label: Floats) -> Floats:
         return self.form.value(score, label)

@@ -30,9 +30,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss, PiecewiseQuadratic
+from fenchel.losses.base import Loss, PiecewiseQuadratic, never_below
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss
+from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -94,6 +95,7 @@ class ResidualLoss(Loss):
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
+    roundings: ClassVar[float] = RATIONAL
 
     @property
     @abc.abstractmethod
@@ -110,14 +112,16 @@ class ResidualLoss(Loss):
     def value(self, score: Floats, label: Floats) -> Floats:
         derivative, size = self._derivative(score, label)
         with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(size > 0.0, np.abs(derivative) * (size - 0.5 * self.shape.kappa * np.abs(derivative)), 0.0)
+            # at least half the size, even where the derivative overflows
+            rest = np.maximum(size - 0.5 * self.shape.kappa * np.abs(derivative), 0.5 * size)
+            return np.where(size > 0.0, np.abs(derivative) * rest, 0.0)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
         return self._derivative(score, label)[0]
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2
+            return never_below(u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2)
 
     def score_offset(self, label: Floats) -> Floats:
         return np.abs(label) + self.shape.tube

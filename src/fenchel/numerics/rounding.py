@@ -22,6 +22,8 @@ UNIT = 2.0**-53
 #: errors of a formula with elementary functions, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1,
 #: log, log1p and powers, and a formula here takes at most three of them
 ELEMENTARY = 16.0
+#: errors of a formula of sums, products and quotients alone
+RATIONAL = 8.0
 #: rows that are added one after the other before the tree of ``tree_sum`` begins
 _WIDTH = 16
 #: entries of a temporary block (512 kB)
@@ -64,4 +66,7 @@ def absolute_sum(values: Array) -> float:
 
 def tree_depth(count: int) -> int:
     """The additions on the way of one of ``count`` terms through ``tree_sum``."""
-    return _WIDTH + max(0, count - 1).bit_length()
+    if count < _WIDTH:
+        return max(0, count - 1).bit_length()
+    # the rows, and the rest, of which there may be more than columns
+    return _WIDTH + (max(count // _WIDTH, _WIDTH - 1) - 1).bit_length()

@@ -190,6 +190,13 @@ class Regularizer(abc.ABC):
         """
         return gamma(tree_depth(np.size(weights)) + 2.0 * ELEMENTARY) * abs(value)
 
+    def weights_error(self, weights: Array) -> float:
+        """A bound on the relative error of the weights: those that certificates are for are this near the stored ones.
+
+        Zero unless floats meet a constraint on the weights up to rounding only.
+        """
+        return 0.0
+
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         r"""A bound on :math:`\Omega^*(v')` less ``conjugate``, the computed :math:`\Omega^*(v)`.
 

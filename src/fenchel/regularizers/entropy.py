@@ -16,6 +16,9 @@ both signs: :math:`w = w^+ - w^-`, as if every row were :math:`[x, -x]`, where b
 
 The parts are :math:`w^\pm_j = e^\kappa\mu_j e^{\pm v_j}`, and the best :math:`\kappa` gives them the mass A.
 With several outputs each has a mass of its own.
+
+Stored weights have the mass A up to rounding only.  The model that a certificate is for is their multiple of mass A
+exactly (``weights_error``).
 """
 
 from __future__ import annotations
@@ -35,6 +38,10 @@ from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
+
+#: the multiplier kappa is found up to the rounding of a sum, which moves Omega by at most |kappa| times as much; where
+#: e^kappa is below that rounding, kappa counts no longer
+_MULTIPLIERS = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +159,22 @@ class Entropy(Regularizer):
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
 
     def value_error(self, weights: Array, value: float) -> float:
-        """The terms w ln(w/mu), w and mu, with the mass that the sum of the weights misses."""
+        """The terms w ln(w/mu), w and mu, and the change of Omega from the stored weights to those of mass A."""
         rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
         prior = self.priors(rows.shape[-1])
-        terms = np.abs(xlogy(rows, rows / prior)) + rows + prior
-        return gamma(2.0 * rows.shape[-1] + 2.0 * ELEMENTARY) * float(np.sum(terms))
+        terms = float(np.sum(np.abs(xlogy(rows, rows / prior)) + _MULTIPLIERS * (rows + prior)))
+        error = self.weights_error(weights)
+        return (gamma(2.0 * rows.shape[-1] + 2.0 * ELEMENTARY) + error) * terms
+
+    def weights_error(self, weights: Array) -> float:
+        """The model is the multiple of the stored weights with the mass A exactly; balanced, with at most A."""
+        rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
+        mass, rounded = self.total(rows.shape[-1]), gamma(2.0 * rows.shape[-1] + 8.0)
+        missed = np.sum(rows, axis=-1) / mass - 1.0
+        if self.balanced:
+            missed = np.maximum(missed, 0.0)
+            return float(np.max(np.where(np.sum(rows, axis=-1) < mass * (1.0 - rounded), 0.0, missed + rounded)))
+        return float(np.max(np.abs(missed))) + rounded
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """Omega* is the mass times a logarithmic mean of exponentials, which moves by no more than v does."""

@@ -152,7 +152,10 @@ class QNorm(Regularizer):
         # the p-norm of the error; q-norms and powers amplify relative errors by their exponents
         size = norm * float(features) ** max(0.0, 1.0 / p - 0.5)
         relative = gamma((features + ELEMENTARY) * (1.0 + 1.0 / p) * power + ELEMENTARY)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", divide="ignore"):
+            # p' is rounded, which the logarithm of the norm multiplies
+            logarithms = np.where(norms > 0.0, np.abs(np.log(norms + size)), 0.0)
+            relative += gamma(4.0 * power * float(np.max(logarithms)))
             upper = float(np.sum((norms * (1.0 + 1e-15) + size) ** power)) / power
         return relative * upper + (upper - conjugate)
 

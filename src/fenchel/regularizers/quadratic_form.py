@@ -96,6 +96,10 @@ class QuadraticForm(Regularizer):
         if found.ndim == 2 and not np.allclose(found, found.T, rtol=1e-10, atol=1e-12 * np.max(np.abs(found))):
             raise FenchelError("operator is not symmetric: K must be symmetric positive definite")
         if found.ndim == 2:
+            # half the sum with the transpose has the same quadratic form
+            found = 0.5 * (found + found.T)
+            found.flags.writeable = False
+            object.__setattr__(self, "operator", found)
             _factor(found)
 
     def __eq__(self, other: object) -> bool:

@@ -147,8 +147,9 @@ class UnnormalizedEntropy(Regularizer):
         v = np.asarray(v, dtype=np.float64)
         rounded = gamma(v.size + 2.0 * ELEMENTARY)
         with np.errstate(over="ignore", invalid="ignore"):
-            grown = np.exp(np.abs(v) if self.balanced else v)
-            sizes = grown * (math.expm1(min(largest, 700.0)) + rounded * (1.0 + np.abs(v))) + rounded
+            grown = np.exp((np.abs(v) if self.balanced else v) + largest)
+            sizes = grown * (-math.expm1(-largest) + rounded * (1.0 + np.abs(v))) + rounded
+            sizes = np.where(np.isfinite(sizes), sizes, np.inf)
             return float(np.sum(4.0 * self.priors(v.shape[-1]) * sizes))
 
     def grad_conjugate(self, v: Array) -> Floats:

@@ -248,7 +248,12 @@ class Risk(abc.ABC):
         where g bounds the subgradients near s and :math:`\ell` are the ``label_sizes``.  The default takes any order of
         summation.
         """
-        return 4.0 * self.examples * (self.outputs or 1) + 2.0 * ELEMENTARY
+        return 4.0 * self.examples * (self.outputs or 1) + 2.0 * ELEMENTARY + 2.0 * self.dual_roundings
+
+    @property
+    def score_roundings(self) -> float:
+        """Those of ``roundings`` that the scores have to be charged with: not those of a sum of terms >= 0."""
+        return self.roundings
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta.
@@ -256,6 +261,16 @@ class Risk(abc.ABC):
         Without ``fine`` a larger bound may be returned that takes less time.
         """
         return gamma(self.roundings) * (abs(conjugate) + self.largest_label * absolute_sum(theta))
+
+    @property
+    def dual_roundings(self) -> float:
+        r"""Roundings K such that a theta of ``project`` stands for a point of the domain near it.
+
+        The domain of some conjugates has an interior in a subspace only, which floats miss: some point that is in it
+        exactly differs from theta by at most :math:`\gamma_K\sum_i|\theta_i|` in the 1-norm.  Zero where theta itself
+        is in the domain, if an entry at a label stands for the exact sum of the others.
+        """
+        return 0.0
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk."""

@@ -20,7 +20,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable, numeric_labels
 from fenchel.risks.smoothing import Smoothed
@@ -122,7 +122,12 @@ class MeanRisk(Risk):
     @property
     def roundings(self) -> float:
         """Those of a loss, of a weight and of the sum."""
-        return 2.0 * (ELEMENTARY + tree_depth(self.labels.size))
+        return 2.0 * (self.loss.roundings + tree_depth(self.labels.size))
+
+    @property
+    def score_roundings(self) -> float:
+        """Those of a loss and of the intercept; only losses >= 0 are known to be bounded by their mean."""
+        return 2.0 * self.loss.roundings + 4.0 if self.loss.bounded_below else self.roundings
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope

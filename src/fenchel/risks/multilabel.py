@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
+from fenchel.numerics.rounding import ELEMENTARY, tree_depth, tree_sum
 from fenchel.risks.base import ClosedForm, Risk
 
 
@@ -105,7 +106,8 @@ class MultilabelHinge(Risk):
         """R(s)."""
         low, high = self._worst(scores)
         rows = np.flatnonzero(self._masses)
-        return float(self._masses[rows] @ np.maximum(1.0 - scores[rows, low[rows]] + scores[rows, high[rows]], 0.0))
+        losses = np.maximum(1.0 - scores[rows, low[rows]] + scores[rows, high[rows]], 0.0)
+        return tree_sum(self._masses[rows] * losses)
 
     def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s: ties go to the first labels."""
@@ -133,6 +135,16 @@ class MultilabelHinge(Risk):
         for side, total in ((have, up), (lack, down)):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
+
+    @property
+    def roundings(self) -> float:
+        """Those of a margin, of a weight and of the sum; of R*, those of theta too."""
+        return 2.0 * ELEMENTARY + 2.0 * tree_depth(self.examples) + self.dual_roundings
+
+    @property
+    def dual_roundings(self) -> float:
+        """Those of c_i, of the two sums of an example and of their factors."""
+        return self.outputs + tree_depth(self.examples) + 16.0
 
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""

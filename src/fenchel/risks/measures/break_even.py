@@ -59,6 +59,11 @@ class BreakEven(CountedRisk):
         """Theta clipped to the box, with the class of the larger sum scaled down."""
         return zero_sum(self._clipped(theta))[0]
 
+    @property
+    def dual_roundings(self) -> float:
+        """Those of 1/n and of the one entry that makes the sum zero."""
+        return 8.0
+
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples

@@ -74,6 +74,18 @@ class MicroRisk(Risk):
         subgradient, offset, value = self.table.cutting_plane(scores.ravel())
         return self._wide(subgradient), offset, value
 
+    @property
+    def roundings(self) -> float:
+        return self.table.roundings
+
+    @property
+    def dual_roundings(self) -> float:
+        return self.table.dual_roundings
+
+    def label_sizes(self) -> Floats:
+        sizes = np.broadcast_to(self.table.label_sizes(), (self.examples * self.outputs,))
+        return self._wide(sizes)
+
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at s."""
         return float(self.table.subgradient_norm_bound())

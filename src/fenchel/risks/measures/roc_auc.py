@@ -31,6 +31,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
+from fenchel.numerics.rounding import tree_depth
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
 from fenchel.risks.measures.contingency import two_classes
@@ -39,6 +40,8 @@ from fenchel.risks.smoothing import Smoothed
 
 #: range of scores, in units of mu, up to which float64 sums suffice; wider ranges use extended precision
 _FLOAT64_RANGE = 1e3
+#: whether long double has more digits than float64, so that prefix sums are rounded once
+_EXTENDED = np.finfo(np.longdouble).nmant >= 63
 
 
 class _Pairs(NamedTuple):
@@ -157,6 +160,14 @@ class RocAUC(Risk):
         theta = theta.copy()
         theta[order[moved]] = np.maximum(entries[moved], 0.0)
         return zero_sum(theta)[0]
+
+    @property
+    def dual_roundings(self) -> float:
+        """Those of a and b, of P and U with the tolerance above, and of their differences.
+
+        A violation of P_k <= U by delta is mended by moving a mass of delta in each class.
+        """
+        return 64.0 + tree_depth(self.examples) + (0.0 if _EXTENDED else 4.0 * self.examples)
 
     def smoothed(self, scores: Array, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0: Alg. 4 of the paper with two searches and prefix sums.

@@ -19,16 +19,21 @@ this form.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.limits import DOMAIN_TOLERANCE
+from fenchel.numerics.rounding import UNIT
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.counted import CountedRisk
 from fenchel.risks.measures.separation import Diagonals
 from fenchel.validation import is_integer
+
+#: roundings of a sum of theta on its bound that are not mended
+_ROUNDINGS = 64.0
 
 
 class PrecisionAtK(DiagonalRisk):
@@ -123,10 +128,16 @@ class RecallAtK(CountedRisk):
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self._clipped(theta)
-        up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
-        if down - up > self.room + DOMAIN_TOLERANCE:
+        up, down = math.fsum(theta[self._positives]), -math.fsum(theta[self._negatives])
+        # a sum that is off by rounding alone is left as it is, so that a point of the domain keeps every bit
+        if down - up > self.room + _ROUNDINGS * UNIT * down:
             theta[self._negatives] *= (up + self.room) / down
         return theta
+
+    @property
+    def dual_roundings(self) -> float:
+        """Those of 1/n, of the two sums, of the factor and of a sum that is left as it is."""
+        return _ROUNDINGS + 16.0
 
     @property
     def smoothing_range(self) -> float:

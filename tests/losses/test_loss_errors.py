@@ -1,0 +1,133 @@
+"""Every loss keeps its own bound on rounding errors, over the whole range of floats.
+
+With K twice ``Loss.roundings``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the
+largest slope that near; the conjugate at u is within K roundings of f* and of |u| ``conjugate_slope`` from the exact
+conjugate of every u' a few roundings from u.  Infinities are never on the unsafe side.
+"""
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import exact_losses as exact
+from fenchel.numerics.rounding import UNIT, gamma
+
+#: an underflow of a term
+UNDERFLOW = Decimal(4.0 * 2.0**-1074)
+LARGEST = Decimal(np.finfo(np.float64).max)
+#: relative errors of u that a witness may have
+NEAR = [Decimal(0), *(Decimal(sign * 4.0 * UNIT) for sign in (-1, 1))]
+
+SIZES = [0.0, 5e-324, 1e-310, 1e-300, 1e-150, 1e-17, 1e-8, 0.1, 0.5, 1.0, 1.35, 2.0, 7.0, 36.0, 700.0, 1e4, 1e16]
+SIZES += [1e45, 1e100, 1e154, 1e300]
+SCORES = [sign * size for sign in (1.0, -1.0) for size in SIZES]
+#: distances from a kink or an end of a domain
+STEPS = [0.0, 1e-300, 2.0**-53, 2.0**-52, 1e-15, 1e-9, 1e-3]
+LABELS = {"classification": [-1.0, 1.0], "regression": [0.0, -1.0, 0.1, 3.0, 1e-300, -1e8, 1e150, 1e300]}
+COUNTS = [0.0, 5e-324, 1e-300, 1e-9, 0.5, 1.0, 3.0, 1e6, 1e300]
+
+every_loss = pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
+floats = st.floats(-1e300, 1e300, allow_nan=False)
+moderate = st.floats(-50.0, 50.0, allow_nan=False)
+
+
+def labels_of(loss):
+    return COUNTS if loss.name == "poisson" else LABELS[loss.task]
+
+
+def check_value(loss, s, y):
+    with np.errstate(all="ignore"):
+        computed = float(loss.value(np.array([s]), np.array([y]))[0])
+        offset = float(loss.score_offset(np.array([y]))[0])
+    score, label, near = Decimal(s), Decimal(y), Decimal(gamma(2.0 * loss.roundings))
+    with exact.digits(exact.DIGITS):
+        true = exact.value(loss, score, label)
+        if math.isinf(computed) or true.is_infinite():
+            assert computed == math.inf, f"{computed} at s={s!r}, y={y!r} for {true:.6}"
+            assert true > LARGEST * (1 - near)
+            return
+        size = abs(score) + Decimal(offset)
+        slope = max(exact.slope(loss, score + sign * near * size, label) for sign in (-1, 0, 1))
+        if slope.is_infinite():
+            return
+        error, allowed = abs(Decimal(computed) - true), near * (abs(true) + slope * size) + UNDERFLOW
+        assert error <= allowed, f"{computed!r} at s={s!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
+
+
+def check_conjugate(loss, u, y):
+    allowed_share = Decimal(gamma(2.0 * loss.roundings))
+    low, high = (float(end[0]) for end in loss.domain(np.array([y])))
+    u = min(max(u, low), high)
+    with np.errstate(all="ignore"):
+        computed = float(loss.conjugate(np.array([u]), np.array([y]))[0])
+        slope = float(loss.conjugate_slope(np.array([u]), np.array([y]))[0])
+    for near in NEAR:
+        with exact.digits(exact.DIGITS):
+            moved = min(max(Decimal(u) * (1 + near), Decimal(low)), Decimal(high))
+            true = exact.conjugate(loss, moved, Decimal(y))
+            if math.isinf(computed) or math.isnan(computed) or true.is_infinite():
+                assert computed == math.inf, f"{computed} at u={u!r}, y={y!r} for {true:.6}"
+                # a term that overflows may be cancelled by another
+                assert true.is_infinite() or abs(true) + abs(Decimal(u)) * (
+                    Decimal(slope) + abs(Decimal(y))
+                ) > LARGEST * (1 - allowed_share)
+                continue
+            size = abs(Decimal(u)) * Decimal(slope) if u else Decimal(0)
+            error, allowed = abs(Decimal(computed) - true), allowed_share * (abs(true) + size) + UNDERFLOW
+            assert error <= allowed, f"{computed!r} at u={u!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
+
+
+@every_loss
+def test_values_on_a_grid(loss):
+    for y in labels_of(loss):
+        kinks = [1.0 / y] if loss.task == "classification" else [y, y - 0.25, y + 0.1, y + 1e-2, y + 1.35]
+        if loss.name == "poisson" and y > 0.0:
+            kinks.append(math.log(y))
+        for s in [*SCORES, *(kink + sign * step for kink in kinks for step in STEPS for sign in (1.0, -1.0))]:
+            check_value(loss, s, y)
+
+
+@every_loss
+def test_conjugates_on_a_grid(loss):
+    for y in labels_of(loss):
+        low, high = (float(end[0]) for end in loss.domain(np.array([y])))
+        ends = [end for end in (low, high) if math.isfinite(end)]
+        inside = [end * (1.0 - step) - math.copysign(step, end) * (end == 0.0) for end in ends for step in STEPS]
+        for u in [*SCORES, *inside, *(-end for end in inside)]:
+            if low <= u <= high:
+                check_conjugate(loss, u, y)
+
+
+@every_loss
+@settings(max_examples=60)
+@given(data=st.data())
+def test_values_anywhere(loss, data):
+    label = st.sampled_from(labels_of(loss)) | (floats if loss.task == "regression" else st.nothing())
+    y = abs(data.draw(label)) if loss.name == "poisson" else data.draw(label)
+    check_value(loss, data.draw(floats | moderate), y)
+
+
+@every_loss
+@settings(max_examples=60)
+@given(data=st.data())
+def test_conjugates_anywhere(loss, data):
+    label = st.sampled_from(labels_of(loss)) | (floats if loss.task == "regression" else st.nothing())
+    y = abs(data.draw(label)) if loss.name == "poisson" else data.draw(label)
+    check_conjugate(loss, data.draw(floats | moderate | st.floats(-1.0, 1.0)), y)
+
+
+@every_loss
+def test_the_largest_conjugate_slope_bounds_every_slope(loss):
+    largest = loss.largest_conjugate_slope
+    if math.isinf(largest):
+        return
+    for y in LABELS[loss.task]:
+        label = np.array([y])
+        offset = max(float(loss.score_offset(label)[0]), 1.0 if loss.task == "classification" else 0.0)
+        low, high = (float(end[0]) for end in loss.domain(label))
+        for u in np.linspace(low, high, 41):
+            assert float(loss.conjugate_slope(np.array([u]), label)[0]) <= largest * offset * (1.0 + 1e-12)
