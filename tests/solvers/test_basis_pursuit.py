@@ -102,7 +102,7 @@ def test_a_narrow_tube_counts_where_columns_are_short(intercept):
         X = rng.standard_normal((N, D)) * 10.0 ** rng.integers(-3, 4, D)
         y = X @ rng.standard_normal(D)
         tolerance = 1e-9 * np.max(np.abs(y))
-        solution = solve(Problem(X, MeanRisk(Interpolation(tolerance), y), 1.0, L1(), intercept), tol=1e-7)
+        solution = solve(Problem(X, MeanRisk(Interpolation(tolerance), y), 1.0, L1(), intercept), tol=1e-6)
         assert solution.converged, str(solution)
     # nothing is pulled anywhere
     none = solve(Problem(X, MeanRisk(Interpolation(1e-9), np.zeros(N)), 1.0, L1(), intercept), "basis_pursuit")

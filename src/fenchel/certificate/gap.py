@@ -27,7 +27,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.primal import Primal, evaluate
-from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors
+from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors, zero_objective
 from fenchel.problem import Model, Problem, Witness
 
 
@@ -51,16 +51,19 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         has_closed_form = problem.risk.closed_form() is not None
         witness = Witness(bound.theta, witness.conjugate_bound if has_closed_form else bound.conjugate)
         errors = rounding_errors(problem, primal, bound)
-        case = _bound_alone if math.isinf(primal.value) else _finite_gap
-        certificate = case(problem, primal, bound, errors)
-        known = _path_certificate(problem, primal, bound, errors)
+        near = primal.value - bound.value <= errors.primal + errors.dual
+        zero = zero_objective(problem) if near and math.isfinite(primal.value) else math.inf
+        if math.isinf(primal.value):
+            certificate = _bound_alone(problem, primal, bound, errors)
+        else:
+            certificate = _finite_gap(problem, primal, bound, errors, zero)
+        known = _path_certificate(problem, primal, bound, errors, zero)
     return Verdict(certificate, primal.model, witness, known)
 
 
-def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Certificate:
+def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors, zero: float) -> Certificate:
     """P and D with their rounding errors, and whether the model without weights is as good up to rounding."""
-    floor = errors.primal + errors.dual
-    trivial = primal.value - bound.value <= floor and is_trivial(problem, primal.value, floor)
+    trivial = is_trivial(problem, primal.value, errors.primal + errors.dual, zero)
     return Certificate(primal.value, bound.value, errors.primal, errors.dual, not bound.trusted, trivial)
 
 
@@ -79,10 +82,10 @@ def _level(problem: Problem, primal: float) -> float:
     return problem.level_bound
 
 
-def _path_certificate(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> PathCertificate:
+def _path_certificate(problem: Problem, primal: Primal, bound: Bound, errors: Errors, zero: float) -> PathCertificate:
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     return PathCertificate(
-        problem, primal.penalty, primal.risk, bound.v, bound.conjugate, at_zero, bound.unbalanced, errors
+        problem, primal.penalty, primal.risk, bound.v, bound.conjugate, at_zero, bound.unbalanced, errors, zero
     )
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
-from fenchel.certificate.rounding import Errors
+from fenchel.certificate.rounding import Errors, is_trivial
 from fenchel.numerics.rounding import UNIT
 from fenchel.problem import Problem
 
@@ -52,6 +52,8 @@ class PathCertificate:
     unbalanced: Floats
     #: bounds on the rounding errors of the terms and of v
     errors: Errors
+    #: the objective of the model without weights; infinite where it is not known
+    zero_objective: float = math.inf
 
     def fits(self, problem: Problem) -> bool:
         """Whether a problem differs from this one in lam only."""
@@ -82,7 +84,8 @@ class PathCertificate:
         dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
         dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
         errors, recomputed = self.errors_at(lam, scale), self.conjugate_at_zero is not None
-        return Certificate(primal, dual, errors.primal, errors.dual, recomputed), scale
+        trivial = is_trivial(self.problem, primal, errors.primal + errors.dual, self.zero_objective)
+        return Certificate(primal, dual, errors.primal, errors.dual, recomputed, trivial), scale
 
     def errors_at(self, lam: float, scale: float) -> Errors:
         """Bounds on the rounding errors of the terms for another lam and a multiple of theta."""

@@ -207,16 +207,20 @@ def _scores(problem: Problem, primal: Primal) -> Floats:
     return problem.design.scores(primal.model.weights) + np.asarray(primal.model.intercept)
 
 
-def is_trivial(problem: Problem, value: float, floor: float) -> bool:
-    """Whether the objective is negligible beside R(0), or not below that of the zero model by more than ``floor``."""
-    level, at_zero = value + floor, problem.risk.value_at_zero
-    if math.isfinite(at_zero) and abs(value) + floor <= _NEGLIGIBLE * at_zero:
-        return True
+def zero_objective(problem: Problem) -> float:
+    """The objective of the model without weights, with its best intercept; it does not depend on lam."""
     model = problem.zero_model()
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(model.weights)
         scores += problem.best_intercept(scores)
-        return bool(problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores) <= level)
+        return problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores)
+
+
+def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:
+    """Whether the objective is negligible beside R(0), or not below that of the zero model by more than ``floor``."""
+    at_zero = problem.risk.value_at_zero
+    negligible = math.isfinite(at_zero) and abs(value) + floor <= _NEGLIGIBLE * at_zero
+    return negligible or zero <= value + floor
 
 
 def output_norms(weights: Array) -> Floats:

@@ -244,7 +244,8 @@ class MulticlassRisk(Risk):
         """Map non-negative c beta into the domain: the simplex, unless a subclass has another one."""
         total, most = np.sum(mass, axis=1), inwards(self.shares, self.outputs)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(total > most, most / total, 1.0)
+            # a sum that is scaled ends below the limit, so that it is scaled once
+            scale = np.where(total > most, (1.0 - gamma(self.outputs + 8)) * most / total, 1.0)
         return np.where(scale[:, None] < 1.0, mass * scale[:, None], mass)
 
     @abc.abstractmethod

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, Intercept
@@ -68,6 +69,11 @@ class State:
         table = np.zeros((len(shares), 4))
         table[:, LABEL] = label
         np.divide(theta, shares, out=table[:, ALPHA], where=shares > 0)
+        # a witness has its entries a few roundings inwards of their bounds: a step would move each of them
+        low, high = self.problem.mean_risk.loss.domain(label)
+        bound = np.where(theta > 0.0, -low, -high)
+        near = np.abs(table[:, ALPHA] - bound) <= DOMAIN_TOLERANCE * np.abs(table[:, ALPHA])
+        table[:, ALPHA] = np.where(near, bound, table[:, ALPHA])
         table[:, SCALE] = shares / self.problem.lam
         active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares))
         self.outputs.append(OutputState(table, v, intercept, active_set, constant))
