@@ -205,7 +205,9 @@ def read_model(path):
         raise
     except Exception as error:
         # whatever a hostile file does to the readers, it can't be checked
-        raise CannotCheckError(f"{path}: is not a model file, or is damaged: {type(error).__name__}: {error}") from error
+        raise CannotCheckError(
+            f"{path}: is not a model file, or is damaged: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _not_finite(name):
@@ -463,7 +465,10 @@ class PiecewiseQuadratic(SeparableRisk):
         # and B is l or h: B z - kappa/2 B^2 from z = kappa B on, z^2/(2 kappa) below
         ends = {side: end for side, end in ((-1, self.low), (1, self.high)) if end is not None}
         needed = max(
-            exponent, self.label_exponent, exponent_of(self.epsilon), *(exponent_of(self.kappa * b) for b in ends.values())
+            exponent,
+            self.label_exponent,
+            exponent_of(self.epsilon),
+            *(exponent_of(self.kappa * b) for b in ends.values()),
         )
         kinks = {side: at_exponent(self.kappa * end, needed) for side, end in ends.items()}
         one, epsilon = 1 << needed, at_exponent(self.epsilon, needed)
@@ -902,9 +907,7 @@ class Problem:
         rows = [flat[k * width : (k + 1) * width] for k in range(count)]
         penalty = self.regularizer.value(flat[: count * width], exponent) / self.C
         rise = self.data.exponent
-        columns = [
-            scores(self.data.rows, row, b << rise) for row, b in zip(rows, flat[count * width :], strict=True)
-        ]
+        columns = [scores(self.data.rows, row, b << rise) for row, b in zip(rows, flat[count * width :], strict=True)]
         return penalty, columns, exponent + rise
 
     def dual_point(self):
@@ -1125,10 +1128,14 @@ def report(problem):
         print(f"{problem.title}gap     P - D = {shown(gap, 6)}, stated: at most {shown(stated, 6)}")
         if bound[0] < problem.lower:
             missing = shown(problem.lower - bound[0], 6)
-            print(f"{problem.title}refuted: the dual variables prove a lower bound that is {missing} below the stated one")
+            print(
+                f"{problem.title}refuted: the dual variables prove a lower bound that is {missing} below the stated one"
+            )
             status = REFUTED
     if objective[1] > problem.upper:
-        print(f"{problem.title}refuted: the objective is {shown(objective[1] - problem.upper, 6)} above the stated bound")
+        print(
+            f"{problem.title}refuted: the objective is {shown(objective[1] - problem.upper, 6)} above the stated bound"
+        )
         status = REFUTED
     if objective[1] < problem.lower:
         print(f"{problem.title}refuted: the objective is below the stated lower bound for all models")
