@@ -31,6 +31,7 @@ import sys
 import zipfile
 from decimal import Context, Decimal
 from fractions import Fraction
+from itertools import pairwise
 from operator import mul
 
 CONFIRMED, REFUTED, CANNOT_CHECK = 0, 1, 2
@@ -382,8 +383,8 @@ class SeparableRisk:
                 )
         return [known[group, (y > 0) - (y < 0)] for group, y in zip(self.groups, self.labels, strict=True)]
 
-    #: an exponent at which the ends of the domain are integers
     def limit_exponent(self):
+        """An exponent at which the ends of the domain are integers."""
         ends = [end for sign in (-1, 0, 1) for end in self.bounds(sign) if end is not None]
         return max(exponent_of(weight) for weight in self.weights) + max(map(exponent_of, ends), default=0)
 
@@ -461,8 +462,8 @@ class PiecewiseQuadratic(SeparableRisk):
         return None if self.high is None else -self.high, self.low
 
     def primal(self, columns, exponent, enclosures):
-        # f(s) = max over 0 <= beta <= B of beta z - kappa/2 beta^2, where z = 1 - y s and B = h, or z = |s - y| - epsilon
-        # and B is l or h: B z - kappa/2 B^2 from z = kappa B on, z^2/(2 kappa) below
+        # f(s) = max over 0 <= beta <= B of beta z - kappa/2 beta^2, where z = 1 - y s and B = h, or
+        # z = |s - y| - epsilon and B is l or h: B z - kappa/2 B^2 from z = kappa B on, z^2/(2 kappa) below
         ends = {side: end for side, end in ((-1, self.low), (1, self.high)) if end is not None}
         needed = max(
             exponent,
@@ -559,7 +560,7 @@ class LogisticRisk(SeparableRisk):
         )
 
     def dual(self, columns, exponent, enclosures):
-        entropies, whole = _Entropies(enclosures, exponent), _Entropies(enclosures, exponent)
+        entropies = _Entropies(enclosures, exponent)
         weights = [at_exponent(weight, exponent) for weight in self.weights]
         counts = [0] * len(weights)
         for a, group in zip(columns[0], self.groups, strict=True):
@@ -679,7 +680,7 @@ class JointRisk:
         return [known[group] for group in self.groups]
 
     def repair(self, columns, exponent, balanced):
-        """A point of the domain near a, whose columns add up to exactly zero if they are to be; None if none is found."""
+        """A point of the domain near a, with columns that sum to exactly zero if ``balanced``; None if none is found."""
         needed = max(exponent, *map(exponent_of, self.weights))
         capacities = self._capacities(needed)
         masses = []
@@ -734,7 +735,7 @@ class JointRisk:
             if path is None:
                 return False
             moved = min(excess[path[0]], -excess[path[-1]])
-            steps = [movable[pair] for pair in zip(path, path[1:], strict=False)]
+            steps = [movable[pair] for pair in pairwise(path)]
             for _, i, j, sign in steps:
                 moved = min(moved, self._room(masses[i], j, capacities[i])[0 if sign < 0 else 1])
             for _, i, j, sign in steps:
@@ -1009,7 +1010,7 @@ def _number(name, value):
 
 def _codes(labels, classes):
     """The number of each label's class."""
-    if any(not a < b for a, b in zip(classes, classes[1:], strict=False)) or len(classes) < 2:
+    if any(not a < b for a, b in pairwise(classes)) or len(classes) < 2:
         raise CannotCheckError("the classes of the model are not sorted")
     numbers = {label: code for code, label in enumerate(classes)}
     unknown = next((label for label in labels if label not in numbers), None)

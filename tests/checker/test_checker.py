@@ -160,7 +160,7 @@ def test_claims_beyond_the_errors_are_refuted(tmp_path, loss, capsys):
     "changes",
     [
         {"coef_": lambda coef: 1.01 * coef},
-        {"intercept_": lambda intercept: intercept + 0.1},
+        {"intercept_": lambda b: b + 0.1 * np.arange(1, b.size + 1).reshape(b.shape)},
         {"theta_": lambda theta: 0.9 * theta},
         {"theta_": np.negative},
         {"theta_": np.zeros_like},
@@ -244,11 +244,11 @@ def test_unsupported_models_and_other_data_cannot_be_checked(tmp_path):
 @pytest.mark.parametrize("bits", [128, 512])
 def test_enclosures(bits):
     enclosures, generator = checker.Enclosures(bits), random.Random(bits)
-    scale = Decimal(2) ** bits
     arguments = [generator.uniform(-1.0, 1.0) * 2.0 ** generator.randint(-60, 8) for _ in range(150)]
     arguments += [0.0, 5e-324, -5e-324, 1.0, -1.0, math.log(2), math.log(2) * 512, 700.0, -700.0, 1 / 256, -80.0, 1e3]
     with localcontext() as context:
         context.prec, context.Emax, context.Emin = 400, 10**6, -(10**6)
+        scale = Decimal(2) ** bits
         # decimal rounds correctly; the results differ from the exact values by less than this
         error = Decimal(10) ** -390
         for x in arguments:
