@@ -680,7 +680,7 @@ class JointRisk:
         return [known[group] for group in self.groups]
 
     def repair(self, columns, exponent, balanced):
-        """A point of the domain near a, with columns that sum to exactly zero if ``balanced``; None if none is found."""
+        """A point of the domain near a, with columns of sum zero if ``balanced``; None if none is found."""
         needed = max(exponent, *map(exponent_of, self.weights))
         capacities = self._capacities(needed)
         masses = []
