@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
+.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -25,8 +25,13 @@ lint: $(VENV)/lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# the pages that are made from the registries: what supports what, and the lists of the reference
+pages: $(VENV)/docs
+	$(BIN)/python docs/support.py
+	$(BIN)/python docs/reference.py
+
 # the HTML pages, in out/docs; a warning is an error
-docs: $(VENV)/docs
+docs: pages
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d out/doctrees docs out/docs
 
 bench: $(VENV)/bench

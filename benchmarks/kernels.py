@@ -52,7 +52,7 @@ def problem_of(data: DataSet, C: float, gamma: float, limit: float) -> Any:
     """The problem in the form of the library, on rows that are computed when they are needed."""
     from fenchel import Problem
     from fenchel.kernels import GramNorm
-    from fenchel.kernels.gram_rows import KernelRows, cached_gram
+    from fenchel.kernels.cached_gram import KernelRows, cached_gram
     from fenchel.risks import MeanRisk
 
     gram = cached_gram(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)

@@ -69,7 +69,7 @@ def by_sorting(target: np.ndarray, low: np.ndarray, high: np.ndarray, total: flo
 def measured(size: int) -> list[dict[str, Any]]:
     """Processor seconds of each method, interleaved."""
     from fenchel.projections import onto_box_and_sum
-    from fenchel.solvers.reference.projecting import project_blocks
+    from fenchel.solvers.reference.dual_sets import project_blocks
 
     rng = np.random.default_rng(size)
     target, low, high, total = rng.standard_normal(size), np.zeros(size), np.ones(size), size / 4

@@ -54,7 +54,7 @@ html_theme_options = {
 
 def relocate(app: Any, relative_path: Path, parent_docname: str, content: list[str]) -> None:
     """Point the links of CONTRIBUTING.md, which is included from the root, to their places as seen from docs/."""
-    content[0] = re.sub(r"\]\(docs/", "](", re.sub(r"\]\(src/", "](../src/", content[0]))
+    content[0] = re.sub(r"\]\(docs/", "](", re.sub(r"\]\((src|tests)/", r"](../\1/", content[0]))
 
 
 def redirect(app: Any, docname: str, source: list[str]) -> None:

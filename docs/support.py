@@ -17,7 +17,7 @@ from fenchel.solvers import SOLVERS
 PAGE = Path(__file__).with_name("support.md")
 _HEAD = """# What supports what
 
-Made by `python docs/support.py`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
+Made by `make pages`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
 one of them. A solver that is missing from a cell refuses the problem with one of the reasons of the last section.
 
 """

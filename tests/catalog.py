@@ -14,7 +14,7 @@ from fenchel.losses import LOSSES
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
 from fenchel.risks import CrammerSinger, MeanRisk, Multinomial, WestonWatkins
 from fenchel.solvers import SOLVERS, BlockCoordinate
-from slow_reference import MARGIN, RESIDUAL
+from slow_reference import MARGIN, RESIDUAL, SINGLE, slopes_of
 
 LOSS_OBJECTS = [loss() for loss in LOSSES.values()]
 #: of the elastic net: no absolute values at all, few, many, and hardly anything else
@@ -232,20 +232,20 @@ def _optimal_scores(rng, loss_name, n, intercept, weighted):
         s *= np.sign(-(c * slope) @ s) or 1.0
         return s, s - residual, c, -c * slope
     y = rng.permutation(np.where(np.arange(n) < 1 + rng.integers(0, n - 1), 1.0, -1.0))
-    if loss_name == "logistic":
-        margin = rng.normal(size=n) * 2 + 1
-        beta = 1.0 / (1.0 + np.exp(margin))
-    else:
-        # beta is the dual variable in [0, high]
-        beta = np.choose(rng.integers(0, 3, n), [np.zeros(n), np.ones(n), rng.random(n)])
+    if loss_name in SINGLE:
+        if LOSSES[loss_name].task == "regression":
+            y = 3 * rng.normal(size=n)
+        low, high = (np.clip(end, -3, 3) for end in slopes_of(loss_name, y))
+        slope = low + (high - low) * rng.random(n)
+        slope = _shrunk(c, slope) if intercept else slope
+        return SINGLE[loss_name].score_at(slope, y), y, c, -c * slope
+    # beta is the dual variable in [0, high]
+    beta = np.choose(rng.integers(0, 3, n), [np.zeros(n), np.ones(n), rng.random(n)])
     if intercept and weighted and min((c * beta)[y > 0].sum(), (c * beta)[y < 0].sum()) > 0:
         c = np.where(y > 0, c / (c * beta)[y > 0].sum(), c / (c * beta)[y < 0].sum())
         c /= c.sum()
     elif intercept:
         beta = y * _shrunk(c, y * beta)
-    if loss_name == "logistic":
-        beta = np.clip(beta, 1e-300, None)
-        return y * np.log((1 - beta) / beta), y, c, c * y * beta
     bend, high = MARGIN[loss_name]
     margin = np.where(beta == 0, 1 + rng.exponential(size=n), 1 - bend * beta)
     margin = np.where(beta == high, margin - rng.exponential(size=n), margin)

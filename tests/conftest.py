@@ -5,14 +5,20 @@
 A run takes some cases of large products, see products.py; ``--full-products`` takes all, and so does naming a case.
 """
 
+import gc
 import lzma
 import os
+
+# before NumPy: each worker has one core, and threads of BLAS that wait for one another would take it
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from products import axes_of, covering
+from fenchel.compile.loop import Loop
+from products import left_out
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -38,21 +44,16 @@ def pytest_configure(config):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("full_products") or any("[" in argument for argument in config.args):
         return
-    functions = {}
-    for item in items:
-        if hasattr(item, "callspec"):
-            mark = item.get_closest_marker("meetings")
-            law = mark.kwargs.get("law") if mark else None
-            # what is expected to fail stands for nothing else
-            key = law or item.nodeid.partition("[")[0], item.get_closest_marker("xfail") is None
-            functions.setdefault(key, []).append(item)
-    left_out = set()
-    for cases in functions.values():
-        mark = cases[0].get_closest_marker("meetings")
-        chosen = covering([axes_of(case.callspec.params) for case in cases], *(mark.args if mark else ()))
-        left_out.update(set(cases) - {cases[place] for place in chosen})
-    config.hook.pytest_deselected(items=[item for item in items if item in left_out])
-    items[:] = [item for item in items if item not in left_out]
+    left = left_out(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in left])
+    items[:] = [item for item in items if item not in left]
+
+
+def pytest_collection_finish():
+    # twenty thousand cases and all modules stay till the end: without this, a twelfth of the time is spent in looking
+    # for garbage among them
+    gc.collect()
+    gc.freeze()
 
 
 def shared_file(name):
@@ -71,6 +72,19 @@ def shared_file(name):
 def portion(request):
     """A function from a number of random problems to how many of them are tried: a fifth if not all are asked for."""
     return lambda count: count if request.config.getoption("full_products") else -(-count // 5)
+
+
+@pytest.fixture
+def plain_loops(monkeypatch):
+    """Loops in plain Python, where compiling would take longer than running."""
+    monkeypatch.setattr(Loop, "__call__", lambda self, *arguments: self._function(*arguments))
+
+
+@pytest.fixture
+def rarely_compiled(request):
+    """The same, except with ``--full-products``: for a law whose loops other laws compile in every run."""
+    if not request.config.getoption("full_products"):
+        request.getfixturevalue("plain_loops")
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ import clarabel
 import numpy as np
 import scipy.sparse as sp
 
-from slow_reference import MARGIN, POWERS, RESIDUAL, TUBE, primal, shares
+from slow_reference import MARGIN, POWERS, RESIDUAL, SINGLE, TUBE, primal, shares
 
 
 def best_objective(loss_name, X, y, lam, intercept):
@@ -185,30 +185,18 @@ def norm_cone(q, power):
 
 def conic_rows(loss_name, X1, y, c):
     """Rows A z + slack = rhs, cones of the slack, and costs of the extra variables for sum c_i f(x_i . z, y_i)."""
-    n = len(y)
-    eye, none = sp.identity(n, format="csr"), sp.csr_matrix((n, n))
+    if loss_name in SINGLE:
+        return SINGLE[loss_name].conic_rows(X1, y, c)
     if loss_name in MARGIN or loss_name in RESIDUAL:
         return _quadratic_rows(loss_name, X1, y, c)
     if loss_name in POWERS:
         return _power_rows(loss_name, X1, y, c)
-    if loss_name in ("hard_margin", "interpolation"):
-        side = -y[:, None] * X1 if loss_name == "hard_margin" else X1
-        cone = clarabel.NonnegativeConeT(n) if loss_name == "hard_margin" else clarabel.ZeroConeT(n)
-        return sp.csr_matrix(side), -np.ones(n) if loss_name == "hard_margin" else y, [cone], np.zeros(0), np.zeros(0)
     if loss_name in ("poisson", "exponential", "negative_log"):
         return _exponential_rows(loss_name, X1, y, c)
-    assert loss_name == "logistic", f"add the cone of {loss_name!r} here"
-    # u + v <= 1, (-m - t, 1, u) and (-t, 1, v) in the exponential cone; variables z, t, u, v
-    rows, rhs = [sp.hstack([sp.csr_matrix(X1.shape), none, eye, eye])], [np.ones(n)]
-    margin = sp.csr_matrix(y[:, None] * X1)
-    zero = sp.csr_matrix((1, X1.shape[1]))
-    for i in range(n):
-        e, o = eye[[i]], none[[i]]
-        for linear, u, v in ((margin[[i]], -e, o), (zero, o, -e)):
-            rows += [sp.hstack([linear, e, o, o]), sp.csr_matrix((1, X1.shape[1] + 3 * n)), sp.hstack([zero, o, u, v])]
-            rhs += [[0.0, 1.0, 0.0]]
-    cones = [clarabel.NonnegativeConeT(n), *[clarabel.ExponentialConeT()] * (2 * n)]
-    return sp.vstack(rows), np.concatenate(rhs), cones, np.concatenate([c, np.zeros(2 * n)]), np.zeros(3 * n)
+    assert loss_name in ("hard_margin", "interpolation")
+    side = -y[:, None] * X1 if loss_name == "hard_margin" else X1
+    cone = (clarabel.NonnegativeConeT if loss_name == "hard_margin" else clarabel.ZeroConeT)(len(y))
+    return sp.csr_matrix(side), -np.ones(len(y)) if loss_name == "hard_margin" else y, [cone], np.zeros(0), np.zeros(0)
 
 
 def _quadratic_rows(loss_name, X1, y, c):

@@ -8,10 +8,15 @@ import math
 
 import numpy as np
 
-#: f(s, y) from the textbook; a new loss adds its formula here and its cone in ``slow_conic.conic_rows``
+import formulas
+
+#: the losses with a file of their own, where a new loss adds one; families share the tables below
+SINGLE = formulas.found("losses")
+
+#: f(s, y) from the textbook
 FORMULAS = {
+    **{name: loss.value for name, loss in SINGLE.items()},
     "hinge": lambda s, y: np.maximum(0, 1 - y * s),
-    "logistic": lambda s, y: np.logaddexp(0, -y * s),
     "squared": lambda s, y: (s - y) ** 2 / 2,
     "squared_hinge": lambda s, y: np.maximum(0, 1 - y * s) ** 2,
     "huber_hinge": lambda s, y: _rounded(1 - y * s, 0.5),
@@ -49,16 +54,9 @@ def _rounded(z, width):
     return np.where(z <= 0, 0, np.where(z <= width, z**2 / (2 * width), z - width / 2))
 
 
-def _entropy(beta):
-    """beta ln beta + (1 - beta) ln(1 - beta), zero at both ends."""
-    inside = (beta > 0) & (beta < 1)
-    safe = np.where(inside, beta, np.asarray(beta) * 0 + 0.5)
-    return np.where(inside, safe * np.log(safe) + (1 - safe) * np.log1p(-safe), 0)
-
-
 #: f*(u, y) for u inside the domain, from the textbook
 CONJUGATES = {
-    "logistic": lambda u, y: _entropy(-y * u),
+    **{name: loss.conjugate for name, loss in SINGLE.items()},
     **{name: lambda u, y, k=bend: k * u**2 / 2 + u * y for name, (bend, _) in MARGIN.items()},
     **{
         name: lambda u, y, e=tube, k=bend: u * y + e * np.abs(u) + k * u**2 / 2
@@ -102,6 +100,8 @@ def _conjugate_power(size, p):
 
 def slopes_of(loss_name, y):
     """The interval of slopes where the conjugate is finite."""
+    if loss_name in SINGLE:
+        return SINGLE[loss_name].slopes(y)
     if loss_name in RESIDUAL:
         return -RESIDUAL[loss_name][2] + 0 * y, RESIDUAL[loss_name][3] + 0 * y
     if loss_name == "poisson":
@@ -110,7 +110,7 @@ def slopes_of(loss_name, y):
     high = 1.0 if POWERS.get(loss_name) == 1 else math.inf if unbounded else None
     if loss_name.startswith("tube") or loss_name == "interpolation":
         return -high + 0 * y, high + 0 * y
-    high = MARGIN.get(loss_name, (0, 1))[1] if high is None else high
+    high = MARGIN[loss_name][1] if high is None else high
     return np.where(y > 0, -high, 0), np.where(y > 0, 0, high)
 
 
@@ -217,8 +217,8 @@ def intercept_minimizers(loss_name, s, y, c, reach=1e3):
     def risk(b):
         return float(c @ FORMULAS[loss_name](s + b, y))
 
-    if loss_name in ("hinge", "absolute", "epsilon_insensitive", "quantile"):
-        tube = RESIDUAL.get(loss_name, (0.0,))[0]
+    tube, bend = RESIDUAL.get(loss_name, (0.0, *MARGIN.get(loss_name, (1.0,))))[:2]
+    if bend == 0.0:
         kinks = np.unique(np.concatenate([(y - s - tube)[c > 0], (y - s + tube)[c > 0]]))
         values = np.array([risk(b) for b in kinks])
         best = kinks[values <= values.min() + 1e-13]

@@ -15,16 +15,21 @@ import fenchel
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _support():
-    spec = importlib.util.spec_from_file_location("support", ROOT / "docs" / "support.py")
+def _generator(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def test_the_support_table_is_current():
-    support = _support()
-    assert support.PAGE.read_text(encoding="utf-8") == support.table(), "run python docs/support.py"
+    support = _generator("support")
+    assert support.PAGE.read_text(encoding="utf-8") == support.table(), "run make pages"
+
+
+def test_the_lists_of_the_reference_are_current():
+    for page, text in _generator("reference").pages().items():
+        assert page.read_text(encoding="utf-8") == text, "run make pages"
 
 
 @pytest.mark.parametrize("block", range(3))

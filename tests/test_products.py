@@ -45,6 +45,13 @@ def test_only_meetings_that_occur_are_asked_for():
     assert covering([{}]) == [0]
 
 
+def test_some_axes_have_to_meet_and_the_others_come_in_turn():
+    rows = product(3, 3, 5)
+    chosen = [rows[place] for place in covering(rows, 2, only=[0, 1])]
+    assert [(row[0], row[1]) for row in chosen] == list(itertools.product(range(3), repeat=2))
+    assert {row[2] for row in chosen} == set(range(5))
+
+
 @dataclass
 class Some:
     loss: str

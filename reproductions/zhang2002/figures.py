@@ -115,7 +115,8 @@ class Watched(AugmentedLagrangian):
         """The point of the solver, noted."""
         model, witness = super().propose(state)
         problem, intercept = state.problem, state.outputs[0].intercept
-        vectors, theta = self._dual_point(state)
+        theta = state.theta()
+        vectors = state.dual_vector(theta)
         centre, scores = float(intercept[CENTRE]), problem.design.scores(model.weights)
         primal = problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores + centre)
         conjugate = problem.lam * problem.regularizer.conjugate(vectors) + problem.risk.conjugate(theta, feasible=True)

@@ -60,7 +60,7 @@ from fenchel.solvers.dual_coordinate.loop import epoch
 X = np.random.default_rng(0).normal(size=(30, 3)); y = np.where(X[:, 0] > 0, 1.0, -1.0)
 def fit(loss): return solve(Problem(X, MeanRisk(loss, y), 0.1), "dual_coordinate", tol=1e-10).certificate.primal
 def counts():
-    s = epoch._inside.stats
+    s = epoch._dispatchers[()].stats
     return sum(s.cache_hits.values()), sum(s.cache_misses.values())
 """
 
@@ -143,9 +143,8 @@ def test_renamed_class_in_the_package_breaks_nothing(tmp_path, cache, compiled):
     package = copied_package(tmp_path / "copy")
     source = package / "fenchel" / "losses" / "residual.py"
     source.write_text(source.read_text().replace("CompiledResidual", "RenamedKernel"))
-    code = "print(json.dumps([fit('hinge'), fit('squared')]))"
-    after, _ = run(code, cache, package=package, flags=("-W", "error"))
-    assert after == compiled[1][:2]
+    after, _ = run("print(json.dumps(fit('squared')))", cache, package=package, flags=("-W", "error"))
+    assert after == compiled[1][1]
 
 
 def test_a_users_loss_trains_and_is_never_stored(tmp_path, cache):
@@ -186,13 +185,14 @@ def test_a_loss_in_main_adds_no_cache_file(cache):
 def test_unwritable_folder_gives_one_warning_and_works(tmp_path, compiled):
     file = tmp_path / "file"
     file.write_text("not a folder")
-    code = "print(json.dumps([fit('hinge'), fit('squared')]))"
-    results, errors = run(code, file / "below", flags=("-W", "always"))
+    # several loops, and one warning
+    result, errors = run("print(json.dumps(fit('hinge')))", file / "below", flags=("-W", "always"))
     assert errors.count("CacheWarning") == 1
     assert "FENCHEL_CACHE_DIR" in errors
-    assert results == compiled[1][:2]
+    assert result == compiled[1][0]
 
 
+@pytest.mark.meetings(1, only=["pattern"])
 @pytest.mark.parametrize(("pattern", "damage"), [("*.nbi", b"garbage"), ("*.nbi", None), ("*.nbc", b"")])
 def test_damaged_cache_works(cache, compiled, pattern, damage):
     files = list(cache.rglob(pattern))

@@ -34,7 +34,7 @@ NOT_A_KERNEL = {
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
-@pytest.mark.meetings(1, law="scikit_learn_checks")
+@pytest.mark.meetings(1, law="scikit_learn_checks_of_kernels")
 @parametrize_with_checks(
     [KernelRegressor(tol=0, random_state=0), KernelRegressor(kernel="precomputed", tol=0, random_state=0)],
     expected_failed_checks=lambda estimator: NOT_A_KERNEL if estimator.kernel == "precomputed" else {},

@@ -154,7 +154,7 @@ def test_a_path_of_several_classes_can_be_drawn():
             "multi_class='ovr' makes 3 classes several problems.*follow one at a time.*'weston_watkins'",
         ),
         ({"multi_class": "ovo"}, "multi_class='ovo' makes 3 classes several problems"),
-        ({"multi_class": "ww"}, "multi_class=.* is unknown.*choose one of 'auto', 'ovr', 'ovo', 'weston_watkins'"),
+        ({"multi_class": "ww"}, "multi_class=.* is unknown.*choose one of 'auto', 'ovr', 'ovo'.*'weston_watkins'"),
         ({"multi_class": "weston_watkins", "loss": "logistic"}, "requires loss='hinge'"),
         ({"sample_weight": np.zeros(90)}, "[Ss]ample weights"),
     ],

@@ -31,7 +31,7 @@ from slow_ordinal import least_absolute_error
 GRADES = np.array(["poor", "fair", "good", "excellent"])
 
 
-@pytest.mark.meetings(1, law="scikit_learn_checks")
+@pytest.mark.meetings(1, law="scikit_learn_checks_of_other_risks")
 @parametrize_with_checks([OrdinalClassifier(tol=1e-10, random_state=0)])
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
 def test_scikit_learn_checks(estimator, check):

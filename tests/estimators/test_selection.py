@@ -59,7 +59,7 @@ def test_regression_with_several_targets_and_threads():
     assert models[0].scores_[0, 0] == pytest.approx(one.score(X[test], y[test]), rel=1e-6)
 
 
-def test_another_regularizer(flowers):
+def test_another_regularizer(flowers, rarely_compiled):
     X, y = flowers[0][50:], flowers[1][50:]
     options = {"regularizer": QNorm(), "tol": 1e-6, "max_iter": 5000, "random_state": 0}
     model = LinearClassifierCV(Cs=CS, cv=2, **options).fit(X, y)

@@ -1,7 +1,8 @@
 """scikit-learn's own tests with the drop-ins in the place of its estimators, in processes of their own.
 
-At every change the quick ones of ``test_logistic`` run (``test_sklearn_svm.py`` has those of LinearSVC and LinearSVR);
-with ``FENCHEL_TEST_ALL=1`` every test of every module below.  What may fail is in ``sklearn_failures.py``.
+At every change a few cases of ``test_logistic`` run, with ``--full-products`` all that name a drop-in
+(``test_sklearn_svm.py`` has those of LinearSVC and LinearSVR); with ``FENCHEL_TEST_ALL=1`` every test of every module
+below.  What may fail is in ``sklearn_failures.py``.
 """
 
 import os
@@ -47,8 +48,10 @@ def run(module, *options):
     return {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|xfailed|skipped|deselected)", done.stdout)}
 
 
-def test_the_quick_ones_of_logistic_regression():
-    assert run(MODULES[0], "--drop-ins-only")["passed"] >= 60
+def test_the_quick_ones_of_logistic_regression(request):
+    full = request.config.getoption("full_products")
+    options = ["--drop-ins-only"] if full else ["--drop-ins-only", "--few-cases"]
+    assert run(MODULES[0], *options)["passed"] >= (100 if full else 50)
 
 
 @everything

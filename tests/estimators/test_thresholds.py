@@ -76,6 +76,7 @@ def data(classes=2):
     return make_classification(120, 6, n_informative=4, n_classes=classes, flip_y=0.05, random_state=0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("measure", [*MEASURES, own])
 def test_thresholds_by_cross_validation(measure, classes):

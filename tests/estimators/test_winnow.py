@@ -19,7 +19,7 @@ ESTIMATORS = [
 ]
 
 
-@pytest.mark.meetings(1, law="scikit_learn_checks")
+@pytest.mark.meetings(1, law="scikit_learn_checks_of_other_risks")
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_checks(estimator, check):
     """No expected failures."""

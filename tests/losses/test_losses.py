@@ -1,4 +1,4 @@
-"""Laws of one loss: Fenchel-Young, the conjugate, derivatives, the exact dual step, scalar = vectorized, smoothing."""
+"""Laws of one loss: Fenchel-Young, the conjugate, derivatives, the exact dual step, smoothing."""
 
 import math
 import pickle
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, example_labels, loss_id
+from fenchel.compile.primitives.dual_steps import dual_steps
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
 EPS = np.finfo(float).eps
@@ -98,9 +99,8 @@ def domain_of_alpha(loss, y):
     return -float(high), -float(low)
 
 
-def both_steps(loss, y, alpha, s, q):
-    vectorized = float(loss.dual_step(*(np.float64(x) for x in (y, alpha, s, q))))
-    return vectorized, float(loss.compiled().dual_step(float(y), float(alpha), float(s), float(q)))
+def step_of(loss, y, alpha, s, q):
+    return float(loss.compiled().dual_step(float(y), float(alpha), float(s), float(q)))
 
 
 @given(step_points())
@@ -109,12 +109,12 @@ def test_dual_step_is_no_worse_than_brute_force(point):
     low, high = domain_of_alpha(loss, y)
     reach = 100 + abs(alpha) + abs(s) + abs(y)
     brute = slow.dual_step(loss.name, y, alpha, s, q, max(low, -reach), min(high, reach))
-    for step in both_steps(loss, y, alpha, s, q):
-        assert low <= step <= high
-        found, best = (slow.step_objective(loss.name, y, alpha, s, q, a) for a in (step, brute))
-        noise = 8 * EPS * (abs(s) + abs(y) + abs(alpha) + 1) * (abs(step - alpha) + EPS * (abs(step) + 1))
-        reference = 8 * np.finfo(np.longdouble).eps * abs(best)
-        assert found <= best + noise + reference + 64 * EPS**2 * q * (1 + abs(step)) ** 2
+    step = step_of(loss, y, alpha, s, q)
+    assert low <= step <= high
+    found, best = (slow.step_objective(loss.name, y, alpha, s, q, a) for a in (step, brute))
+    noise = 8 * EPS * (abs(s) + abs(y) + abs(alpha) + 1) * (abs(step - alpha) + EPS * (abs(step) + 1))
+    reference = 8 * np.finfo(np.longdouble).eps * abs(best)
+    assert found <= best + noise + reference + 64 * EPS**2 * q * (1 + abs(step)) ** 2
 
 
 @given(st.sampled_from([-1.0, 1.0]), fractions, scores, curvatures)
@@ -133,16 +133,20 @@ def test_logistic_step_to_machine_accuracy(y, beta, s, q):
         low, high = (t, high) if t + m + q * (sigma - beta) < 0 else (low, t)
     curve = sigma * (1 - sigma)
     rounding = (abs(t) + abs(m) + q * max(sigma, beta)) * curve / (1 + q * curve)
-    for step in both_steps(loss, y, y * beta, s, q):
-        assert abs(np.longdouble(y * step) - sigma) <= 8 * EPS * (sigma + rounding) + np.finfo(float).tiny
+    step = step_of(loss, y, y * beta, s, q)
+    assert abs(np.longdouble(y * step) - sigma) <= 8 * EPS * (sigma + rounding) + np.finfo(float).tiny
 
 
-@given(step_points())
-def test_scalar_step_equals_vectorized_step(point):
-    loss, y, alpha, s, q = point
-    vectorized, scalar = both_steps(loss, y, alpha, s, q)
-    # both are exact up to the rounding of score - label, spread over 1 + curvature at least for smooth losses
-    assert scalar == pytest.approx(vectorized, rel=64 * EPS, abs=32 * EPS * (1 + abs(s) + abs(y) + abs(alpha)))
+@every_loss
+@pytest.mark.parametrize("q", [0.0, 0.3, 1e6])
+def test_steps_of_arrays_are_those_of_one_example(loss, q):
+    s, y = grid(loss)
+    alpha = -loss.derivative(np.roll(s, 7), y)
+    expected = [step_of(loss, *numbers, q) for numbers in zip(y, alpha, s, strict=True)]
+    np.testing.assert_array_equal(loss.dual_step(y, alpha, s, q), expected)
+    # compiled functions may differ from Python's in the last bits
+    compiled = dual_steps(loss, y, alpha, s, q)
+    np.testing.assert_allclose(compiled, expected, rtol=64 * EPS, atol=32 * EPS * (1 + np.max(np.abs(s))))
 
 
 @given(step_points())
@@ -150,12 +154,10 @@ def test_slack_agrees_with_the_step(point):
     loss, y, alpha, s, q = point
     slack = loss.compiled().kkt_margin(y, alpha, s)
     assert not math.isnan(slack)
-    vectorized, scalar = both_steps(loss, y, alpha, s, q)
     if slack > 0:
-        assert scalar == alpha == vectorized
+        assert step_of(loss, y, alpha, s, q) == alpha
     elif slack < -1e-6 and q <= 1e6:
-        assert scalar != alpha
-        assert vectorized != alpha
+        assert step_of(loss, y, alpha, s, q) != alpha
 
 
 @given(loss_points())
@@ -164,9 +166,8 @@ def test_a_step_to_the_optimum_rests(point):
     alpha = -float(loss.derivative(np.float64(s), np.float64(y)))
     scale = 1 + abs(alpha) + abs(s) + abs(y)
     for q in (0.0, 1.0, 1e12):
-        for step in both_steps(loss, y, alpha, s, q):
-            if loss.smooth or q > 0:
-                assert step == pytest.approx(alpha, rel=0, abs=16 * EPS * scale)
+        if loss.smooth or q > 0:
+            assert step_of(loss, y, alpha, s, q) == pytest.approx(alpha, rel=0, abs=16 * EPS * scale)
 
 
 @given(losses, st.data(), st.sampled_from([1e-6, 1e-3, 0.1, 1.0, 10.0]))
@@ -237,8 +238,7 @@ def test_extreme_scores_give_no_warning_and_no_nan(loss, score):
     for y in example_labels(loss):
         s, y = np.array([score]), np.array([y])
         results = [loss.value(s, y), loss.derivative(s, y), loss.conjugate(loss.derivative(s, y), y)]
-        for q in (0.0, 1.0, 1e12):
-            results += both_steps(loss, y[0], 0.0, score, q)
+        results += [step_of(loss, y[0], 0.0, score, q) for q in (0.0, 1.0, 1e12)]
         results += [loss.smoothed(s, y, 0.5)[1], loss.compiled().kkt_margin(y[0], 0.0, score)]
         for result in results:
             assert not np.any(np.isnan(result))

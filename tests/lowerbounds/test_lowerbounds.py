@@ -13,8 +13,7 @@ from fenchel.lowerbounds import CONSTRUCTIONS, FourPoints, Hadamard, HingeLoss, 
 from fenchel.lowerbounds.__main__ import main
 from fenchel.lowerbounds.construction import bundle
 from fenchel.lowerbounds.four_points import recursion
-from fenchel.lowerbounds.rates import Rate, rate, steps_to
-from fenchel.lowerbounds.report import Check, draw, formula_checks, rate_check
+from fenchel.lowerbounds.report import Check, Rate, draw, formula_checks, rate, rate_check, steps_to
 from fenchel.solvers import Bundle, Hint
 
 ACCURACIES = (0.33, 0.2, 0.07, 1 / 16, 1 / 48)

@@ -6,8 +6,8 @@ import pytest
 import slow_projection
 import slow_smoothing as slow
 from fenchel import FenchelError
-from fenchel.projections import onto_box_and_equalities, onto_box_and_equality, onto_box_and_sum, onto_simplex
-from fenchel.solvers.reference.projecting import project_blocks
+from fenchel.projections import onto_box_and_equalities, onto_box_and_equality, onto_box_and_sum
+from fenchel.solvers.reference.dual_sets import project_blocks
 
 
 def random_case(rng, n):
@@ -162,7 +162,7 @@ def test_a_simplex_is_a_special_case():
     rng = np.random.default_rng(5)
     for _ in range(20):
         target = rng.normal(size=7)
-        found = onto_simplex(target)
+        found = onto_box_and_equality(target, 0.0, np.inf, 1.0)
         ordered = np.sort(target)[::-1]
         above = (np.cumsum(ordered) - 1) / np.arange(1, 8)
         level = above[np.flatnonzero(ordered > above)[-1]]
@@ -174,7 +174,7 @@ def test_many_blocks_are_each_their_own_projection():
     target, totals = rng.normal(size=(50, 6)), rng.uniform(0.5, 2, 50)
     found = project_blocks(target, 0.0, np.inf, totals)
     for row, point, total in zip(found, target, totals, strict=True):
-        np.testing.assert_allclose(row, onto_simplex(point, total), atol=1e-14)
+        np.testing.assert_allclose(row, onto_box_and_equality(point, 0.0, np.inf, total), atol=1e-14)
     totals[17] = -1.0
     with pytest.raises(FenchelError, match="row 17"):
         project_blocks(target, 0.0, np.inf, totals)

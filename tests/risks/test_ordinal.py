@@ -8,7 +8,7 @@ import slow_ordinal as slow
 from fenchel import FenchelError, Problem, certify, solve
 from fenchel.regularizers import L1, ElasticNet
 from fenchel.risks import CrammerSinger, MultilabelHinge, OrdinalHinge, RocAUC
-from fenchel.solvers.reference.dual_sets import dual_set
+from fenchel.solvers.reference.excessive_gap import dual_set
 
 EXACT = 1e-13
 

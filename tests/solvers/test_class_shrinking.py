@@ -102,7 +102,7 @@ def test_lists_hold_the_label_and_what_is_not_at_rest(risk):
     [({"inner": "walrus"}, 12), ({"inner": "greedy"}, 12), ({"shrinking": False}, 12), ({}, 7)],
     ids=str,
 )
-def test_who_never_looks_at_some_classes_only(options, k):
+def test_who_never_looks_at_some_classes_only(options, k, rarely_compiled):
     case, solver = many_classes("weston_watkins", k=k, n=40), BlockCoordinate(**options)
     state = solver.start(case.problem(), None)
     assert state.lists.classes.shape == (40, 0)

@@ -117,7 +117,7 @@ def test_shrinking_changes_nothing_but_the_time(case):
     assert_same_optimum(problem, with_it, without)
 
 
-@pytest.mark.meetings(1)
+@pytest.mark.meetings(1, only=["dtype", "layout"])
 @plain_cases
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_])
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])

@@ -59,22 +59,6 @@ CASES = [
 NONE = [case for case in CASES if case[0] == "negative_log" and (case[1] == "l1" or case[3])]
 
 
-@pytest.fixture
-def plain_loops(monkeypatch):
-    from fenchel.compile.loop import Loop
-    from fenchel.solvers import shrinking as descent
-    from fenchel.solvers import threads as parts
-    from fenchel.solvers.dual_coordinate import mirror as transfer
-    from fenchel.solvers.dual_coordinate import solver as dual_coordinate
-    from fenchel.solvers.l1 import prox_newton, working_set
-    from fenchel.solvers.newton import sample
-
-    for module in (descent, dual_coordinate, parts, prox_newton, sample, transfer, working_set):
-        for name, loop in list(vars(module).items()):
-            if isinstance(loop, Loop):
-                monkeypatch.setattr(module, name, loop.__wrapped__)
-
-
 def data_of(key, storage):
     rng = np.random.default_rng(5)
     X = rng.standard_normal((N, D))

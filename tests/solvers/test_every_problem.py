@@ -131,6 +131,7 @@ HARD = {
 }
 
 
+@pytest.mark.meetings(2, only=["kind", "solver"])
 @every_solver
 @every_ratio
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

@@ -91,6 +91,7 @@ def test_warm_start_from_other_rows_or_a_foreign_model(case, rows, solver):
         assert_same_optimum(problem, found, cold)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
@@ -112,6 +113,7 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
     assert np.all(one.witness.theta[weights == 0] == 0)
 
 
+@pytest.mark.meetings(2, only=["solver", "dtype"])
 @every_solver
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5], ids=["l2", "elastic_net"])
 @pytest.mark.parametrize("loss", ["squared", "hinge"])

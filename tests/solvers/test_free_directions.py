@@ -12,12 +12,13 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-import fenchel.solvers.dual_coordinate.free_directions as room
+import fenchel.solvers.dual_coordinate.solver as room
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import equalities, judge
 from fenchel.regularizers import L1, L2, FreeDirections
 from fenchel.risks import MeanRisk, WestonWatkins
 from fenchel.solvers import SOLVERS, AugmentedLagrangian, Hint
+from fenchel.solvers.dual_coordinate.loop import CENTRE
 from slow_conic import conic_free
 
 N, D, LAM = 40, 5, 0.05
@@ -30,7 +31,7 @@ KINDS = {
     "priced": (np.eye(D)[[1, 3]], np.array([0.4, -0.3])),
 }
 LOSSES = ("hinge", "squared", "absolute", "logistic")
-COMPILED = room.epoch_with_equalities
+COMPILED = room.epoch
 every_kind = pytest.mark.parametrize("kind", KINDS)
 with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 
@@ -38,7 +39,7 @@ with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["pla
 @pytest.fixture(autouse=True)
 def _loops_in_python(monkeypatch):
     """The data are so small that compiling takes longer; one test runs the compiled loop."""
-    monkeypatch.setattr(room, "epoch_with_equalities", COMPILED.__wrapped__)
+    monkeypatch.setattr(room, "epoch", COMPILED.__wrapped__)
 
 
 def data(loss):
@@ -135,8 +136,8 @@ def test_algorithm_3_is_that_of_the_paper():
         s = s + eta * lam * N / mu * (C @ v - b)
         witness = solver.propose(state)[1]
         np.testing.assert_allclose(witness.theta, alpha / N, rtol=1e-9, atol=1e-12)
-        sign = np.sign(state.sides[0, 0] / basis[0, 0])
-        np.testing.assert_allclose(state.outputs[0].multipliers, sign * s, rtol=1e-9, atol=1e-12)
+        sign = np.sign(state.projection[0, 0] / basis[0, 0])
+        np.testing.assert_allclose(state.outputs[0].intercept[CENTRE], sign * s, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -261,7 +262,7 @@ def test_warm_starts_other_lam_several_outputs_and_foreign_weights():
 def test_the_compiled_loop_is_the_loop(monkeypatch):
     problem = problem_of("hinge", "priced", True)
     plain = solve(problem, tol=1e-6)
-    monkeypatch.setattr(room, "epoch_with_equalities", COMPILED)
+    monkeypatch.setattr(room, "epoch", COMPILED)
     compiled = solve(problem, tol=1e-6)
     assert compiled.certificate.primal == pytest.approx(plain.certificate.primal, rel=1e-6)
     np.testing.assert_allclose(compiled.model.weights, plain.model.weights, rtol=1e-4)

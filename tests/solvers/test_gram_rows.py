@@ -8,7 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
 from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.kernels import CachedGram, GramDesign, GramNorm
-from fenchel.kernels.gram_rows import KernelRows, cached_gram
+from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.losses import Hinge
 from fenchel.regularizers import L2

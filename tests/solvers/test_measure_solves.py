@@ -41,6 +41,7 @@ def omega(w, ratio):
     return 0.5 * (1 - ratio) * float(w @ w) + ratio * float(np.sum(np.abs(w)))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("name", NAMES)
 def test_every_measure_is_solved_and_its_certificate_is_true(name, seed):
@@ -62,6 +63,7 @@ def test_every_measure_is_solved_and_its_certificate_is_true(name, seed):
         assert certificate.recomputed == (hasattr(risk, "conjugate") or certificate.dual == 0.0), about
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_taken_on_trust_is_above_the_conjugate(name, seed):
@@ -96,6 +98,7 @@ def test_every_variant_of_bundle_solves_every_measure(name):
         assert solution.certificate.dual - EXACT <= best <= solution.certificate.primal + EXACT
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("name", NAMES)
 def test_anybodys_weights_are_certified(name, seed):

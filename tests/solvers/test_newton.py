@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import fenchel.solvers.newton.sample_size as sample_size
-import fenchel.solvers.newton.solver as newton_module
+import fenchel.solvers.newton.sampling as sampling
 import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
@@ -21,7 +20,6 @@ from fenchel.losses import LOSSES
 from fenchel.regularizers import L2, ElasticNet
 from fenchel.risks import MeanRisk
 from fenchel.solvers import Newton
-from fenchel.solvers.newton.step import newton_step, update_dual_point
 from newton_parts import EPS, WAYS, Interrupting, both_plain_cases, choose_way, every_loss, intercepts, smoothed_value
 
 
@@ -46,10 +44,10 @@ def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
         low, high = problem.risk.loss.domain(output.sample.labels)
         output.sample.centre[:] = -(low + rng.random(80) * (high - low))
         output.mu = mu
-    update_dual_point(problem, output)
+    output.update_dual_point()
     values = [objective(problem, output)]
     for _ in range(25):
-        newton_step(state, output)
+        output.newton_step(state.random)
         values.append(objective(problem, output))
         assert values[-1] <= values[-2] + 8 * EPS * max(1.0, abs(values[-2]))
     assert values[-1] < values[0]
@@ -66,8 +64,8 @@ def test_the_smoothed_objective_falls_with_every_step_to_its_minimum(case, mu):
 @both_plain_cases
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 def test_samples_change_nothing_but_the_way(case, storage, monkeypatch):
-    monkeypatch.setattr(sample_size, "_FEWEST_ROWS", 10)
-    monkeypatch.setattr(newton_module, "_ROWS_PER_FEATURE", 2)
+    monkeypatch.setattr(sampling, "_FEWEST_ROWS", 10)
+    monkeypatch.setattr(Newton, "rows_per_feature", 2)
     problem = replace(case, storage=storage, n=400).problem()
     state = Newton().start(problem, None)
     assert 12 <= len(state.outputs[0].sample.selected) < 100

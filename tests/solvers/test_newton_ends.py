@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 import fenchel.solvers.newton.direction as direction_module
 import fenchel.solvers.newton.solver as newton_module
+import fenchel.solvers.quadratic_l1 as l1_module
 import fenchel.solvers.threads as parts_module
 from agreement import assert_same_optimum
 from catalog import Case
@@ -219,3 +220,18 @@ def test_more_features_than_it_forms_a_matrix_for(loss, intercept, monkeypatch):
     solution = solve(problem, "newton", tol=1e-8)
     assert solution.converged, str(solution)
     assert_same_optimum(problem, solution, solve(problem, "dual_coordinate", tol=1e-9, max_iter=1e4))
+
+
+@pytest.mark.parametrize(("loss", "seed"), [("hinge", 0), ("quantile", 2), ("absolute", 0)])
+def test_a_small_mu_needs_no_factorizations_of_rounding_errors(loss, seed, monkeypatch):
+    """The model of the elastic net is minimized up to the rounding errors of H w, which grow as mu decreases."""
+    factorizations = []
+    factorize = l1_module.cholesky_solver
+    monkeypatch.setattr(l1_module, "cholesky_solver", lambda matrix: factorizations.append(1) or factorize(matrix))
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 6))
+    y = X @ rng.standard_normal(6) + 0.3 * rng.standard_normal(60)
+    risk = MeanRisk(loss, np.sign(y) if loss == "hinge" else y)
+    solution = solve(Problem(X, risk, 0.01, ElasticNet(0.5), intercept=True), Newton(), tol=1e-14)
+    assert solution.certificate.gap <= 1e-12
+    assert len(factorizations) <= 300

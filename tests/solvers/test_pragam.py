@@ -11,12 +11,13 @@ import slow_ordinal
 from catalog import Case
 from fenchel import FenchelError, Problem, solve
 from fenchel.lowerbounds import FourPoints
-from fenchel.lowerbounds.rates import rate
+from fenchel.lowerbounds.report import rate
 from fenchel.regularizers import ElasticNet
 from fenchel.risks import CrammerSinger, MeanRisk, MultilabelHinge, Multinomial, OrdinalHinge, WestonWatkins
 from fenchel.solvers import Pragam
 from fenchel.solvers.base import STALLED, Hint
-from fenchel.solvers.reference.dual_sets import dual_set, squared_length
+from fenchel.solvers.reference.dual_sets import squared_length
+from fenchel.solvers.reference.excessive_gap import dual_set
 
 LOSSES = ("hinge", "absolute", "epsilon_insensitive")
 HINT = Hint(None, 0.0, lambda: False)

@@ -97,7 +97,7 @@ def test_odd_data(norm):
     assert solve(problem, tol=1e-8, warm_start=solution).passes == 0
 
 
-def test_what_newton_does_not_take_says_why():
+def test_what_newton_does_not_take_says_why(plain_loops):
     y = np.array([1.0, -1.0])
     with pytest.raises(FenchelError, match="q > 2"):
         solve(Problem(np.eye(2), MeanRisk("hinge", y), 0.1, QNorm(1.5)), "newton")

@@ -157,6 +157,7 @@ def test_every_storage_gives_the_same_answer(name, solver):
         assert_same_optimum(problems[0], first, other, tol=1e-5)
 
 
+@pytest.mark.meetings(1)
 @both
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)])
 def test_many_more_columns_than_rows(build, solver):

@@ -63,30 +63,23 @@ def source_hash(path: Path) -> str:
 
 
 @functools.cache
-def cache_root() -> Path | None:
-    """The folder of all compiled loops, or None (with a warning) if it can't be written."""
+def cache_root() -> Path:
+    """The folder of all compiled loops, without the folders that have not been used for long; or an OSError."""
     base = os.environ.get("FENCHEL_CACHE_DIR")
     root = Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fenchel"
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        for other in root.iterdir():
-            mark = other / "used"
-            if mark.exists() and time.time() - mark.stat().st_mtime > _KEEP_DAYS * 86400:
-                shutil.rmtree(other, ignore_errors=True)
-    except OSError as error:
-        _warn_no_cache(error)
-        return None
+    root.mkdir(parents=True, exist_ok=True)
+    for other in root.iterdir():
+        mark = other / "used"
+        if mark.exists() and time.time() - mark.stat().st_mtime > _KEEP_DAYS * 86400:
+            shutil.rmtree(other, ignore_errors=True)
     return root
 
 
 @functools.cache
 def cache_folder(path: Path) -> str | None:
     """The folder for the compiled loops of a source file, or None (with a warning) if it can't be written."""
-    root = cache_root()
-    if root is None:
-        return None
-    folder = root / source_hash(path)
     try:
+        folder = cache_root() / source_hash(path)
         folder.mkdir(exist_ok=True)
         (folder / "used").touch()
     except OSError as error:
@@ -189,11 +182,6 @@ def source_file_of(function: Callable[..., Any]) -> Path:
     return Path(inspect.getfile(function)).resolve()
 
 
-def cache_for(function: Callable[..., Any]) -> _Cache | _NoCache:
-    """The cache on disk of a loop, or none where there is no folder for it."""
-    return _NoCache() if cache_folder(source_file_of(function)) is None else _Cache(function)
-
-
-def no_cache() -> _NoCache:
-    """No cache on disk, for loops that are specialized for a user's class."""
-    return _NoCache()
+def cache_for(function: Callable[..., Any], *, on_disk: bool) -> _Cache | _NoCache:
+    """The cache of a loop; in memory only if it is specialized for a user's class, or without a folder to write to."""
+    return _Cache(function) if on_disk and cache_folder(source_file_of(function)) is not None else _NoCache()

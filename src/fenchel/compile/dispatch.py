@@ -84,157 +84,76 @@ def method_of(cls: type, name: str) -> Callable[..., Any]:
     return _DEFAULTS[name]
 
 
-def dispatch(generic: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell numba to replace a generic function by the method of the same name of its first argument."""
+def dispatched(name: str) -> Callable[..., Any]:
+    """A function that calls the method of this name of its first argument; numba puts the method in its place."""
+
+    def generic(owner: Any, *arguments: Any) -> Any:
+        return method_of(type(owner), name)(owner, *arguments)
+
     for reorder, options in ((True, _REORDERED), (False, _IN_ORDER)):
 
         def choose(owner: Any, *arguments: Any, reorder: bool = reorder) -> Callable[..., Any] | None:
             cls = getattr(owner, "instance_class", None)
             reorders = getattr(cls, "reorders_sums", lambda: False)()
-            if cls is None or reorders != reorder:
-                return None
-            return method_of(cls, generic.__name__)
+            return None if cls is None or reorders != reorder else method_of(cls, name)
 
         overload(generic, strict=False, jit_options=options)(choose)
     return generic
 
 
-@dispatch
-def derivative(loss: Any, label: float, score: float) -> float:
-    """The derivative of the loss, for losses that give nothing else."""
-    return loss.derivative(label, score)
+# methods of ``CompiledLoss``
+#: (loss, label, score): the derivative of the loss, for losses that give nothing else
+derivative = dispatched("derivative")
+#: (loss, label, alpha, score, curvature): the new dual variable of one example, see ``Loss.dual_step``
+dual_step = dispatched("dual_step")
+#: (loss, label, alpha, score): by how much a dual variable satisfies the KKT conditions at a bound
+kkt_margin = dispatched("kkt_margin")
+#: (loss, label, alpha, score): what an example adds to the duality gap
+fenchel_young_gap = dispatched("fenchel_young_gap")
+#: (loss, label, alpha): the second derivative of the conjugate
+hess_conjugate = dispatched("hess_conjugate")
 
+# methods of ``CompiledRegularizer``, of which the conjugate is a sum over the components of v
+#: (regularizer): whether the weights are the dual vector v itself
+linear = dispatched("linear")
+#: (regularizer, v): one component of the mirror map grad Omega*(v)
+weight = dispatched("weight")
+#: (regularizer, v, radius): the largest second derivative of the conjugate within ``radius`` of v
+hess_bound = dispatched("hess_bound")
 
-@dispatch
-def dual_step(loss: Any, label: float, alpha: float, score: float, curvature: float) -> float:
-    """The new dual variable of one example, see ``Loss.dual_step``."""
-    return method_of(type(loss), "dual_step")(loss, label, alpha, score, curvature)
+# methods of ``CompiledMirrorMap``
+#: (regularizer): whether a sum over all features enters every weight
+coupled = dispatched("coupled")
+#: (regularizer, top, bottom): frame and floor for components within these bounds
+rescale = dispatched("rescale")
+#: (regularizer, v, prior, frame, floor): h'(v) and h(v)
+grad_and_value = dispatched("grad_and_value")
+#: (regularizer, v, shift): whether ``update`` is accurate
+can_update = dispatched("can_update")
+#: (regularizer, grad, value, v, shift, frame): the grad_and_value at v + shift from the one at v
+update = dispatched("update")
+#: (regularizer, total, frame): G'(z)
+outer_grad = dispatched("outer_grad")
 
-
-@dispatch
-def kkt_margin(loss: Any, label: float, alpha: float, score: float) -> float:
-    """By how much a dual variable satisfies the KKT conditions at a bound, see ``CompiledLoss.kkt_margin``."""
-    return method_of(type(loss), "kkt_margin")(loss, label, alpha, score)
-
-
-@dispatch
-def fenchel_young_gap(loss: Any, label: float, alpha: float, score: float) -> float:
-    """What an example adds to the duality gap, see ``CompiledLoss.fenchel_young_gap``."""
-    return method_of(type(loss), "fenchel_young_gap")(loss, label, alpha, score)
-
-
-@dispatch
-def hess_conjugate(loss: Any, label: float, alpha: float) -> float:
-    """The second derivative of the conjugate, see ``CompiledLoss.hess_conjugate``."""
-    return loss.hess_conjugate(label, alpha)
-
-
-@dispatch
-def linear(regularizer: Any) -> bool:
-    """Whether the weights are the dual vector v itself."""
-    return regularizer.linear()
-
-
-@dispatch
-def weight(regularizer: Any, v: float) -> float:
-    """One component of the mirror map grad Omega*(v)."""
-    return regularizer.weight(v)
-
-
-@dispatch
-def hess_bound(regularizer: Any, v: float, radius: float) -> float:
-    """The largest second derivative of the conjugate within ``radius`` of v."""
-    return regularizer.hess_bound(v, radius)
-
-
-@dispatch
-def coupled(regularizer: Any) -> bool:
-    """Whether a sum over all features enters every weight."""
-    return regularizer.coupled()
-
-
-@dispatch
-def rescale(regularizer: Any, top: float, bottom: float) -> Any:
-    """Frame and floor of a regularizer for components within these bounds, see ``CompiledMirrorMap``."""
-    return regularizer.rescale(top, bottom)
-
-
-@dispatch
-def grad_and_value(regularizer: Any, v: float, prior: float, frame: float, floor: float) -> Any:
-    """h'(v) and h(v), see ``CompiledMirrorMap``."""
-    return regularizer.grad_and_value(v, prior, frame, floor)
-
-
-@dispatch
-def can_update(regularizer: Any, v: float, shift: float) -> bool:
-    """Whether ``update`` is accurate, see ``CompiledMirrorMap``."""
-    return regularizer.can_update(v, shift)
-
-
-@dispatch
-def update(regularizer: Any, grad: float, value: float, v: float, shift: float, frame: float) -> Any:
-    """The grad_and_value at v + shift from the one at v, see ``CompiledMirrorMap``."""
-    return regularizer.update(grad, value, v, shift, frame)
-
-
-@dispatch
-def outer_grad(regularizer: Any, total: float, frame: float) -> float:
-    """G'(z), see ``CompiledMirrorMap``."""
-    return regularizer.outer_grad(total, frame)
-
-
-@dispatch
-def row_dot(rows: Any, i: Any, w: Any) -> float:
-    """x_i . w"""
-    return rows.row_dot(i, w)
-
-
-@dispatch
-def row_square(rows: Any, i: Any) -> float:
-    """|x_i|^2, or a negative number for a row that needs care."""
-    return rows.row_square(i)
-
-
-@dispatch
-def row_add(rows: Any, i: Any, scale: float, w: Any) -> None:
-    """w += scale x_i"""
-    rows.row_add(i, scale, w)
-
-
-@dispatch
-def row_begin(rows: Any, i: Any) -> Any:
-    """Where the entries of row i begin."""
-    return rows.row_begin(i)
-
-
-@dispatch
-def row_end(rows: Any, i: Any) -> Any:
-    """Where the entries of row i end."""
-    return rows.row_end(i)
-
-
-@dispatch
-def row_column(rows: Any, i: Any, k: Any) -> Any:
-    """The column of entry k of row i."""
-    return rows.row_column(i, k)
-
-
-@dispatch
-def row_entry(rows: Any, i: Any, k: Any) -> float:
-    """The value of entry k of row i."""
-    return rows.row_entry(i, k)
-
-
-@dispatch
-def row_prefetch(rows: Any, i: Any) -> None:
-    """Start to load row i."""
-    rows.row_prefetch(i)
-
-
-@dispatch
-def index_prefetch(rows: Any, i: Any) -> None:
-    """Start to load where row i begins."""
-    rows.index_prefetch(i)
+# methods of the rows of a design
+#: (rows, i, w): x_i . w
+row_dot = dispatched("row_dot")
+#: (rows, i): |x_i|^2, or a negative number for a row that needs care
+row_square = dispatched("row_square")
+#: (rows, i, scale, w): w += scale x_i
+row_add = dispatched("row_add")
+#: (rows, i): where the entries of row i begin
+row_begin = dispatched("row_begin")
+#: (rows, i): where the entries of row i end
+row_end = dispatched("row_end")
+#: (rows, i, k): the column of entry k of row i
+row_column = dispatched("row_column")
+#: (rows, i, k): the value of entry k of row i
+row_entry = dispatched("row_entry")
+#: (rows, i): start to load row i
+row_prefetch = dispatched("row_prefetch")
+#: (rows, i): start to load where row i begins
+index_prefetch = dispatched("index_prefetch")
 
 
 @intrinsic

@@ -18,7 +18,7 @@ import numba
 from numba.core.errors import NumbaError
 from numba.extending import register_jitable
 
-from fenchel.compile.cache import cache_for, no_cache
+from fenchel.compile.cache import cache_for
 from fenchel.compile.dispatch import LOSS_METHODS
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
@@ -30,36 +30,25 @@ class Loop:
     def __init__(self, function: Callable[..., Any]) -> None:
         functools.update_wrapper(self, function)
         self._function = function
-        self._inside: Callable[..., Any] | None = None
-        #: by the users' classes among the arguments: numba itself takes classes of the same name for one
-        self._outside: dict[tuple[type, ...], Callable[..., Any]] = {}
+        #: by the users' classes among the arguments, () for none: numba itself takes classes of the same name for one
+        self._dispatchers: dict[tuple[type, ...], Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
         theirs = tuple(type(argument) for argument in arguments if not _is_ours(argument))
-        if not theirs:
-            if self._inside is None:
-                with self._lock:
-                    self._inside = self._inside or _compiled(self._function, cached=True)
-            return _watched(self._inside, arguments)
-        if theirs not in self._outside:
+        if theirs not in self._dispatchers:
             with self._lock:
-                if theirs not in self._outside:
+                if theirs not in self._dispatchers:
                     for cls in theirs:
                         _check_names(cls)
-                    self._outside[theirs] = _compiled(self._function, cached=False)
+                    self._dispatchers[theirs] = _compiled(self._function, cached=not theirs)
         try:
-            return _watched(self._outside[theirs], arguments)
-        except NumbaError as error:
-            raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
-
-
-def _watched(dispatcher: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    try:
-        return dispatcher(*arguments)
-    except Exception:
-        stopwatch.stop()  # compiling may have failed
-        raise
+            return self._dispatchers[theirs](*arguments)
+        except Exception as error:
+            stopwatch.stop()  # compiling may have failed
+            if theirs and isinstance(error, NumbaError):
+                raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
+            raise
 
 
 def _methods(cls: type) -> dict[str, Callable[..., Any]]:
@@ -98,7 +87,7 @@ def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., An
     # nogil lets threads run loops side by side
     dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
     if not numba.config.DISABLE_JIT:
-        dispatcher._cache = cache_for(function) if cached else no_cache()
+        dispatcher._cache = cache_for(function, on_disk=cached)
     return dispatcher
 
 

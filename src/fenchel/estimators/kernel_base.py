@@ -17,7 +17,7 @@ from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters
 from fenchel.estimators.task import Task, summed
 from fenchel.kernels import GramDesign, GramNorm, KernelDesign
-from fenchel.kernels.gram_rows import KernelRows, cached_gram
+from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.problem import Model, Witness
 from fenchel.regularizers import L2, Regularizer

@@ -1,38 +1,36 @@
-"""Losses f(s, y), convex functions of one score.  ``NAMED`` is the registry of names."""
+"""Losses f(s, y), convex functions of one score.  ``NAMED`` is the registry of names: one import adds a loss."""
 
 from __future__ import annotations
 
 from fenchel.errors import FenchelError
-from fenchel.losses.base import Loss
-from fenchel.losses.constraint import HardMargin, Interpolation, NegativeLog
-from fenchel.losses.custom import CustomLoss
-from fenchel.losses.exponential import Exponential, Poisson
-from fenchel.losses.logistic import Logistic
-from fenchel.losses.margin import Hinge, HuberHinge, SquaredHinge
-from fenchel.losses.residual import Absolute, EpsilonInsensitive, Huber, Quantile, Squared, SquaredEpsilonInsensitive
+from fenchel.losses.base import Loss as Loss
+from fenchel.losses.constraint import HardMargin as HardMargin
+from fenchel.losses.constraint import Interpolation as Interpolation
+from fenchel.losses.constraint import NegativeLog as NegativeLog
+from fenchel.losses.custom import CustomLoss as CustomLoss
+from fenchel.losses.exponential import Exponential as Exponential
+from fenchel.losses.exponential import Poisson as Poisson
+from fenchel.losses.logistic import Logistic as Logistic
+from fenchel.losses.margin import Hinge as Hinge
+from fenchel.losses.margin import HuberHinge as HuberHinge
+from fenchel.losses.margin import SquaredHinge as SquaredHinge
+from fenchel.losses.residual import Absolute as Absolute
+from fenchel.losses.residual import EpsilonInsensitive as EpsilonInsensitive
+from fenchel.losses.residual import Huber as Huber
+from fenchel.losses.residual import Quantile as Quantile
+from fenchel.losses.residual import Squared as Squared
+from fenchel.losses.residual import SquaredEpsilonInsensitive as SquaredEpsilonInsensitive
+from fenchel.registry import named, public
 from fenchel.validation import did_you_mean
 
-#: names of losses that grow no faster than a power of the score
-LOSSES: dict[str, type[Loss]] = {
-    loss.name: loss
-    for loss in (
-        Hinge,
-        SquaredHinge,
-        HuberHinge,
-        Logistic,
-        Squared,
-        Absolute,
-        EpsilonInsensitive,
-        SquaredEpsilonInsensitive,
-        Huber,
-        Quantile,
-    )
-}
-#: names of losses that grow exponentially, and overflow at moderate scores
-EXPONENTIAL: dict[str, type[Loss]] = {loss.name: loss for loss in (Poisson, Exponential)}
-#: names of losses that are infinite for some scores
-INFINITE: dict[str, type[Loss]] = {loss.name: loss for loss in (HardMargin, Interpolation, NegativeLog)}
-#: the names of all losses
+_IMPORTED = named(globals(), Loss)
+#: losses that grow no faster than a power of the score
+LOSSES: dict[str, type[Loss]] = {name: loss for name, loss in _IMPORTED.items() if not loss.overflows}
+#: losses that are infinite for some scores
+INFINITE: dict[str, type[Loss]] = {name: loss for name, loss in _IMPORTED.items() if loss.infinite}
+#: losses that grow exponentially, and overflow at moderate scores
+EXPONENTIAL = {name: loss for name, loss in _IMPORTED.items() if loss.overflows and not loss.infinite}
+#: every loss that is imported above, by name
 NAMED: dict[str, type[Loss]] = {**LOSSES, **EXPONENTIAL, **INFINITE}
 
 
@@ -78,27 +76,4 @@ def _names(task: str | None) -> str:
     return ", ".join(repr(name) for name, loss in NAMED.items() if task in (None, loss.task))
 
 
-__all__ = [
-    "EXPONENTIAL",
-    "INFINITE",
-    "LOSSES",
-    "NAMED",
-    "Absolute",
-    "CustomLoss",
-    "EpsilonInsensitive",
-    "Exponential",
-    "HardMargin",
-    "Hinge",
-    "Huber",
-    "HuberHinge",
-    "Interpolation",
-    "Logistic",
-    "Loss",
-    "NegativeLog",
-    "Poisson",
-    "Quantile",
-    "Squared",
-    "SquaredEpsilonInsensitive",
-    "SquaredHinge",
-    "as_loss",
-]
+__all__ = public(globals())

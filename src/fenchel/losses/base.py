@@ -20,8 +20,9 @@ curvature  :math:`c_1` of Zhang (2002), eq. (14): the change of the
            example's own score per unit of ``alpha``
 =========  ==========================================================
 
-Every function here works on NumPy arrays (with broadcasting).  ``compiled()`` returns the same loss for compiled
-loops: a NamedTuple of floats whose methods are plain Python on scalars.  The tests check that the two agree.
+Every function here works on NumPy arrays (with broadcasting).  ``compiled()`` returns the loss for compiled loops: a
+NamedTuple of floats whose methods are plain Python on scalars.  Only loops take dual steps, so these are written there
+alone; certificates use nothing of ``compiled()``.
 """
 
 from __future__ import annotations
@@ -113,6 +114,8 @@ class Loss(abc.ABC):
     has_hess_conjugate: ClassVar[bool] = False
     #: whether f may be infinite, or overflow, at scores of moderate size
     overflows: ClassVar[bool] = False
+    #: whether f is infinite for some scores
+    infinite: ClassVar[bool] = False
 
     @property
     @abc.abstractmethod
@@ -135,12 +138,14 @@ class Loss(abc.ABC):
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         """The closed interval of u where f*(u, y) is finite."""
 
-    @abc.abstractmethod
     def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
         """The exact minimizer over a of f*(-a, y) + s (a - alpha) + curvature/2 (a - alpha)^2.
 
-        This is eq. (13) of Zhang (2002); the new dual variable is returned, not the difference.
+        This is eq. (13) of Zhang (2002); the new dual variable is returned, not the difference.  It is that of
+        ``compiled()``, one example after the other; solvers call ``compile.primitives.dual_steps``, which is fast.
         """
+        step = np.vectorize(self.compiled().dual_step, otypes=[np.float64])
+        return np.asarray(step(label, alpha, score, curvature))
 
     @abc.abstractmethod
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
@@ -173,13 +178,14 @@ class Loss(abc.ABC):
         """The prediction of a regression: the score, or its inverse link."""
         return score
 
-    def smoothed(self, score: Floats, label: Floats, mu: float) -> tuple[Floats, Floats]:
+    def smoothed(self, score: Floats, label: Floats, mu: float, alpha: Floats | None = None) -> tuple[Floats, Floats]:
         r"""Value and derivative of :math:`f_\mu(s) = \max_\alpha -f^*(-\alpha) - \alpha s - \mu\alpha^2/2`.
 
         The maximizer is a dual step from zero with curvature mu, so every loss with an exact step has its
-        smoothing; :math:`f_\mu \le f \le f_\mu + \mu\,` ``smoothing_width``.
+        smoothing; :math:`f_\mu \le f \le f_\mu + \mu\,` ``smoothing_width``.  ``alpha`` is the maximizer, if known.
         """
-        alpha = self.dual_step(label, np.zeros_like(score), score, np.full_like(score, mu))
+        if alpha is None:
+            alpha = self.dual_step(label, np.zeros_like(score), score, np.full_like(score, mu))
         with np.errstate(over="ignore", invalid="ignore"):
             value = -self.conjugate(-alpha, label) - alpha * score - 0.5 * mu * alpha**2
         return value, -alpha
@@ -200,7 +206,13 @@ class Loss(abc.ABC):
         return asdict(self)
 
 
-def from_margin(size: Floats, label: Floats) -> tuple[Floats, Floats]:
+def margin_domain(size: float, label: Floats) -> tuple[Floats, Floats]:
     """The derivatives in the score s that belong to the derivatives [-size, 0] in the margin y s."""
     edge = -label * size
     return np.minimum(edge, 0.0), np.maximum(edge, 0.0)
+
+
+def margin_sublevel(margin: Floats | float, label: Floats) -> tuple[Floats, Floats]:
+    """The scores s whose margin y s is at least this."""
+    edge = label * margin
+    return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)

@@ -16,10 +16,10 @@ with :math:`\beta = -yu`; the last is the dual pair 6 of Appendix E.  The dual s
     \alpha = \operatorname{soft}_{\text{tolerance}/c}\Big(\alpha_0 + \frac{y - s}{c}\Big), \qquad
     c\beta^2 + (ys - c\beta_0)\beta = 1
 
-For an example without features (c = 0) the step is unbounded.  It is cut off at 1e30, which proves that the example
-can't meet the constraint.  Rounding makes s = y undecidable, hence the tolerance, which is part of the problem and of
-its certificate.  Dual ascent meets constraints in the limit only: ``solvers.feasibility`` makes feasible models, and
-``solvers.farkas`` proves that there are none.
+For an example without features (c = 0) the step is unbounded.  It is cut off at 1e30, whose square and sums do not
+overflow and which proves that the example can't meet the constraint.  Rounding makes s = y undecidable, hence the
+tolerance, which is part of the problem and of its certificate.  Dual ascent meets constraints in the limit only:
+``solvers.feasibility`` makes feasible models, and ``solvers.farkas`` proves that there are none.
 """
 
 from __future__ import annotations
@@ -32,13 +32,12 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss
+from fenchel.losses.base import Loss, margin_domain, margin_sublevel
+from fenchel.losses.intercept import feasible_interval
 from fenchel.validation import check_number
 
 #: distance to a one-sided bound on the intercept, relative to the scores: a few hundred roundings
 _CLEARANCE = 1e-12
-#: value of an unbounded dual variable; its square and its sums do not overflow
-_UNBOUNDED_ALPHA = 1e30
 
 
 class CompiledConstraint(NamedTuple):
@@ -80,6 +79,7 @@ class _InfiniteLoss(Loss):
 
     smooth: ClassVar[bool] = False
     overflows: ClassVar[bool] = True
+    infinite: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -115,21 +115,14 @@ class HardMargin(_InfiniteLoss):
         return u * label
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
-        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        miss = 1.0 - label * score
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            moved = np.maximum(label * alpha + miss / curvature, 0.0)
-        return label * np.where(curvature > 0.0, moved, np.where(miss > 0.0, _UNBOUNDED_ALPHA, 0.0))
+        return margin_domain(math.inf, label)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
-        return np.where(label > 0, 1.0, -np.inf), np.where(label > 0, np.inf, -1.0)
+        return margin_sublevel(1.0, label)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         """The b that maximizes the smallest margin."""
-        low = float(np.max((1.0 - score)[(share > 0) & (label > 0)], initial=-np.inf))
-        high = float(np.min((-1.0 - score)[(share > 0) & (label < 0)], initial=np.inf))
+        low, high = feasible_interval(score[share > 0], label[share > 0])
         if math.isfinite(low) and math.isfinite(high):
             return 0.5 * (low + high)
         clearance = _CLEARANCE * (1.0 + float(np.max(np.abs(score))))
@@ -180,14 +173,6 @@ class Interpolation(_InfiniteLoss):
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            push = alpha + (label - score) / curvature
-            moved = np.copysign(np.maximum(np.abs(push) - self.tolerance / curvature, 0.0), push)
-        miss = label - score
-        without = np.where(np.abs(miss) > self.tolerance, np.copysign(_UNBOUNDED_ALPHA, miss), 0.0)
-        return np.where(curvature > 0.0, moved, without)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         return label - self.tolerance, label + self.tolerance
@@ -260,25 +245,16 @@ class NegativeLog(_InfiniteLoss):
             return np.where(label * u < 0.0, -1.0 - np.log(np.abs(u)), np.inf)
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
-        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        middle = label * score - curvature * label * alpha
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            root = np.sqrt(middle * middle + 4.0 * curvature)
-            moved = np.where(middle > 0.0, 2.0 / (middle + root), (root - middle) / (2.0 * curvature))
-        return label * np.where((middle > 0.0) | (curvature > 0.0), moved, _UNBOUNDED_ALPHA)
+        return margin_domain(math.inf, label)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         with np.errstate(over="ignore"):
-            edge = label * np.exp(-level)
-        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+            return margin_sublevel(np.exp(-level), label)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
         score, label, share = score[counted], label[counted], share[counted]
-        low = float(np.max(-score[label > 0], initial=-np.inf))
-        high = float(np.min(-score[label < 0], initial=np.inf))
+        low, high = feasible_interval(score, label, 0.0)
         if not (math.isfinite(low) and math.isfinite(high)):
             return low + 1.0 if math.isfinite(low) else high - 1.0
         inside = 1e-14 * (high - low)

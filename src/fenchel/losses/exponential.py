@@ -28,7 +28,7 @@ import numpy as np
 from scipy.special import logsumexp, xlogy
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss
+from fenchel.losses.base import Loss, margin_domain, margin_sublevel
 
 #: e^-t underflows to zero for larger t
 _LARGEST_EXPONENT = 745.0
@@ -86,28 +86,11 @@ class CompiledExponential(NamedTuple):
 
 @dataclass(frozen=True)
 class _ExponentialLoss(Loss):
-    """Base class of both losses, in terms of t and v."""
+    """Base class of both losses."""
 
     smooth: ClassVar[bool] = True
     overflows: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True
-
-    def _steps(self, v: Floats, t: Floats, curvature: Floats) -> Floats:
-        """The root of ln v + c v = k, as in ``CompiledExponential.dual_step``."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            k, log_c = np.broadcast_arrays(t + curvature * v, np.log(curvature))
-            m = k + log_c
-            near = m <= 1.0
-            tau, x = np.where(near, k, 0.0), np.where(near, 1.0, m - np.log(np.where(near, 1.0, m)))
-            for _ in range(100):
-                term = np.where(near, curvature * np.exp(tau), 0.0)
-                down = tau - (tau + term - k) / (1.0 + term)
-                up = x - (x + np.log(x) - m) * x / (1.0 + x)
-                falls, rises = near & (down < tau), ~near & (up > x)
-                tau, x = np.where(falls, down, tau), np.where(rises, up, x)
-                if not np.any(falls | rises):
-                    break
-            return np.where(near, np.exp(tau), x / curvature)
 
 
 def _entropy(v: Floats) -> Floats:
@@ -146,15 +129,11 @@ class Exponential(_ExponentialLoss):
         return _entropy(np.maximum(-label * u, 0.0))
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
-        return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        return label * self._steps(label * alpha, -label * score, curvature)
+        return margin_domain(math.inf, label)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         with np.errstate(divide="ignore"):
-            edge = -label * np.log(level)
-        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+            return margin_sublevel(-np.log(level), label)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         # e^{-b} A + e^b B is least at e^{2b} = A/B
@@ -211,9 +190,6 @@ class Poisson(_ExponentialLoss):
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return -label + 0.0, np.full_like(label, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        return label - self._steps(label - alpha, score, curvature)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # e^d - 1 - d = level / y on both sides of zero, each from a bound beyond the root

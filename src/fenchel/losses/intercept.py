@@ -53,6 +53,12 @@ def _near_quantile(kinks: Floats, jumps: Floats, mass: float, total: float) -> t
     return below, kinks[inside], jumps[inside]
 
 
+def feasible_interval(score: Floats, label: Floats, margin: float = 1.0) -> tuple[float, float]:
+    """The interval of b where every margin y (s + b) is at least this; its ends may be infinite, or in reverse."""
+    low = float(np.max((margin - score)[label > 0], initial=-np.inf))
+    return low, float(np.min((-margin - score)[label < 0], initial=np.inf))
+
+
 def flat_or_root(low: float, high: float, derivative: Callable[[float], tuple[float, float]]) -> float:
     """The minimizer of a convex function whose derivative vanishes between low and high, if low <= high.
 

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit, xlog1py, xlogy
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import Loss, from_margin
+from fenchel.losses.base import Loss, margin_domain, margin_sublevel
 from fenchel.losses.intercept import newton_root
 
 
@@ -122,35 +122,12 @@ class Logistic(Loss):
         return xlogy(beta, beta) + xlog1py(1.0 - beta, -beta)
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
-        return from_margin(np.ones_like(label), label)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        beta, margin = label * alpha, label * score
-        low, high = -margin - curvature * (1.0 - beta), -margin + curvature * beta
-        t = 0.5 * (low + high)
-        last = before = high - low
-        for _ in range(100):
-            sigma = expit(t)
-            residual = t + margin + curvature * (sigma - beta)
-            low, high = np.where(residual < 0, t, low), np.where(residual > 0, t, high)
-            newton = t - residual / (1.0 + curvature * sigma * expit(-t))
-            good = (newton >= low) & (newton <= high) & (np.abs(newton - t) <= 0.5 * before)
-            following = np.where(good, newton, 0.5 * (low + high))
-            before, last = last, np.abs(following - t)
-            t = following
-            if np.all(last <= 2.3e-16 * np.abs(t)):
-                break
-        # one Newton step in beta itself, see the kernel
-        sigma = expit(t)
-        derivative = sigma * expit(-t)
-        sigma = sigma - derivative * (t + margin + curvature * (sigma - beta)) / (1.0 + curvature * derivative)
-        return label * np.clip(sigma, 0.0, 1.0)
+        return margin_domain(1.0, label)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # log(1 + e^{-m}) <= L  <=>  m >= -log(e^L - 1) = -L - log(1 - e^{-L})
         with np.errstate(divide="ignore"):
-            edge = label * (-level - np.log(-np.expm1(-level)))
-        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+            return margin_sublevel(-level - np.log(-np.expm1(-level)), label)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         def derivative(b: float) -> tuple[float, float]:

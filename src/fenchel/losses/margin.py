@@ -27,9 +27,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, from_margin
-from fenchel.losses.intercept import flat_or_root, weighted_quantile
-from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel
+from fenchel.losses.intercept import feasible_interval, flat_or_root, weighted_quantile
+from fenchel.losses.power import OfPower, PowerLoss
 from fenchel.validation import check_number
 
 
@@ -119,13 +119,17 @@ class MarginLoss(Loss):
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
 
-    def piecewise_quadratic(self) -> PiecewiseQuadratic:
-        return PiecewiseQuadratic(float(self.shape.kappa), 0.0)
-
     @property
     @abc.abstractmethod
     def shape(self) -> CompiledMargin:
         """kappa and h."""
+
+    @property
+    def smooth(self) -> bool:
+        return self.shape.kappa > 0.0
+
+    def piecewise_quadratic(self) -> PiecewiseQuadratic:
+        return PiecewiseQuadratic(float(self.shape.kappa), 0.0)
 
     def value(self, score: Floats, label: Floats) -> Floats:
         z = np.maximum(0.0, 1.0 - label * score)
@@ -136,8 +140,6 @@ class MarginLoss(Loss):
             return np.where(z > 0.0, beta * (z - 0.5 * self.shape.kappa * beta), 0.0)
 
     def derivative(self, score: Floats, label: Floats) -> Floats:
-        if self.shape.kappa == 0.0:
-            return np.where(label * score < 1.0, -self.shape.high * label, 0.0)
         return -label * self._beta(np.maximum(0.0, 1.0 - label * score))
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
@@ -146,26 +148,15 @@ class MarginLoss(Loss):
             return 0.5 * self.shape.kappa * beta**2 - beta
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
-        return from_margin(np.full_like(label, self.shape.high), label)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        beta = label * alpha
-        gradient = label * score - 1.0 + self.shape.kappa * beta
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            move = np.where(gradient == 0.0, 0.0, gradient / (self.shape.kappa + curvature))
-        return label * np.clip(beta - move, 0.0, self.shape.high)
+        return margin_domain(self.shape.high, label)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         # f(z) = level at z = sqrt(2 kappa level) where f is quadratic, at level/h + kappa h/2 beyond
-        z = np.sqrt(2.0 * self.shape.kappa * level)
-        if math.isfinite(self.shape.high):
-            z = np.where(
-                z >= self.shape.kappa * self.shape.high,
-                level / self.shape.high + 0.5 * self.shape.kappa * self.shape.high,
-                z,
-            )
-        edge = label * (1.0 - z)
-        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+        kappa, high = self.shape
+        z = np.sqrt(2.0 * kappa * level)
+        if math.isfinite(high):
+            z = np.where(z >= kappa * high, level / high + 0.5 * kappa * high, z)
+        return margin_sublevel(1.0 - z, label)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
@@ -173,23 +164,21 @@ class MarginLoss(Loss):
         if self.shape.kappa == 0.0:
             # a kink at b = y - s for each example, where the derivative grows by h share, from -h share of positives
             return weighted_quantile(label - score, share, float(share[label > 0].sum()))
-        # every margin is at least 1 between these
-        low = np.max((1.0 - score)[label > 0], initial=-np.inf)
-        high = np.min((-1.0 - score)[label < 0], initial=np.inf)
 
         def derivative(b: float) -> tuple[float, float]:
             z = np.maximum(0.0, 1.0 - label * (score + b))
             inside = (z > 0) & (z < self.shape.kappa * self.shape.high)
             return float(-(share * label) @ self._beta(z)), float(share @ inside) / self.shape.kappa
 
-        return flat_or_root(float(low), float(high), derivative)
+        return flat_or_root(*feasible_interval(score, label), derivative)
 
     @property
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf
 
     def compiled(self) -> CompiledLoss:
-        return CompiledMargin(*(float(number) for number in self.shape))
+        kappa, high = self.shape
+        return CompiledMargin(float(kappa), float(high)) if kappa > 0.0 else CompiledHinge(1.0)
 
     def _beta(self, z: Floats) -> Floats:
         """Minus the derivative in the margin, for z = [1 - m]_+."""
@@ -199,30 +188,15 @@ class MarginLoss(Loss):
 
 
 @dataclass(frozen=True)
-class _Linear(MarginLoss):
-    """The hinge."""
+class _SimpleHinge(MarginLoss):
+    """The hinge, or half its square."""
 
     name: ClassVar[str] = "hinge"
-    smooth: ClassVar[bool] = False
+    squared: bool
 
     @property
     def shape(self) -> CompiledMargin:
-        return CompiledMargin(0.0, 1.0)
-
-    def compiled(self) -> CompiledHinge:
-        return CompiledHinge(1.0)
-
-
-@dataclass(frozen=True)
-class _Quadratic(MarginLoss):
-    """Half the squared hinge."""
-
-    name: ClassVar[str] = "hinge"
-    smooth: ClassVar[bool] = True
-
-    @property
-    def shape(self) -> CompiledMargin:
-        return CompiledMargin(1.0, math.inf)
+        return CompiledMargin(1.0, math.inf) if self.squared else CompiledMargin(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -257,16 +231,13 @@ class Hinge(OfPower):
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        checked_power(self.power)
+        check_number("power", self.power, least=1.0)
 
     @property
     def form(self) -> Loss:
-        if self.power in _SIMPLE:
-            return _SIMPLE[self.power]
+        if self.power in (1.0, 2.0):
+            return _SimpleHinge(self.power == 2.0)
         return PowerLoss(self.task, 0.0, float(self.power))
-
-
-_SIMPLE: dict[float, Loss] = {1.0: _Linear(), 2.0: _Quadratic()}
 
 
 @dataclass(frozen=True)
@@ -286,7 +257,6 @@ class SquaredHinge(MarginLoss):
     """
 
     name: ClassVar[str] = "squared_hinge"
-    smooth: ClassVar[bool] = True
 
     @property
     def shape(self) -> CompiledMargin:
@@ -315,7 +285,6 @@ class HuberHinge(MarginLoss):
     """
 
     name: ClassVar[str] = "huber_hinge"
-    smooth: ClassVar[bool] = True
     width: float = 0.5
 
     def __post_init__(self) -> None:

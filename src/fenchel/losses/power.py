@@ -34,12 +34,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
-from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic
-from fenchel.losses.intercept import flat_or_root
-from fenchel.validation import check_number
-
-#: Newton steps of a dual step at most; about ten suffice
-_STEPS = 100
+from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel
+from fenchel.losses.intercept import feasible_interval, flat_or_root
 
 
 class CompiledPower(NamedTuple):
@@ -146,34 +142,12 @@ class PowerLoss(Loss):
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         if self._of_margin:
-            return np.where(label > 0, -np.inf, 0.0), np.where(label > 0, 0.0, np.inf)
+            return margin_domain(math.inf, label)
         return np.full_like(label, -np.inf), np.full_like(label, np.inf)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        sign, target = (label, 1.0) if self._of_margin else (1.0, label)
-        push = target - sign * score + curvature * sign * alpha
-        size = np.maximum((push if self._of_margin else np.abs(push)) - self.epsilon, 0.0)
-        small = self.power < 2.0
-        r = 1.0 / (self.power - 1.0) if small else self.power - 1.0
-        a, b = np.broadcast_arrays(*((curvature, 1.0) if small else (1.0, curvature)), size)[:2]
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            x = np.fmin(size / a, (size / b) ** (1.0 / r))
-            for _ in range(_STEPS):
-                term = b * x ** (r - 1.0)
-                following = x - (a * x + term * x - size) / (a + r * term)
-                falls = (following > 0.0) & (following < x)
-                x = np.where(falls, following, x)
-                if not np.any(falls):
-                    break
-            x = np.where(size > 0.0, x if small else x**r, 0.0)
-        return sign * np.copysign(x, push)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         z = (self.power * level) ** (1.0 / self.power) + self.epsilon
-        if not self._of_margin:
-            return label - z, label + z
-        edge = label * (1.0 - z)
-        return np.where(label > 0, edge, -np.inf), np.where(label > 0, np.inf, edge)
+        return margin_sublevel(1.0 - z, label) if self._of_margin else (label - z, label + z)
 
     def best_intercept(self, score: Floats, label: Floats, share: Floats) -> float:
         counted = share > 0
@@ -186,8 +160,7 @@ class PowerLoss(Loss):
             return float(share @ self.derivative(score + b, label)), float(share @ second)
 
         if self._of_margin:
-            low = float(np.max((1.0 - score)[label > 0], initial=-np.inf))
-            high = float(np.min((-1.0 - score)[label < 0], initial=np.inf))
+            low, high = feasible_interval(score, label)
         else:
             low, high = float(np.max(label - score)) - self.epsilon, float(np.min(label - score)) + self.epsilon
         if low <= high or self.smooth:
@@ -231,9 +204,6 @@ class OfPower(Loss):
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return self.form.domain(label)
 
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        return self.form.dual_step(label, alpha, score, curvature)
-
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         return self.form.sublevel(level, label)
 
@@ -245,8 +215,3 @@ class OfPower(Loss):
 
     def compiled(self) -> CompiledLoss:
         return self.form.compiled()
-
-
-def checked_power(power: float) -> None:
-    """Raise unless the power is at least 1, so that the loss is convex."""
-    check_number("power", power, least=1.0)

@@ -32,7 +32,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, PiecewiseQuadratic
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
-from fenchel.losses.power import OfPower, PowerLoss, checked_power
+from fenchel.losses.power import OfPower, PowerLoss
 from fenchel.validation import check_number
 
 
@@ -95,13 +95,17 @@ class ResidualLoss(Loss):
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
 
-    def piecewise_quadratic(self) -> PiecewiseQuadratic:
-        return PiecewiseQuadratic(float(self.shape.kappa), float(self.shape.tube))
-
     @property
     @abc.abstractmethod
     def shape(self) -> CompiledResidual:
         """epsilon, kappa, l and h."""
+
+    @property
+    def smooth(self) -> bool:
+        return self.shape.kappa > 0.0
+
+    def piecewise_quadratic(self) -> PiecewiseQuadratic:
+        return PiecewiseQuadratic(float(self.shape.kappa), float(self.shape.tube))
 
     def value(self, score: Floats, label: Floats) -> Floats:
         derivative, size = self._derivative(score, label)
@@ -117,15 +121,6 @@ class ResidualLoss(Loss):
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return np.full_like(label, -self.shape.low), np.full_like(label, self.shape.high)
-
-    def dual_step(self, label: Floats, alpha: Floats, score: Floats, curvature: Floats) -> Floats:
-        total = self.shape.kappa + curvature
-        push = curvature * alpha - (score - label)
-        size = np.abs(push) - self.shape.tube
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = np.where(size > 0.0, size / total, 0.0)
-        moved = np.where(push > 0.0, np.minimum(step, self.shape.low), -np.minimum(step, self.shape.high))
-        return np.where((size == 0.0) & (total == 0.0), alpha, moved)
 
     def sublevel(self, level: Floats, label: Floats) -> tuple[Floats, Floats]:
         def width(bound: float) -> Floats:
@@ -194,7 +189,6 @@ class Squared(ResidualLoss):
     """
 
     name: ClassVar[str] = "squared"
-    smooth: ClassVar[bool] = True
 
     @property
     def shape(self) -> CompiledResidual:
@@ -219,7 +213,6 @@ class Absolute(ResidualLoss):
     """
 
     name: ClassVar[str] = "absolute"
-    smooth: ClassVar[bool] = False
 
     @property
     def shape(self) -> CompiledResidual:
@@ -233,10 +226,6 @@ class _Tube(ResidualLoss):
     name: ClassVar[str] = "epsilon_insensitive"
     epsilon: float
     squared: bool
-
-    @property
-    def smooth(self) -> bool:
-        return self.squared
 
     @property
     def shape(self) -> CompiledResidual:
@@ -274,7 +263,7 @@ class EpsilonInsensitive(OfPower):
 
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, least=0.0)
-        checked_power(self.power)
+        check_number("power", self.power, least=1.0)
 
     @property
     def form(self) -> Loss:
@@ -305,7 +294,6 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     """
 
     name: ClassVar[str] = "squared_epsilon_insensitive"
-    smooth: ClassVar[bool] = True
     epsilon: float = 0.1
 
     def __post_init__(self) -> None:
@@ -338,7 +326,6 @@ class Huber(ResidualLoss):
     """
 
     name: ClassVar[str] = "huber"
-    smooth: ClassVar[bool] = True
     width: float = 1.35
 
     def __post_init__(self) -> None:
@@ -371,7 +358,6 @@ class Quantile(ResidualLoss):
     """
 
     name: ClassVar[str] = "quantile"
-    smooth: ClassVar[bool] = False
     quantile: float = 0.5
 
     def __post_init__(self) -> None:

@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 from fenchel.lowerbounds.construction import Construction, gaps, weights_of
-from fenchel.lowerbounds.f1_score import F1Score
+from fenchel.lowerbounds.every_kink import HingeLoss, RocCurve
 from fenchel.lowerbounds.four_points import FourPoints
 from fenchel.lowerbounds.hadamard import Hadamard
-from fenchel.lowerbounds.hinge import HingeLoss
-from fenchel.lowerbounds.prbep import BreakEvenPoint
-from fenchel.lowerbounds.roc_area import RocCurve
+from fenchel.lowerbounds.one_positive import BreakEvenPoint, F1Score
 
 #: all of them, in the order of the papers
 CONSTRUCTIONS: dict[str, type[Construction]] = {

@@ -17,7 +17,6 @@ from itertools import islice
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
@@ -100,25 +99,6 @@ class SizedConstruction(Construction):
         """The problem, cached."""
 
 
-class EveryKink(SizedConstruction):
-    """The mean of n hinges that are all at their kinks at the start; and again at the minimum."""
-
-    @classmethod
-    def for_accuracy(cls, epsilon: float) -> Self:
-        return cls(math.floor(inverse(epsilon)))
-
-    @property
-    def optimum(self) -> float:
-        return 1.0 / (4.0 * self.n)
-
-    @property
-    def last(self) -> int:
-        return self.n
-
-    def gap(self, k: int) -> float:
-        return 1.0 / (2.0 * k) + 1.0 / (4.0 * self.n)
-
-
 def bundle(inner: str) -> Bundle:
     """The bundle method of the papers: no stabilisation, and an exact inner problem."""
     return Bundle(inner, "none", inner_share=0.0)
@@ -152,14 +132,6 @@ def gaps(solver: Solver, construction: Construction, count: int) -> Floats:
     """J(w_k) - J* for k = 1, ..., count, or fewer if the solver stalls."""
     found = islice(weights_of(solver, construction), count)
     return np.array([construction.objective(weights) - construction.optimum for weights in found])
-
-
-def wrong_or_first(short: Array, scores: Array) -> NDArray[np.bool_]:
-    """The hinges that are active: all below their margin, and the first one at its kink, up to rounding."""
-    near = TIE * (1.0 + float(np.max(np.abs(scores))))
-    counted = short > near
-    counted[np.flatnonzero(np.abs(short) <= near)[:1]] = True
-    return counted
 
 
 def first_tied(values: Array) -> int:

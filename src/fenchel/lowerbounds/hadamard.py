@@ -41,10 +41,6 @@ class LargestScore(Risk):
     def closed_form(self) -> ClosedForm:
         return self
 
-    def largest_scale(self, theta: Array) -> float:
-        """1: multiples of a convex combination are infeasible."""
-        return 1.0
-
     def value(self, scores: Array) -> float:
         """R(s)."""
         return float(np.max(scores))

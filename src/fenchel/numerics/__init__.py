@@ -1,1 +1,1 @@
-"""Numerical methods that do not depend on models: line searches, root finding and linear systems."""
+"""Numerical methods that do not depend on models: line searches and linear systems."""

@@ -6,6 +6,8 @@ import numpy as np
 
 #: spacing of float64 at 1, 2^-52: twice the relative rounding error of one operation
 EPS = float(np.finfo(np.float64).eps)
+#: relative rounding error of an objective, a sum in which most errors cancel: a smaller relative gap is rounding error
+OBJECTIVE_ROUNDING = 4.0 * EPS
 #: how far outside its domain a dual point may lie through rounding alone, relative to its bounds: about 5000 EPS, the
 #: rounding of a sum of a few thousand terms
 DOMAIN_TOLERANCE = 1e-12

@@ -1,16 +1,72 @@
-"""Line search on a convex function of one variable, by a safeguarded Newton method on its derivative."""
+"""Minima of convex functions of one variable, which are roots of increasing functions, their derivatives."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
-#: largest number of evaluations of the derivatives
+#: largest number of evaluations in a search
 _MAX_EVALUATIONS = 60
+#: smallest distance of a secant step from both ends of its bracket, relative to the bracket
+_SECANT_MARGIN = 0.05
+#: secant steps, before the bracket is bisected in the logarithm: the root may be many orders of magnitude away
+_SECANT_STEPS = 6
+
+
+@dataclass
+class Bracket:
+    """An interval of steps that contains the root of an increasing function, and the next step to try in it."""
+
+    #: the value at the lower end, which is negative
+    at_low: float
+    #: factor of the step as long as no upper end is known
+    growth: float = 2.0
+    #: largest factor of a Newton step
+    longest: float = math.inf
+    #: factor of the step as long as the lower end is zero
+    shrinkage: float = 0.5
+    low: float = 0.0
+    high: float = math.inf
+    at_high: float = math.nan
+    steps: int = 0
+
+    def newton(self, step: float, value: float, slope: float) -> float:
+        """Return the step after a Newton step, or a bisection if that leaves the bracket."""
+        self._shrink(step, value)
+        following = step - value / slope if slope > 0.0 else math.nan
+        if self.low < following < min(self.high, self.longest * step):
+            return following
+        if math.isinf(self.high):
+            return self.growth * step
+        return 0.5 * (self.low + self.high) if self.low > 0.0 else self.shrinkage * self.high
+
+    def secant(self, step: float, value: float) -> float:
+        """Return the root of the linear interpolation, at a distance from the ends of the bracket."""
+        self._shrink(step, value)
+        if math.isinf(self.high):
+            return self.growth * step
+        if self.steps > _SECANT_STEPS:
+            return math.sqrt(self.low * self.high) if self.low > 0.0 else 0.01 * self.high
+        share = self.at_low / (self.at_low - self.at_high)
+        return self.low + min(max(share, _SECANT_MARGIN), 1.0 - _SECANT_MARGIN) * (self.high - self.low)
+
+    def _shrink(self, step: float, value: float) -> None:
+        self.steps += 1
+        if value > 0.0:
+            self.high, self.at_high = step, value
+        else:
+            self.low, self.at_low = step, value
 
 
 def line_search(
-    derivatives: Callable[[float], tuple[float, float]], initial_derivative: float, tolerance: float
+    derivatives: Callable[[float], tuple[float, float]],
+    initial_derivative: float,
+    tolerance: float,
+    *,
+    longest: float = math.inf,
+    shrinkage: float = 0.5,
 ) -> float:
     """Return a step where the derivative of a convex function has almost vanished.
 
@@ -25,22 +81,83 @@ def line_search(
         The derivative at step 0, which is negative.
     tolerance : float
         The search ends when the absolute derivative is at most this multiple of that at step 0.
+    longest : float, default=inf
+        The largest factor by which a Newton step may increase the step.
+    shrinkage : float, default=0.5
+        The factor of a step that is too long as long as none is too short.
 
     Returns
     -------
     float
-        The step.
+        The step; one that is too short if rounding errors hide the root.
     """
-    low, high, step = 0.0, math.inf, 1.0
+    bracket, step = Bracket(initial_derivative, longest=longest, shrinkage=shrinkage), 1.0
     for _ in range(_MAX_EVALUATIONS):
         first, second = derivatives(step)
         if abs(first) <= tolerance * abs(initial_derivative):
-            break
-        low, high = (low, step) if first > 0.0 else (step, high)
-        following = step - first / second if second > 0.0 else math.nan
-        if not low < following < high:
-            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high)
+            return step
+        following = bracket.newton(step, first, second)
         if following == step:
             break
         step = following
-    return step
+    return bracket.low
+
+
+def illinois(function: Callable[[float], float], at_zero: float, at_one: float, tolerance: float) -> float:
+    """Return a root in [0, 1] of a decreasing function, by regula falsi with the Illinois rule.
+
+    The value of an end that is kept twice counts half (Dowell and Jarratt, BIT 11, 1971), so that both ends converge.
+
+    Parameters
+    ----------
+    function : callable
+        The decreasing function.
+    at_zero, at_one : float
+        Its values at the ends: positive and negative.
+    tolerance : float
+        The absolute function value at which the search ends.
+
+    Returns
+    -------
+    float
+        The root, or the lower end of the bracket after the largest number of evaluations.
+    """
+    low, high, at_low, at_high = 0.0, 1.0, at_zero, at_one
+    for _ in range(_MAX_EVALUATIONS):
+        middle = low + (high - low) * at_low / (at_low - at_high)
+        value = function(middle)
+        if abs(value) <= tolerance or not low < middle < high:
+            return middle
+        if value > 0.0:
+            low, at_low, at_high = middle, value, 0.5 * at_high
+        else:
+            high, at_high, at_low = middle, value, 0.5 * at_low
+    return low
+
+
+class Tangent(NamedTuple):
+    """The value and the derivative of a convex function at a point."""
+
+    at: float
+    value: float
+    slope: float
+
+
+def tangent_minimum(low: Tangent, high: Tangent, curvature: float = 0.0) -> tuple[float, float]:
+    """Return the minimizer of the maximum of two parabolas of this curvature that are tangent to a function.
+
+    Its value, which is returned as well, is a lower bound on the minimum of a function of at least this curvature.
+    """
+    # in x = t - low.at the other parabola has this derivative and value at x = 0
+    width = high.at - low.at
+    derivative_at_low = high.slope - curvature * width
+    value_difference = (high.value - high.slope * width + 0.5 * curvature * width**2) - low.value
+    crossing = -value_difference / (derivative_at_low - low.slope) if derivative_at_low > low.slope else 0.5 * width
+    x = crossing
+    if curvature > 0.0:
+        x = min(x, -low.slope / curvature)
+        x = max(x, min(-derivative_at_low / curvature, width)) if -derivative_at_low / curvature > crossing else x
+    x = min(max(x, 0.0), width)
+    first = low.value + low.slope * x + 0.5 * curvature * x**2
+    second = low.value + value_difference + derivative_at_low * x + 0.5 * curvature * x**2
+    return low.at + x, max(first, second)

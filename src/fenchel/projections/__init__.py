@@ -1,6 +1,6 @@
 """Euclidean projections onto boxes with linear equalities."""
 
 from fenchel.projections.box_and_equalities import onto_box_and_equalities
-from fenchel.projections.box_and_equality import checked_parts, onto_box_and_equality, onto_box_and_sum, onto_simplex
+from fenchel.projections.box_and_equality import checked_parts, onto_box_and_equality, onto_box_and_sum
 
-__all__ = ["checked_parts", "onto_box_and_equalities", "onto_box_and_equality", "onto_box_and_sum", "onto_simplex"]
+__all__ = ["checked_parts", "onto_box_and_equalities", "onto_box_and_equality", "onto_box_and_sum"]

@@ -77,25 +77,10 @@ def onto_box_and_equality(
             raise FenchelError(f"total={total} is infeasible: all weights are 0, so the sum is 0")
         return m.copy()
     ends = np.sort(np.stack([sigma * low, sigma * high]), axis=0)
-    p = _projected(m * d**2 / sigma, ends[0], ends[1], float(total), d**2 / sigma**2, math.nan)
+    p = onto_box_and_sum(m * d**2 / sigma, ends[0], ends[1], float(total), d**2 / sigma**2)
     # bounds are met exactly
     x = np.where(p == sigma * low, low, np.where(p == sigma * high, high, p / sigma))
     return np.clip(x, low, high)
-
-
-def onto_simplex(target: ArrayLike, total: float = 1.0) -> Floats:
-    """The nearest point with non-negative entries that add up to ``total``."""
-    return onto_box_and_equality(target, 0.0, np.inf, total)
-
-
-def onto_box_and_sum(
-    target: Array, low: Array, high: Array, total: float, scale: float = 1.0, guess: float = math.nan
-) -> Floats:
-    """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``target / scale``.
-
-    A good ``guess`` of the shift saves passes over the entries.
-    """
-    return _projected(target, low, high, total, scale, guess)
 
 
 def checked_parts(
@@ -116,8 +101,13 @@ def checked_parts(
         raise FenchelError(f"bounds, weights and scales must fit the target, of shape {m.shape}") from error
 
 
-def _projected(centre: Array, low: Array, high: Array, total: float, slowness: float | Array, guess: float) -> Floats:
-    """p(tau) for the tau with the sum ``total``."""
+def onto_box_and_sum(
+    centre: Array, low: Array, high: Array, total: float, slowness: float | Array = 1.0, guess: float = math.nan
+) -> Floats:
+    """The point of the box from ``low`` to ``high`` with this sum that is nearest to ``centre / slowness``: p(tau).
+
+    A good ``guess`` of tau saves passes over the entries.
+    """
     lowest, highest = float(np.sum(low)), float(np.sum(high))
     slack = DOMAIN_TOLERANCE * (_size(low) + _size(high) + abs(total))
     if not lowest - slack <= total <= highest + slack:

@@ -89,13 +89,13 @@ class DiagonalPlusRankOne(NamedTuple):
     vector: Floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Regularizer(abc.ABC):
     r"""Base class of convex regularizers of the weights, with their conjugates.
 
     A subclass sets ``name`` and implements ``value`` (:math:`\Omega(w) \ge 0`), ``gradient``, ``conjugate``
-    (:math:`\Omega^*(v)`), ``conjugate_derivative``, ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights
-    of a dual point), ``radius`` and ``strong_convexity``.
+    (:math:`\Omega^*(v)`), ``grad_conjugate`` (:math:`\nabla\Omega^*(v)`, the weights of a dual point), ``radius`` and
+    ``strong_convexity``.
 
     Attributes
     ----------
@@ -135,6 +135,16 @@ class Regularizer(abc.ABC):
     def fixes_mass(self) -> bool:
         """Whether Omega is finite only for weights with a given sum."""
         return False
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is of the same class with equal fields, which may be arrays."""
+        if type(self) is not type(other):
+            return False
+        return all(np.array_equal(value, vars(other)[name]) for name, value in vars(self).items())
+
+    def __hash__(self) -> int:
+        parts = (value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(self).values())
+        return hash((type(self), *parts))
 
     def quadratic_form(self) -> QuadraticForm | None:
         """This regularizer if it is half of w^T K w."""
@@ -185,9 +195,9 @@ class Regularizer(abc.ABC):
         """Whether Omega*(0) is finite, so that theta = 0 is dual feasible."""
         return True
 
-    @abc.abstractmethod
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         """The derivative of Omega*(scale v) in the scale."""
+        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
     def largest_scale(self, v: Array) -> float:
         """The largest t with a finite Omega*(t v): infinite unless the conjugate is finite on a bounded set only."""

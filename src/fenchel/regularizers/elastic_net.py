@@ -25,7 +25,7 @@ from fenchel.validation import check_number
 
 
 class CompiledElasticNet(NamedTuple):
-    """The elastic net for compiled loops: rho and 1/(1 - rho)."""
+    """The elastic net for compiled loops: rho and 1/(1 - rho); a ``CompiledMirrorMap`` for other step rules as well."""
 
     threshold: float
     scale: float
@@ -42,13 +42,6 @@ class CompiledElasticNet(NamedTuple):
     def hess_bound(self, v: float, radius: float) -> float:
         """The largest second derivative of the conjugate within ``radius`` of v."""
         return self.scale if abs(v) + radius > self.threshold else 0.0
-
-
-class CompiledThreshold(NamedTuple):
-    """The elastic net as a ``CompiledMirrorMap``, for other step rules than the default: rho and 1/(1 - rho)."""
-
-    threshold: float
-    scale: float
 
     def coupled(self) -> bool:
         """False: the conjugate is separable."""
@@ -125,9 +118,6 @@ class ElasticNet(Regularizer):
         excess = np.maximum(abs(scale) * np.abs(np.ravel(v)) - self.l1_ratio, 0.0)
         return 0.5 * float(excess @ excess) / (1.0 - self.l1_ratio)
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
-
     def grad_conjugate(self, v: Array) -> Floats:
         excess = np.abs(v) - self.l1_ratio
         return np.where(excess > 0.0, np.copysign(excess / (1.0 - self.l1_ratio), v), 0.0)
@@ -151,5 +141,5 @@ class ElasticNet(Regularizer):
     def typical_hess_conjugate(self, features: int) -> float:
         return 1.0 / (1.0 - self.l1_ratio)
 
-    def compiled_mirror_map(self, features: int) -> CompiledThreshold:
-        return CompiledThreshold(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))
+    def compiled_mirror_map(self, features: int) -> CompiledElasticNet:
+        return self.compiled()

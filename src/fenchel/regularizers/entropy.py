@@ -31,7 +31,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
-from fenchel.regularizers.prior import checked_prior, hash_fields, relative_entropy, same_fields, spread_prior
+from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
 
@@ -98,12 +98,6 @@ class Entropy(Regularizer):
                 f"prior has the sum {total:g}, but mass={mass:g}; set only one of prior and mass, or make them agree"
             )
 
-    def __eq__(self, other: object) -> bool:
-        return same_fields(self, other)
-
-    def __hash__(self) -> int:
-        return hash_fields(self)
-
     @property
     def _signs(self) -> float:
         return 2.0 if self.balanced else 1.0
@@ -155,9 +149,6 @@ class Entropy(Regularizer):
             # log1p and expm1 are accurate near zero
             return mass * float(np.sum(np.log1p(np.expm1(both) @ shares)))
         return mass * float(np.sum(logsumexp(both, b=shares, axis=-1)))
-
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

@@ -61,7 +61,7 @@ class L1(Regularizer):
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         """Zero inside the unit ball, infinite outside."""
-        return 0.0 if abs(scale) * _largest(v) <= 1.0 + _BALL_TOLERANCE else math.inf
+        return self.conjugate(v, scale)
 
     def largest_scale(self, v: Array) -> float:
         largest = _largest(v)

@@ -64,9 +64,6 @@ class L2(Regularizer):
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return scale**2 * self.value(v)
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return 2.0 * scale * self.value(v)
-
     def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])
 

@@ -39,19 +39,6 @@ def spread_prior(prior: float | Floats, features: int) -> Floats:
     return np.full(features, prior) if np.ndim(prior) == 0 else np.asarray(prior)
 
 
-def same_fields(one: Any, other: Any) -> bool:
-    """Equality of two dataclasses of one type whose fields may be arrays."""
-    if type(one) is not type(other):
-        return False
-    return all(np.array_equal(value, vars(other)[name]) for name, value in vars(one).items())
-
-
-def hash_fields(one: Any) -> int:
-    """A hash that agrees with ``same_fields``."""
-    parts = (value.tobytes() if isinstance(value, np.ndarray) else value for value in vars(one).values())
-    return hash((type(one), *parts))
-
-
 def relative_entropy(weights: Array, prior: Array) -> Floats:
     """w ln(w/mu) - w + mu of each weight, accurate near the prior; infinite below zero."""
     excess = (weights - prior) / prior

@@ -144,11 +144,6 @@ class QNorm(Regularizer):
         p, power = self.dual_exponents
         return float(np.sum((abs(scale) * _norms(v, p)) ** power)) / power
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        p, power = self.dual_exponents
-        norms = _norms(v, p)
-        return math.copysign(1.0, scale) * float(np.sum(norms * (abs(scale) * norms) ** (power - 1.0)))
-
     def compress(self, v: Array) -> Floats:
         return _norms(v, self.dual_exponents[0])
 

@@ -133,9 +133,6 @@ class QuadraticForm(Regularizer):
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
         return 0.5 * scale**2 * float(np.vdot(v, self.grad_conjugate(v)))
 
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return 2.0 * scale * self.conjugate(v)
-
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)
         if self.diagonal:

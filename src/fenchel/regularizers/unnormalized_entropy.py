@@ -23,14 +23,7 @@ from scipy.special import kl_div
 
 from fenchel.arrays import Array, Floats
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
-from fenchel.regularizers.prior import (
-    checked_prior,
-    hash_fields,
-    largest_in_level_set,
-    relative_entropy,
-    same_fields,
-    spread_prior,
-)
+from fenchel.regularizers.prior import checked_prior, largest_in_level_set, relative_entropy, spread_prior
 
 #: ratio of a weight to its prior from which the weight counts as unbounded, as scores do in ``problem``
 _UNBOUNDED_RATIO = 1e7
@@ -115,12 +108,6 @@ class UnnormalizedEntropy(Regularizer):
         object.__setattr__(self, "prior", checked_prior(self.prior))
         object.__setattr__(self, "balanced", bool(self.balanced))
 
-    def __eq__(self, other: object) -> bool:
-        return same_fields(self, other)
-
-    def __hash__(self) -> int:
-        return hash_fields(self)
-
     @property
     def finite(self) -> bool:
         return self.balanced
@@ -147,9 +134,6 @@ class UnnormalizedEntropy(Regularizer):
         with np.errstate(over="ignore"):
             terms = 4.0 * np.sinh(0.5 * v) ** 2 if self.balanced else np.expm1(v)
         return float(np.sum(self.priors(v.shape[-1]) * terms))
-
-    def conjugate_derivative(self, v: Array, scale: float) -> float:
-        return float(np.vdot(self.grad_conjugate(scale * np.asarray(v)), v))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

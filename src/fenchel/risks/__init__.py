@@ -4,50 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.risks.base import Risk
-from fenchel.risks.mean import MeanRisk
-from fenchel.risks.measures.break_even import BreakEven
-from fenchel.risks.measures.contingency import ContingencyRisk
-from fenchel.risks.measures.custom import CustomMeasure
-from fenchel.risks.measures.error_rate import ErrorRate
-from fenchel.risks.measures.f_beta import F1, FBeta
-from fenchel.risks.measures.micro import MicroRisk, micro
-from fenchel.risks.measures.roc_auc import RocAUC
-from fenchel.risks.measures.top_k import PrecisionAtK, RecallAtK
-from fenchel.risks.multiclass.base import MulticlassRisk
-from fenchel.risks.multiclass.hinges import CrammerSinger, WestonWatkins
-from fenchel.risks.multiclass.multinomial import Multinomial
-from fenchel.risks.multilabel import MultilabelHinge
-from fenchel.risks.ordinal import OrdinalHinge
+from fenchel.registry import named, public
+from fenchel.risks.base import Risk as Risk
+from fenchel.risks.mean import MeanRisk as MeanRisk
+from fenchel.risks.measures.break_even import BreakEven as BreakEven
+from fenchel.risks.measures.contingency import ContingencyRisk as ContingencyRisk
+from fenchel.risks.measures.custom import CustomMeasure as CustomMeasure
+from fenchel.risks.measures.error_rate import ErrorRate as ErrorRate
+from fenchel.risks.measures.f_beta import F1 as F1
+from fenchel.risks.measures.f_beta import FBeta as FBeta
+from fenchel.risks.measures.micro import MicroRisk as MicroRisk
+from fenchel.risks.measures.micro import micro as micro
+from fenchel.risks.measures.roc_auc import RocAUC as RocAUC
+from fenchel.risks.measures.top_k import PrecisionAtK as PrecisionAtK
+from fenchel.risks.measures.top_k import RecallAtK as RecallAtK
+from fenchel.risks.multiclass.base import MulticlassRisk as MulticlassRisk
+from fenchel.risks.multiclass.hinges import CrammerSinger as CrammerSinger
+from fenchel.risks.multiclass.hinges import WestonWatkins as WestonWatkins
+from fenchel.risks.multiclass.multinomial import Multinomial as Multinomial
+from fenchel.risks.multilabel import MultilabelHinge as MultilabelHinge
+from fenchel.risks.ordinal import OrdinalHinge as OrdinalHinge
 
 #: the joint risks of several classes that users can name
-MULTICLASS: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger, Multinomial)}
+MULTICLASS: dict[str, type[MulticlassRisk]] = named(globals(), MulticlassRisk)
 
 #: the measures that users can name: called with labels, and beta or k where they have one
-MEASURES: dict[str, Any] = {
-    risk.name: risk for risk in (RocAUC, BreakEven, F1, FBeta, PrecisionAtK, RecallAtK, ErrorRate)
-}
+MEASURES: dict[str, Any] = {name: risk for name, risk in named(globals(), Risk).items() if risk.is_measure}
 
-__all__ = [
-    "F1",
-    "MEASURES",
-    "MULTICLASS",
-    "BreakEven",
-    "ContingencyRisk",
-    "CrammerSinger",
-    "CustomMeasure",
-    "ErrorRate",
-    "FBeta",
-    "MeanRisk",
-    "MicroRisk",
-    "MulticlassRisk",
-    "MultilabelHinge",
-    "Multinomial",
-    "OrdinalHinge",
-    "PrecisionAtK",
-    "RecallAtK",
-    "Risk",
-    "RocAUC",
-    "WestonWatkins",
-    "micro",
-]
+__all__ = public(globals())

@@ -31,8 +31,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
 
 if TYPE_CHECKING:
     from fenchel.risks.mean import MeanRisk
@@ -45,6 +47,14 @@ if TYPE_CHECKING:
 
 #: subgradient a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores of the plane
 CuttingPlane = tuple[Floats, float, float]
+
+
+def numeric_labels(labels: ArrayLike) -> Floats:
+    """Labels as an array of floats; raise unless they are numbers."""
+    try:
+        return np.ascontiguousarray(labels, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
 
 
 class ClosedForm(Protocol):
@@ -139,10 +149,14 @@ class Risk(abc.ABC):
     name: str = "risk"
     #: whether R is differentiable
     smooth: bool = False
+    #: whether the risk is a performance measure that users can name
+    is_measure: bool = False
     #: k, or None if scores are one-dimensional
     outputs: int | None = None
     #: n, the number of examples
     examples: int
+    #: the weights of the examples; None if they are equal
+    _weights: Floats | None = None
     #: the reason why this risk has no intercept, as the end of a sentence that begins with its name
     intercept_refusal: str = (
         "does not depend on an intercept: use intercept=False (in an estimator fit_intercept=False) and choose the "
@@ -179,15 +193,38 @@ class Risk(abc.ABC):
         """The sizes of the constants that are added to scores, broadcast over them; rounding bounds use them."""
         return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
 
+    def _weigh(self, weights: ArrayLike | None) -> None:
+        """Set the weights of the examples; raise unless they are finite, not negative and not all zero."""
+        if weights is None:
+            return
+        found = np.asarray(weights, dtype=np.float64)
+        if found.shape != (self.examples,):
+            raise FenchelError(
+                f"weights must have one entry for each of the {self.examples} examples, got shape {found.shape}"
+            )
+        if not np.all(np.isfinite(found)) or np.any(found < 0):
+            raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
+        if not np.any(found > 0):
+            raise FenchelError("weights are all zero; at least one must be positive")
+        self._weights = found
+
     @cached_property
     def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
-        return np.full(self.examples, 1.0 / self.examples)
+        if self._weights is None:
+            return np.full(self.examples, 1.0 / self.examples)
+        # divided by the largest first, so that the sum neither overflows nor underflows
+        scaled = self._weights / self._weights.max()
+        return scaled / scaled.sum()
 
     @cached_property
     def value_at_zero(self) -> float:
         """R(0), the scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
+
+    def largest_scale(self, theta: Array) -> float:
+        """A t >= 1 such that t theta is in the domain of the conjugate if theta is; larger ones need not be found."""
+        return 1.0
 
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at s."""

@@ -21,7 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable
+from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable, numeric_labels
 from fenchel.risks.smoothing import Smoothed
 
 
@@ -57,10 +57,7 @@ class MeanRisk(Risk):
 
     def __init__(self, loss: str | Loss, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.loss = as_loss(loss)
-        try:
-            self.labels = np.ascontiguousarray(labels, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+        self.labels = numeric_labels(labels)
         if self.labels.ndim not in (1, 2) or self.labels.size == 0:
             raise FenchelError(f"labels must be (n,) or (n, k) and not empty, got shape {self.labels.shape}")
         if not np.all(np.isfinite(self.labels)):
@@ -71,7 +68,7 @@ class MeanRisk(Risk):
         self.examples = int(self.labels.shape[0])
         self.outputs = None if self.labels.ndim == 1 else int(self.labels.shape[1])
         self.smooth = self.loss.smooth
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
 
     def closed_form(self) -> ClosedForm:
         return self
@@ -84,11 +81,6 @@ class MeanRisk(Risk):
 
     def intercepts(self) -> Intercepts:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     def value(self, scores: Array) -> float:
         """R(s)."""
@@ -114,7 +106,7 @@ class MeanRisk(Risk):
         """A bound on the 1-norm of a subgradient at s, from the domain of the conjugate where that is bounded."""
         if math.isfinite(self._largest_subgradient):
             return self._largest_subgradient * (self.outputs or 1)
-        return float(np.sum(np.abs(self.subgradient(scores))))
+        return super().subgradient_norm_bound(scores)
 
     @cached_property
     def _largest_subgradient(self) -> float:
@@ -127,11 +119,6 @@ class MeanRisk(Risk):
     @cached_property
     def largest_label(self) -> float:
         return float(np.max(np.abs(self.labels)))
-
-    @cached_property
-    def value_at_zero(self) -> float:
-        """R(0): the natural scale of the objective."""
-        return self.value(np.zeros(self.labels.shape))
 
     @cached_property
     def conjugate_at_zero(self) -> float:
@@ -155,16 +142,15 @@ class MeanRisk(Risk):
             below = np.min(low[subgradients < 0] / subgradients[subgradients < 0], initial=np.inf)
         return float(min(above, below))
 
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        """R_mu; R itself for mu = 0, which smooth losses allow."""
+    def smoothed(self, scores: Array, mu: float, alpha: Array | None = None) -> Smoothed:
+        """R_mu; R itself for mu = 0, which smooth losses allow.  ``alpha`` is the maximizer, if known."""
         risk = self.value(scores)
         if mu == 0.0:
             return Smoothed(risk, -self.subgradient(scores), risk, 0.0)
-        values, subgradients = self.loss.smoothed(scores, self.labels, mu)
+        values, subgradients = self.loss.smoothed(scores, self.labels, mu, alpha)
         value = self._total(values)
-        return Smoothed(
-            value, -self._shares * subgradients, risk, max(0.0, risk - value - 0.5 * mu * self._total(subgradients**2))
-        )
+        excess = max(0.0, risk - value - 0.5 * mu * self._total(subgradients**2))
+        return Smoothed(value, -self._shares * subgradients, risk, excess)
 
     @property
     def smoothing_range(self) -> float:
@@ -208,26 +194,3 @@ class MeanRisk(Risk):
             return theta * float(self.examples)
         shares = np.broadcast_to(self._shares, theta.shape)
         return np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
-
-
-def shares_of(weights: Array | None, examples: int) -> Floats:
-    """The weights divided by their sum; 1/n without weights."""
-    if weights is None:
-        return np.full(examples, 1.0 / examples)
-    # divided by the largest first, so that the sum neither overflows nor underflows
-    scaled = weights / weights.max()
-    return scaled / scaled.sum()
-
-
-def checked_weights(weights: ArrayLike, examples: int) -> Floats:
-    """Weights as an array; raise unless they are finite, not negative and not all zero."""
-    checked = np.asarray(weights, dtype=np.float64)
-    if checked.shape != (examples,):
-        raise FenchelError(
-            f"weights must have one entry for each of the {examples} examples, got shape {checked.shape}"
-        )
-    if not np.all(np.isfinite(checked)) or np.any(checked < 0):
-        raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
-    if not np.any(checked > 0):
-        raise FenchelError("weights are all zero; at least one must be positive")
-    return checked

@@ -28,7 +28,6 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.risks.base import ClosedForm, Risk
-from fenchel.risks.mean import checked_weights, shares_of
 
 
 class MultilabelHinge(Risk):
@@ -79,7 +78,7 @@ class MultilabelHinge(Risk):
             raise FenchelError(f"the risk {self.name!r} requires the labels -1 and +1, or 0 and 1")
         self._has = found > 0
         self.examples, self.outputs = found.shape
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
         paired = np.any(self._has, axis=1) & ~np.all(self._has, axis=1)
         #: c_i where example i has a pair of labels, else 0
         self._masses = np.where(paired, self.shares, 0.0)
@@ -91,15 +90,6 @@ class MultilabelHinge(Risk):
 
     def multilabel(self) -> MultilabelHinge:
         return self
-
-    def largest_scale(self, theta: Array) -> float:
-        """1: larger multiples are not tried."""
-        return 1.0
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     @property
     def labels(self) -> Floats:

@@ -29,7 +29,6 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
 from fenchel.risks.base import CuttingPlane, Risk, Smoothable
-from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.smoothing import Smoothed
 
 #: pairs listed explicitly at most, or 8 n if that is more
@@ -101,7 +100,7 @@ class OrdinalHinge(Risk):
         # short integers are sorted in linear time
         self._codes = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
         self.examples = len(found)
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
         if len(np.unique(self._codes[self.shares > 0.0])) < 2:
             raise FenchelError(f"the risk {self.name!r} needs two different labels with positive weight")
 
@@ -110,11 +109,6 @@ class OrdinalHinge(Risk):
 
     def ordinal(self) -> OrdinalHinge:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     def value(self, scores: Array) -> float:
         """R(s)."""

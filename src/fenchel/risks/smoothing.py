@@ -32,7 +32,6 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.projections import onto_box_and_sum
 
 
 class Smoothed(NamedTuple):
@@ -55,28 +54,3 @@ class Smoothed(NamedTuple):
     def conjugate(self, scores: Array) -> float:
         """R*(-theta), or the upper bound on it that belongs to the excess; ``scores`` are those of this result."""
         return self.excess - self.risk - float(np.vdot(self.theta, scores))
-
-
-def smoothed_count(gains: Array, labels: Array, surplus: int, mu: float, *, exact: bool = False) -> Smoothed:
-    r"""Smooth a measure that is linear in fn, with fp - fn <= surplus, or fp - fn = surplus if ``exact``.
-
-    With x = n theta and the gains :math:`g_i = n/n_+ - s_i` of positives and :math:`g_j = -s_j` of negatives
-
-    .. math:: R_\mu(s) = \max_x\; \tfrac1n\,(g\cdot x - \tfrac\mu2\|x\|^2), \qquad
-              0 \le yx \le 1,\ \textstyle\sum x \ge -\text{surplus} \text{ (or equal)}
-
-    which is a projection onto a box with one equality, where Algs. 2 and 3 of the paper sort.  Without mu the best x
-    predicts positive where -g is largest, n+ + surplus times, or as often as it is positive.
-    """
-    low, high, n = np.minimum(labels, 0.0), np.maximum(labels, 0.0), len(labels)
-    count = int(np.count_nonzero(labels > 0.0)) + surplus
-    by_gain = np.partition(gains, count) if count < n else gains
-    best = -by_gain[:count]
-    risk = float(np.sum(gains[labels > 0.0])) + float(np.sum(best if exact else np.maximum(best, 0.0)))
-    with np.errstate(over="ignore"):
-        x = np.clip(gains / mu, low, high)
-    if exact or float(np.sum(x)) < -surplus:
-        # start the search at the threshold for mu = 0
-        x = onto_box_and_sum(gains, low, high, -float(surplus), mu, float(by_gain[min(count, n - 1)]))
-    attained, square = float(gains @ x), float(x @ x)
-    return Smoothed((attained - 0.5 * mu * square) / n, x / n, risk / n, max(0.0, risk - attained) / n)

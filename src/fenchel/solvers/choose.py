@@ -118,62 +118,42 @@ class Candidate(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A rule of the table: its name, its condition, and the solvers in order with their data passes."""
+    """A rule of the table: its name, its condition, the solvers in order, and the data passes of the first one."""
 
     why: str
     applies: Callable[[Facts], bool]
-    plan: tuple[tuple[str, float], ...]
+    solvers: tuple[type[Solver], ...]
+    patience: float = np.inf
 
 
-_NEWTON_FIRST = ((Newton.name, np.inf), (DualCoordinate.name, np.inf))
-_DESCENT_FIRST = ((DualCoordinate.name, np.inf), (Newton.name, np.inf))
+_NEWTON_FIRST = (Newton, DualCoordinate)
 #: bundle supports the problems that the others do not, such as those with the elastic net
-_BLOCKS_FIRST = (
-    (BlockCoordinate.name, 200.0),
-    (InteriorPoint.name, np.inf),
-    (BlockCoordinate.name, np.inf),
-    (Bundle.name, np.inf),
-)
+_BLOCKS_LAST = (InteriorPoint, BlockCoordinate, Bundle)
 #: the first is for ridge, the second for lasso and elastic net, the last for any other regularizer
-_MULTINOMIAL = ((NewtonCG.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf))
+_MULTINOMIAL = (NewtonCG, ProximalGradient, Bundle)
 #: the first rule that applies is used
 TABLE = (
-    Row("free directions", lambda facts: facts.free, ((AugmentedLagrangian.name, np.inf),)),
-    Row(
-        "hard constraints",
-        lambda facts: facts.constraint,
-        ((DualCoordinate.name, 300.0), (Barrier.name, np.inf), (BasisPursuit.name, np.inf)),
-    ),
-    Row(
-        "lasso",
-        lambda facts: facts.lasso,
-        ((ProxNewton.name, np.inf), (ProximalGradient.name, np.inf), (Bundle.name, np.inf)),
-    ),
-    Row(
-        "performance measure with a smoothing",
-        lambda facts: facts.smoothable,
-        ((Smoothing.name, np.inf), (Bundle.name, np.inf)),
-    ),
-    Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ((Bundle.name, np.inf),)),
+    Row("free directions", lambda facts: facts.free, (AugmentedLagrangian,)),
+    Row("hard constraints", lambda facts: facts.constraint, (DualCoordinate, Barrier, BasisPursuit), 300.0),
+    Row("lasso", lambda facts: facts.lasso, (ProxNewton, ProximalGradient, Bundle)),
+    Row("performance measure with a smoothing", lambda facts: facts.smoothable, (Smoothing, Bundle)),
+    Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, (Bundle,)),
     Row(
         "joint smooth multiclass risk, many features or small curvature",
         lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
-        ((BlockCoordinate.name, 100.0), *_MULTINOMIAL),
+        (BlockCoordinate, *_MULTINOMIAL),
+        100.0,
     ),
-    Row(
-        "joint smooth multiclass risk",
-        lambda facts: facts.joint and facts.smooth,
-        _MULTINOMIAL,
-    ),
+    Row("joint smooth multiclass risk", lambda facts: facts.joint and facts.smooth, _MULTINOMIAL),
     Row(
         "joint multiclass risk, few features of large scale",
         lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
-        _BLOCKS_FIRST[1:],
+        _BLOCKS_LAST,
     ),
-    Row("joint multiclass risk", lambda facts: facts.joint, _BLOCKS_FIRST),
+    Row("joint multiclass risk", lambda facts: facts.joint, (BlockCoordinate, *_BLOCKS_LAST), 200.0),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
-    Row("many features, or fewer rows than features", lambda facts: not facts.tall, _DESCENT_FIRST),
+    Row("many features, or fewer rows than features", lambda facts: not facts.tall, (DualCoordinate, Newton)),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),
     Row("weak regularization", lambda facts: facts.curvature >= 300.0, _NEWTON_FIRST),
@@ -182,7 +162,7 @@ TABLE = (
         lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0,
         _NEWTON_FIRST,
     ),
-    Row("all other problems", lambda facts: True, ((DualCoordinate.name, 40.0), (Newton.name, np.inf))),
+    Row("all other problems", lambda facts: True, (DualCoordinate, Newton), 40.0),
 )
 
 
@@ -254,8 +234,9 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
     if isinstance(solver, str):
         if solver == "auto":
             facts = facts_of(problem, tol)
-            plan = next(row.plan for row in TABLE if row.applies(facts))
-            return [Candidate(SOLVERS[name](), patience) for name, patience in plan]
+            row = next(row for row in TABLE if row.applies(facts))
+            first, *others = row.solvers
+            return [Candidate(first(), row.patience), *(Candidate(other()) for other in others)]
         if solver in SOLVERS:
             return [Candidate(SOLVERS[solver]())]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))

@@ -6,13 +6,11 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
-from fenchel.errors import FenchelError
 from fenchel.problem import Problem
+from fenchel.solvers.needs import check_lam, check_norms
 
 #: relative error of a squared distance that is computed from squared norms (cancellation)
 CANCELLATION = 1e-14
-#: curvatures beyond this leave no bits for the dual variables
-_STEEPEST = 1e100
 
 
 def squared_norms(problem: Problem) -> Floats:
@@ -26,8 +24,7 @@ def squared_norms(problem: Problem) -> Floats:
     else:
         norms = np.empty(problem.design.shape[0])
         norms = problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
-    if not np.all(np.isfinite(norms)):
-        raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+    check_norms(norms)
     return norms
 
 
@@ -41,5 +38,4 @@ def squared_distances(terms: Array, products: Array) -> Floats:
 
 def check_curvatures(problem: Problem, norms: Array) -> None:
     """Raise if the curvature c_i norms_i / lam of some example may be too large for double precision."""
-    if not np.max(norms) * np.max(problem.risk.shares) / problem.lam < _STEEPEST:
-        raise FenchelError(f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+    check_lam(problem, np.max(norms) * np.max(problem.risk.shares))

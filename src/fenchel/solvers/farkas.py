@@ -60,7 +60,12 @@ def infeasible_ray(problem: Problem) -> Floats:
     for _ in range(2):
         kept = kept - np.linalg.lstsq(part, part @ kept, rcond=None)[0]
     ray[weighted[support]] = np.where(kept * found[support] > 0.0, kept, 0.0)
-    gain = -risk.conjugate(ray)
+    return scaled_ray(problem, ray)
+
+
+def scaled_ray(problem: Problem, ray: Array) -> Floats:
+    """Return the ray, scaled so that its lower bound proves infeasibility, or zero if it is not a ray."""
+    gain = -problem.closed_form.conjugate(ray)
     return ray * (INFEASIBLE_BOUND * problem.level_bound / gain) if gain > 0.0 else np.zeros_like(ray)
 
 

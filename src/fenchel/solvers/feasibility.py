@@ -33,7 +33,7 @@ from scipy.sparse.linalg import LinearOperator, lsqr
 
 from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
-from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
+from fenchel.solvers.farkas import infeasible_ray, scaled_ray
 
 #: distance of the smallest margin above one, multiplied by ten in each attempt, and the largest number of attempts
 _CLEARANCE, _MAX_ATTEMPTS = 1e-14, 4
@@ -65,10 +65,8 @@ class Repair:
             return Model(repaired, model.intercept), witness
         self.infeasible += 1
         if self.ray is None and self.infeasible >= _MAX_INFEASIBLE:
-            if constraint == "margin":
-                self.ray = infeasible_ray(self.problem)
-            else:
-                self.ray = self._scaled_ray(self._residuals(model.weights)[1])
+            margin, problem = constraint == "margin", self.problem
+            self.ray = infeasible_ray(problem) if margin else scaled_ray(problem, self._residuals(model.weights)[1])
         if self.ray is not None and np.any(self.ray):
             return model, Witness(self.ray)
         return model, witness
@@ -120,8 +118,3 @@ class Repair:
             )[0]
             residuals = centred(risk.labels - design.scores(weights + change))
         return change, residuals
-
-    def _scaled_ray(self, ray: Array) -> Floats:
-        """Return the ray, scaled so that its lower bound proves infeasibility, if it is a ray."""
-        gain = -self.problem.closed_form.conjugate(ray)
-        return ray * (INFEASIBLE_BOUND * self.problem.level_bound / gain) if gain > 0.0 else ray

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import LARGEST_CURVATURE
@@ -12,11 +13,20 @@ from fenchel.solvers.base import Need
 
 def check_scale(problem: Problem) -> None:
     """Raise FenchelError if X is not finite, or too large for lam in double precision."""
-    design, lam = problem.design, problem.lam
-    if not (np.isfinite(design.largest_row_norm) and np.isfinite(design.mean_square)):
-        raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
-    if not design.mean_square / lam < LARGEST_CURVATURE:
-        raise FenchelError(f"lam={lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+    check_norms([problem.design.largest_row_norm, problem.design.mean_square])
+    check_lam(problem, problem.design.mean_square)
+
+
+def check_norms(norms: ArrayLike) -> None:
+    """Raise FenchelError if the squared norms of rows or columns are not finite."""
+    if not np.all(np.isfinite(norms)):
+        raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+
+
+def check_lam(problem: Problem, square: float) -> None:
+    """Raise FenchelError if a squared norm is too large for lam in double precision."""
+    if not square / problem.lam < LARGEST_CURVATURE:
+        raise FenchelError(f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
 
 
 def _constraint(problem: Problem) -> bool:

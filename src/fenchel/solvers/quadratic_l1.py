@@ -46,7 +46,7 @@ def minimize_quadratic_l1(
         for _ in range(sweeps):
             if descend_coordinates(matrix, thresholds, point, gradient) <= step_tolerance:
                 return
-        if _face_step(matrix, thresholds, point, gradient) and _violation(thresholds, point, gradient) <= tolerance:
+        if _face_step(matrix, thresholds, point, gradient) and kkt_violation(thresholds, point, gradient) <= tolerance:
             return
 
 
@@ -69,7 +69,7 @@ def _face_step(matrix: Array, thresholds: Array, point: Array, gradient: Array) 
     return step == 1.0
 
 
-def _violation(thresholds: Array, point: Array, gradient: Array) -> float:
+def kkt_violation(thresholds: Array | float, point: Array, gradient: Array) -> float:
     """Return the KKT violation: the largest distance of zero from a partial subdifferential."""
     at_zero = np.maximum(np.abs(gradient) - thresholds, 0.0)
-    return float(np.max(np.where(point == 0.0, at_zero, np.abs(gradient + thresholds * np.sign(point)))))
+    return float(np.max(np.where(point == 0.0, at_zero, np.abs(gradient + thresholds * np.sign(point))), initial=0.0))

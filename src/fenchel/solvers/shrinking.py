@@ -59,12 +59,18 @@ class ActiveSet:
         #: largest violation in the last full epoch, and turns of examples since then
         self.full_violation = np.inf
         self.turns_since_full = 0
-        #: whether all examples take part in the next epoch
+        #: whether all examples take part in the next epoch, and the number of certificates when that was last decided
         self.restore = True
+        self.certificates = 0
         #: whether running sums were recomputed since the last change
         self.refreshed = False
         #: whether a full epoch with recomputed sums changed nothing
         self.stalled = False
+
+    def restore_after(self, certificates: int) -> None:
+        """Restore all examples if there is a new certificate: it begins a new round."""
+        if certificates != self.certificates:
+            self.certificates, self.restore = certificates, True
 
     def next_part(self, most: int, random: Array, shrinking: bool) -> Part:
         """The next part of the epoch, of at most ``most`` examples; the first part of an epoch shuffles them."""

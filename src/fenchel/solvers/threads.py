@@ -6,7 +6,7 @@ the result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -49,26 +49,14 @@ class PartedDesign(Design):
 
     def __init__(self, design: Design, parts: Parts) -> None:
         self.undivided, self.parts, self.shape = design, parts, design.shape
-        found = parts.each(lambda begin, end: (slice(begin, end), design.part(begin, end)))
-        #: slices and designs of the parts, by their first row
-        self._parts = {rows.start: (rows, part) for rows, part in found}
+        #: designs of the parts, by their first row
+        self._designs = dict(parts.each(lambda begin, end: (begin, design.part(begin, end))))
 
     def scores(self, weights: Array) -> Floats:
-        result = np.empty((self.shape[0], *np.shape(weights)[:-1]))
-
-        def part(begin: int, end: int) -> None:
-            rows, design = self._parts[begin]
-            result[rows] = design.scores(weights)
-
-        self.parts.each(part)
-        return result
+        return np.concatenate(self.parts.each(lambda begin, end: self._designs[begin].scores(weights)))
 
     def adjoint(self, theta: Array) -> Floats:
-        def part(begin: int, end: int) -> Floats:
-            rows, design = self._parts[begin]
-            return design.adjoint(theta[rows])
-
-        first, *others = self.parts.each(part)
+        first, *others = self.parts.each(lambda begin, end: self._designs[begin].adjoint(theta[begin:end]))
         for other in others:
             first += other
         return first
@@ -95,20 +83,8 @@ class PartedDesign(Design):
     def rows(self) -> Rows:
         return self.undivided.rows()
 
-    def narrowed(self, selected: Array) -> Design:
-        return self.undivided.narrowed(selected)
-
-    def transposed(self) -> Design:
-        return self.undivided.transposed()
-
-    def column_squares(self, shares: Array) -> Floats:
-        return self.undivided.column_squares(shares)
-
     def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
         return self.undivided.gram(selected, weights)
-
-    def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]] | None:
-        return self.undivided.blocks(selected, rows)
 
 
 def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:

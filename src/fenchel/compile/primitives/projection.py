@@ -45,30 +45,31 @@ _WIDENINGS = 60
 
 
 @helper
-def _entry(target: float, weight: float, square: float, low: float, high: float) -> tuple[float, float, float, float]:
-    """v, s and the bounds of p = sigma x."""
+def _entry(box: Any, i: int) -> tuple[float, float, float, float]:
+    """v, s and the bounds of p = sigma x, for entry i."""
+    target, weights, squares, low, high = box
+    weight, square = weights[i], squares[i]
     if weight == 1.0:
-        return target * square, square, low, high
-    one, other = weight * low, weight * high
-    return target * square / weight, square / (weight * weight), min(one, other), max(one, other)
+        return target[i] * square, square, low[i], high[i]
+    one, other = weight * low[i], weight * high[i]
+    return target[i] * square / weight, square / (weight * weight), min(one, other), max(one, other)
 
 
 @helper
-def _prepared(target: Any, weights: Any, squares: Any, low: Any, high: Any, step: int, work: Any) -> int:
+def _prepared(box: Any, step: int, work: Any) -> int:
     """Fill the work space with every ``step``-th entry; return the number of entries filled."""
-    count = 0
-    for i in range(0, len(target), step):
+    (v, s, least, most), weights, count = work, box[1], 0
+    for i in range(0, len(weights), step):
         if weights[i] != 0.0:
-            v, s, least, most = _entry(target[i], weights[i], squares[i], low[i], high[i])
-            work[0, count], work[1, count], work[2, count], work[3, count] = v, s, least, most
+            v[count], s[count], least[count], most[count] = _entry(box, i)
             count += 1
     return count
 
 
 @helper
-def _allowed(weights: Any, low: Any, high: Any, total: float) -> tuple[bool, float]:
+def _allowed(box: Any, total: float) -> tuple[bool, float]:
     """Whether a point of the box has this total, and what rounding may add to sums."""
-    lowest, highest, size = 0.0, 0.0, abs(total)
+    (_, weights, _, low, high), lowest, highest, size = box, 0.0, 0.0, abs(total)
     for i in range(len(weights)):
         one, other = weights[i] * low[i], weights[i] * high[i]
         if weights[i] == 0.0:
@@ -80,56 +81,57 @@ def _allowed(weights: Any, low: Any, high: Any, total: float) -> tuple[bool, flo
 
 
 @helper
-def _narrowed(target: Any, weights: Any, squares: Any, low: Any, high: Any, total: float, work: Any) -> Any:
+def _narrowed(box: Any, total: float, work: Any) -> Any:
     """The bracket and the root of a long row, from a bracket of a sample; NaN if the root is not inside that."""
-    step = len(target) // _SAMPLE
-    few = _prepared(target, weights, squares, low, high, step, work)
+    (v, s, least, most), weights = work, box[1]
+    step = len(weights) // _SAMPLE
+    few = _prepared(box, step, work)
     if few < _SAMPLE // 4:
         return np.nan, np.nan, np.nan
     share = total / step
-    kept = work[:, :few].copy()
-    _, _, guess = whole(work[0], work[1], work[2], work[3], few, share)
+    kept = v[:few].copy(), s[:few].copy(), least[:few].copy(), most[:few].copy()
+    _, _, guess = whole(work, few, share)
     # how much of the total a sample of this size may be off, and what shift that is
-    present, moving = look(kept[0], kept[1], kept[2], kept[3], few, guess)
+    present, moving = look(kept, few, guess)
     spread = 0.0
     for i in range(few):
-        p = min(max((kept[0, i] - guess) / kept[1, i], kept[2, i]), kept[3, i]) - present / few
+        p = min(max((kept[0][i] - guess) / kept[1][i], kept[2][i]), kept[3][i]) - present / few
         spread += p * p
     if not moving > 0.0:
         return np.nan, np.nan, np.nan
     width = _MARGIN * np.sqrt(spread) / moving
     begin, end = guess - width, guess + width
     above, below, count, fixed, linear, slope = 0.0, 0.0, 0, 0.0, 0.0, 0.0
-    for i in range(len(target)):
+    for i in range(len(weights)):
         if weights[i] == 0.0:
             continue
-        v, s, least, most = _entry(target[i], weights[i], squares[i], low[i], high[i])
-        if v - s * most >= end:
-            fixed += most
-        elif v - s * least <= begin:
-            fixed += least
-        elif v - s * most <= begin and v - s * least >= end:
-            linear += (v - guess) / s
-            slope += 1.0 / s
+        centre, scale, lower, upper = _entry(box, i)
+        if centre - scale * upper >= end:
+            fixed += upper
+        elif centre - scale * lower <= begin:
+            fixed += lower
+        elif centre - scale * upper <= begin and centre - scale * lower >= end:
+            linear += (centre - guess) / scale
+            slope += 1.0 / scale
         else:
-            work[0, count], work[1, count], work[2, count], work[3, count] = v, s, least, most
-            above += min(max((v - begin) / s, least), most)
-            below += min(max((v - end) / s, least), most)
+            v[count], s[count], least[count], most[count] = centre, scale, lower, upper
+            above += min(max((centre - begin) / scale, lower), upper)
+            below += min(max((centre - end) / scale, lower), upper)
             count += 1
     if not below - slope * width <= total - fixed - linear <= above + slope * width:
         return np.nan, np.nan, np.nan
-    return bracket(work[0], work[1], work[2], work[3], count, total, guess, begin, end, (fixed, linear, slope))
+    return bracket(work, count, total, guess, begin, end, (fixed, linear, slope))
 
 
 @helper
-def _written(target: Any, weights: Any, squares: Any, low: Any, high: Any, root: float, x: Any) -> tuple[float, float]:
+def _written(box: Any, root: float, x: Any) -> tuple[float, float]:
     """x at a shift; the weighted sum and the sum of its sizes."""
-    total, size = 0.0, 0.0
+    (target, weights, _, low, high), total, size = box, 0.0, 0.0
     for i in range(len(target)):
         if weights[i] == 0.0:
             x[i] = min(max(target[i], low[i]), high[i])
             continue
-        v, s, least, most = _entry(target[i], weights[i], squares[i], low[i], high[i])
+        v, s, least, most = _entry(box, i)
         p = (v - root) / s
         if p >= most:
             p, x[i] = most, high[i] if weights[i] > 0.0 else low[i]
@@ -143,15 +145,13 @@ def _written(target: Any, weights: Any, squares: Any, low: Any, high: Any, root:
 
 
 @helper
-def _sums(
-    target: Any, weights: Any, squares: Any, low: Any, high: Any, begin: float, end: float
-) -> tuple[float, float, float, float, float]:
+def _sums(box: Any, begin: float, end: float) -> tuple[float, float, float, float, float]:
     """The sum of what rests on a bound in the bracket; of all else those of both bounds and of p at both ends."""
-    fixed, lowest, highest, above, below = 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(len(target)):
+    weights, fixed, lowest, highest, above, below = box[1], 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(len(weights)):
         if weights[i] == 0.0:
             continue
-        v, s, least, most = _entry(target[i], weights[i], squares[i], low[i], high[i])
+        v, s, least, most = _entry(box, i)
         at_high, at_low = v - s * most >= end, v - s * least <= begin
         if at_high != at_low:
             fixed += most if at_high else least
@@ -163,56 +163,46 @@ def _sums(
 
 
 @helper
-def _one(target: Any, weights: Any, squares: Any, low: Any, high: Any, total: float, x: Any, work: Any) -> bool:
+def _one(box: Any, total: float, x: Any, work: Any) -> bool:
     """Project one row; False if no point of the box has this total."""
-    possible, slack = _allowed(weights, low, high, total)
+    possible, slack = _allowed(box, total)
     if not possible:
         return False
     begin, end, root = np.nan, np.nan, np.nan
-    if len(target) >= 8 * _SAMPLE:
-        begin, end, root = _narrowed(target, weights, squares, low, high, total, work)
+    if len(x) >= 8 * _SAMPLE:
+        begin, end, root = _narrowed(box, total, work)
     if np.isnan(root):
-        count = _prepared(target, weights, squares, low, high, 1, work)
+        count = _prepared(box, 1, work)
         if count > 0:
-            begin, end, root = whole(work[0], work[1], work[2], work[3], count, total)
-    reached, size = _written(target, weights, squares, low, high, root, x)
+            begin, end, root = whole(work, count, total)
+    reached, size = _written(box, root, x)
     if not abs(reached - total) <= _EXACT * (size + abs(total)):
-        _mix(target, weights, squares, low, high, total, begin, end, slack, x)
+        _mix(box, total, begin, end, slack, x)
     return True
 
 
 @helper
-def _mix(
-    target: Any,
-    weights: Any,
-    squares: Any,
-    low: Any,
-    high: Any,
-    total: float,
-    begin: float,
-    end: float,
-    slack: float,
-    x: Any,
-) -> None:
+def _mix(box: Any, total: float, begin: float, end: float, slack: float, x: Any) -> None:
     """Where one shift has too few digits: the mixture of both ends of the bracket."""
     ulp = np.finfo(np.float64).eps * max(abs(begin), abs(end))
-    fixed, lowest, highest, above, below = _sums(target, weights, squares, low, high, begin, end)
+    fixed, lowest, highest, above, below = _sums(box, begin, end)
     for _ in range(_WIDENINGS):
         if lowest - slack <= total - fixed <= highest + slack:
             break
         # kinks closer together than the spacing of floats
         begin, end, ulp = begin - ulp, end + ulp, 2.0 * ulp
-        fixed, lowest, highest, above, below = _sums(target, weights, squares, low, high, begin, end)
+        fixed, lowest, highest, above, below = _sums(box, begin, end)
     rest = total - fixed
     # between the ends p is a line; of the bounds themselves, if rounding leaves no other
     by_bounds = (above < rest - slack or below > rest + slack) and np.isfinite(lowest) and np.isfinite(highest)
     if by_bounds:
         above, below = highest, lowest
+    _, weights, _, low, high = box
     share = min(max((above - rest) / (above - below), 0.0), 1.0) if above > below else 0.0
-    for i in range(len(target)):
+    for i in range(len(x)):
         if weights[i] == 0.0:
             continue
-        centre, scale, lower, upper = _entry(target[i], weights[i], squares[i], low[i], high[i])
+        centre, scale, lower, upper = _entry(box, i)
         at_high, at_low = centre - scale * upper >= end, centre - scale * lower <= begin
         if at_high != at_low:
             x[i] = high[i] if at_high == (weights[i] > 0.0) else low[i]
@@ -225,8 +215,10 @@ def _mix(
 @loop
 def project_rows(target: Any, weights: Any, squares: Any, low: Any, high: Any, totals: Any, found: Any) -> int:
     """Project every row; the first one without an answer, or -1."""
-    work = np.empty((4, target.shape[1]))
+    room = np.empty((4, target.shape[1]))
+    work = room[0], room[1], room[2], room[3]
     for row in range(len(target)):
-        if not _one(target[row], weights[row], squares[row], low[row], high[row], totals[row], found[row], work):
+        box = target[row], weights[row], squares[row], low[row], high[row]
+        if not _one(box, totals[row], found[row], work):
             return row
     return -1

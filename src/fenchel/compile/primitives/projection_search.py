@@ -1,7 +1,8 @@
 r"""The search for the shift of a projection onto a box with one equality: see ``compile.primitives.projection``.
 
-Arrays ``v, s, low, high`` hold :math:`v_i, s_i` and the bounds of :math:`p_i = \mathrm{clip}((v_i - \tau)/s_i, l'_i,
-u'_i)`; wanted is the :math:`\tau` at which the p add up to a total.
+The arrays ``v, s, low, high`` of ``entries`` hold :math:`v_i, s_i` and the bounds of :math:`p_i =
+\mathrm{clip}((v_i - \tau)/s_i, l'_i, u'_i)`; wanted is the :math:`\tau` at which the first ``count`` p add up to a
+total.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ _MEDIAN, _SHORT = 3, 0.01
 
 
 @summing_helper
-def look(v: Any, s: Any, low: Any, high: Any, count: int, shift: float) -> tuple[float, float]:
+def look(entries: Any, count: int, shift: float) -> tuple[float, float]:
     """The sum of p at the shift, and how fast it falls there."""
-    total, slope = 0.0, 0.0
+    (v, s, low, high), total, slope = entries, 0.0, 0.0
     for i in range(np.uint64(count)):
         free = (v[i] - shift) / s[i]
         total += min(max(free, low[i]), high[i])
@@ -28,14 +29,12 @@ def look(v: Any, s: Any, low: Any, high: Any, count: int, shift: float) -> tuple
 
 
 @helper
-def _compact(
-    v: Any, s: Any, low: Any, high: Any, count: int, begin: float, end: float, shift: float
-) -> tuple[int, float, float, float]:
+def _compact(entries: Any, count: int, begin: float, end: float, shift: float) -> tuple[int, float, float, float]:
     """Keep the entries with a kink strictly inside the bracket; how many, and the sums of the others.
 
     These are the sum of those at a bound, and of the lines the sum at the shift and the slope.
     """
-    kept, fixed, linear, slope = 0, 0.0, 0.0, 0.0
+    (v, s, low, high), kept, fixed, linear, slope = entries, 0, 0.0, 0.0, 0.0
     for i in range(np.uint64(count)):
         first, last = v[i] - s[i] * high[i], v[i] - s[i] * low[i]
         if first >= end:
@@ -52,9 +51,9 @@ def _compact(
 
 
 @helper
-def _median_kink(v: Any, s: Any, low: Any, high: Any, count: int, begin: float, end: float) -> float:
+def _median_kink(entries: Any, count: int, begin: float, end: float) -> float:
     """The median of the kinks strictly inside the bracket."""
-    kinks, size = np.empty(2 * count), 0
+    (v, s, low, high), kinks, size = entries, np.empty(2 * count), 0
     for i in range(count):
         first, last = v[i] - s[i] * high[i], v[i] - s[i] * low[i]
         if begin < first < end:
@@ -89,17 +88,16 @@ def _median_kink(v: Any, s: Any, low: Any, high: Any, count: int, begin: float, 
 
 @helper
 def bracket(
-    v: Any, s: Any, low: Any, high: Any, count: int, total: float, shift: float, begin: float, end: float, lines: Any
+    entries: Any, count: int, total: float, shift: float, begin: float, end: float, lines: Any
 ) -> tuple[float, float, float]:
     """Two shifts without a kink strictly between them, the sum of p at the first >= total >= that at the second.
 
     And the root between them.  Lines are what ``_compact`` says of entries that were left out before, at the shift.
     The arrays are changed.
     """
-    step, rounds, fixed, linear, slope = np.inf, 0, lines[0], lines[1], lines[2]
-    reference = shift
+    step, rounds, reference, (fixed, linear, slope) = np.inf, 0, shift, lines
     while True:
-        present, moving = look(v, s, low, high, count, shift)
+        present, moving = look(entries, count, shift)
         linear, reference = linear - slope * (shift - reference), shift
         excess, steep = fixed + linear + present - total, slope + moving
         if excess == 0.0 or not np.isfinite(excess):
@@ -109,7 +107,7 @@ def bracket(
         else:
             end = shift
         length = excess / steep if steep > 0.0 else 0.0
-        count, more, values, slopes = _compact(v, s, low, high, count, begin, end, shift)
+        count, more, values, slopes = _compact(entries, count, begin, end, shift)
         fixed, linear, slope = fixed + more, linear + values, slope + slopes
         if count == 0:
             # a line up to infinity, or nothing moves any more: an end beyond the root
@@ -127,14 +125,14 @@ def bracket(
                 candidate = np.nextafter(shift, np.inf if excess > 0.0 else -np.inf)
             step = length
         if not begin < candidate < end:
-            candidate = _median_kink(v, s, low, high, count, begin, end)
+            candidate = _median_kink(entries, count, begin, end)
         shift = candidate
 
 
 @helper
-def whole(v: Any, s: Any, low: Any, high: Any, count: int, total: float) -> tuple[float, float, float]:
+def whole(entries: Any, count: int, total: float) -> tuple[float, float, float]:
     """The bracket and the root of all entries, from the mean of the kinks that are finite."""
-    kinks, size = 0.0, 0.0
+    (v, s, low, high), kinks, size = entries, 0.0, 0.0
     for i in range(count):
         if np.isfinite(low[i]):
             kinks += v[i] - s[i] * low[i]
@@ -143,4 +141,4 @@ def whole(v: Any, s: Any, low: Any, high: Any, count: int, total: float) -> tupl
             kinks += v[i] - s[i] * high[i]
             size += 1.0
     shift = kinks / size if size > 0.0 else v[0]
-    return bracket(v, s, low, high, count, total, shift, -np.inf, np.inf, (0.0, 0.0, 0.0))
+    return bracket(entries, count, total, shift, -np.inf, np.inf, (0.0, 0.0, 0.0))

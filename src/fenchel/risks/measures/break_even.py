@@ -4,32 +4,23 @@ r"""Precision/recall break-even point: as many predicted positives as positives.
     R(s) = \max_k\; \frac{k}{n_+} - \frac1n\sum_{i\le k} s^+_{(i)} + \frac1n\sum_{j\le k} s^-_{(j)}
 
 over labellings with fn = fp = k, which flip the k lowest positives and the k highest negatives (Zhang, Saha and
-Vishwanathan 2012, eqs. 3 and 4, with half the score term).  The labellings are the vertices of a box with one
-equality, which are integer, so the conjugate has a closed form:
-
-.. math::
-    R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad \sum\theta = 0
-
+Vishwanathan 2012, eqs. 3 and 4, with half the score term).  Conjugate and smoothing are in ``counted``, for p = 0.
 The risk does not depend on an intercept: the flipped scores cancel.
 """
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks.base import ClosedForm, Smoothable
-from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
+from fenchel.risks.measures.contingency import CountBound
+from fenchel.risks.measures.counted import CountedRisk
 from fenchel.risks.measures.separation import Diagonals
-from fenchel.risks.smoothing import Smoothed, smoothed_count
 
 
-class BreakEven(DiagonalRisk):
+class BreakEven(CountedRisk):
     """Precision/recall break-even point: as many predicted positives as positives.
 
     Parameters
@@ -61,40 +52,16 @@ class BreakEven(DiagonalRisk):
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
+        self.bound = CountBound(0, equality=True)
         self.diagonals = Diagonals(0, np.zeros(1), np.full(1, 1.0 / self.n_pos))
-
-    def closed_form(self) -> ClosedForm:
-        return self
-
-    def smoothable(self) -> Smoothable:
-        return self
-
-    def count_bound(self) -> CountBound:
-        return CountBound(0, True)
-
-    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
-        theta = np.asarray(theta, dtype=np.float64)
-        if not feasible:
-            inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
-            outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
-            if outside > DOMAIN_TOLERANCE or abs(math.fsum(theta)) > DOMAIN_TOLERANCE:
-                return np.inf
-        return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
 
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the class of the larger sum scaled down."""
-        sizes = np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
-        return zero_sum(self.labels * sizes)[0]
+        return zero_sum(self._clipped(theta))[0]
 
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * min(self.n_pos, self.n_neg) / self.examples
-
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        """R smoothed with mu > 0: Theorem 7 of the paper, by a projection."""
-        gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
-        return smoothed_count(gains, self.labels, 0, mu, exact=True)
 
     @property
     def smoothing_range(self) -> float:

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import CuttingPlane, Intercepts, Risk
+from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
@@ -72,6 +72,7 @@ class ContingencyRisk(Risk):
     True
     """
 
+    is_measure = True
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
 
@@ -98,11 +99,6 @@ class ContingencyRisk(Risk):
     def n_neg(self) -> int:
         """The number of negatives."""
         return len(self._negatives)
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: 1/n."""
-        return np.full(self.examples, 1.0 / self.examples)
 
     def label_sizes(self) -> Floats:
         return np.abs(self.labels)
@@ -142,17 +138,10 @@ class ContingencyRisk(Risk):
         planes = [(np.zeros(self.examples), 0.0)]
         for fn, fp, delta in self._ends:
             subgradient = np.zeros(self.examples)
-            subgradient[self._positives[:fn]], subgradient[self._negatives[:fp]] = (
-                -1.0 / self.examples,
-                1.0 / self.examples,
-            )
+            subgradient[self._positives[:fn]] = -1.0 / self.examples
+            subgradient[self._negatives[:fp]] = 1.0 / self.examples
             planes.append((subgradient, delta))
         return planes
-
-    @cached_property
-    def value_at_zero(self) -> float:
-        """R(0): the natural scale of the objective."""
-        return self.value(np.zeros(self.examples))
 
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
@@ -161,10 +150,6 @@ class ContingencyRisk(Risk):
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return self.shares
-
-    def largest_scale(self, theta: Array) -> float:
-        """1: larger multiples are not tried."""
-        return 1.0
 
     def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """Theta with its heavier sign scaled back until the sum is zero."""
@@ -231,10 +216,7 @@ def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
 
 def two_classes(labels: ArrayLike, name: str) -> Floats:
     """Labels as an array; raise unless they are -1 and +1 and both occur."""
-    try:
-        found = np.ascontiguousarray(labels, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
+    found = numeric_labels(labels)
     if found.ndim != 1 or not found.size:
         raise FenchelError(f"labels must be (n,) and not empty, got shape {found.shape}")
     if not np.all(np.abs(found) == 1.0):

@@ -62,6 +62,7 @@ class CustomMeasure(ContingencyRisk):
     """
 
     name = "custom"
+    is_measure = False
 
     def __init__(
         self, labels: ArrayLike, delta: Callable[[Any, Any], Any] | ArrayLike, linear: bool | None = None

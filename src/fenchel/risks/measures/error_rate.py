@@ -44,6 +44,7 @@ class ErrorRate(MeanRisk):
     """
 
     name = "accuracy"
+    is_measure = True
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         super().__init__("hinge", two_classes(labels, self.name), weights)

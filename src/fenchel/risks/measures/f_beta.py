@@ -11,7 +11,6 @@ has 0/0: its F is 0.
 from __future__ import annotations
 
 import math
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +18,7 @@ from numpy.typing import ArrayLike
 from fenchel.errors import FenchelError
 from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
+from fenchel.validation import check_number
 
 
 class FBeta(DiagonalRisk):
@@ -55,21 +55,19 @@ class FBeta(DiagonalRisk):
 
     def __init__(self, labels: ArrayLike, beta: float = 1.0, weights: ArrayLike | None = None) -> None:
         super().__init__(labels, weights)
-        if isinstance(beta, bool) or not isinstance(beta, Real) or not (math.isfinite(beta) and beta >= 0):
-            raise FenchelError(f"beta must be a finite number >= 0, got {beta!r}")
+        check_number("beta", beta, least=0.0)
         self.beta = float(beta)
         square = self.beta * self.beta
         if not math.isfinite(square):
             raise FenchelError(f"beta={beta!r} is too large: its square overflows; use 'recall_at_k' for recall alone")
         surplus = np.arange(-self.n_pos, self.n_neg + 1, dtype=np.float64)
         whole = square * self.n_pos + (self.n_pos + surplus)
-        if whole[0] == 0.0:
+        undefined = whole[0] == 0.0
+        whole[0] = whole[1] if undefined else whole[0]
+        slope, base = (1.0 + square) / whole, surplus / whole
+        if undefined:
             # nothing is predicted, which is one labelling: its Delta is 1, whatever the slope
-            whole[0] = whole[1]
-            slope, base = (1.0 + square) / whole, surplus / whole
             base[0] = 1.0 - slope[0] * self.n_pos
-        else:
-            slope, base = (1.0 + square) / whole, surplus / whole
         self.diagonals = Diagonals(-self.n_pos, base, slope)
 
 

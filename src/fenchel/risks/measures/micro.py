@@ -7,7 +7,6 @@ chosen afterwards.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -44,14 +43,13 @@ class MicroRisk(Risk):
 
     def __init__(self, table: Risk, outputs: int) -> None:
         #: the risk of all scores in one row
-        self.table = table
+        self.table, self._form = table, table.closed_form()
         self.outputs = outputs
         self.examples = table.examples // outputs
         self.name = f"micro {table.name}"
 
     def closed_form(self) -> ClosedForm | None:
-        table = self.table.closed_form()
-        return None if table is None else _ClosedForm(table, self.outputs)
+        return None if self._form is None else self
 
     @cached_property
     def shares(self) -> Floats:
@@ -85,25 +83,16 @@ class MicroRisk(Risk):
         scores, radius = scores.ravel(), np.broadcast_to(radius, scores.shape).ravel()
         return self._wide(self.table.subgradient_bounds(scores, radius))
 
-    def _wide(self, values: Array) -> Floats:
-        return values.reshape(-1, self.outputs)
-
-
-@dataclass(frozen=True)
-class _ClosedForm:
-    """The conjugate of a table's risk for dual points (n, k)."""
-
-    table: ClosedForm
-    outputs: int
-
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
-        return self.table.conjugate(theta.ravel(), feasible=feasible)
+        assert self._form is not None
+        return self._form.conjugate(theta.ravel(), feasible=feasible)
 
     def project(self, theta: Array) -> Floats:
-        return self.table.project(theta.ravel()).reshape(-1, self.outputs)
+        assert self._form is not None
+        return self._wide(self._form.project(theta.ravel()))
 
-    def largest_scale(self, theta: Array) -> float:
-        return self.table.largest_scale(theta.ravel())
+    def _wide(self, values: Array) -> Floats:
+        return values.reshape(-1, self.outputs)
 
 
 def micro(table: Risk, outputs: int) -> MicroRisk:

@@ -33,8 +33,8 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
-from fenchel.risks.mean import checked_weights, shares_of
 from fenchel.risks.measures.contingency import two_classes
+from fenchel.risks.measures.separation import prefix_sums
 from fenchel.risks.smoothing import Smoothed
 
 #: range of scores, in units of mu, up to which float64 sums suffice; wider ranges use extended precision
@@ -80,6 +80,7 @@ class RocAUC(Risk):
     """
 
     name = "roc_auc"
+    is_measure = True
     #: R*(0): minus the infimum of the risk
     conjugate_at_zero = 0.0
     #: R(0): every pair is tied
@@ -90,7 +91,7 @@ class RocAUC(Risk):
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         self.labels = two_classes(labels, self.name)
         self.examples = len(self.labels)
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
         self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
         if not (np.any(self.shares[self.positives]) and np.any(self.shares[self.negatives])):
             raise FenchelError("the measure 'roc_auc' needs both classes, but all examples of one have the weight zero")
@@ -106,15 +107,6 @@ class RocAUC(Risk):
 
     def label_sizes(self) -> Floats:
         return np.abs(self.labels)
-
-    def largest_scale(self, theta: Array) -> float:
-        """1: larger multiples are not tried."""
-        return 1.0
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     @cached_property
     def in_class(self) -> Floats:
@@ -177,10 +169,7 @@ class RocAUC(Risk):
         # centred scores reduce the cancellation of squares, which is small if mu is comparable to their range
         scores = scores - 0.5 * (top + bottom)
         precision = np.float64 if top - bottom + 1.0 < _FLOAT64_RANGE * mu else np.longdouble
-        low, high = scores[self.positives] - 1.0, scores[self.negatives]
-        order_low, order_high = np.argsort(low), np.argsort(high)
-        low, high = low[order_low], high[order_high]
-        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
+        (low, order_low, a), (high, order_high, b) = self._sorted(scores)
         # 1. the positives: right up to first, wrong from last on, and sums of z and z^2 between
         weight, linear, square = _moments(b, high, 2, precision)
         first, last = np.searchsorted(high, low), np.searchsorted(high, low + mu, side="right")
@@ -208,12 +197,18 @@ class RocAUC(Risk):
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         return np.abs(self._subgradient(self._pairs(scores - self.labels * radius)))
 
+    def _sorted(self, scores: Array) -> list[tuple[Array, Array, Floats]]:
+        """Of the positives, s - 1, and of the negatives, s: in order, with the order and the weights."""
+        found = []
+        for own, margin in ((self.positives, 1.0), (self.negatives, 0.0)):
+            values = scores[own] - margin
+            order = np.argsort(values)
+            found.append((values[order], order, self.in_class[own[order]]))
+        return found
+
     def _pairs(self, scores: Array) -> _Pairs:
         """Sort each class once and count from both sides; both compare the same two floats, s_i - 1 and s_j."""
-        low, high = scores[self.positives] - 1.0, scores[self.negatives]
-        order_low, order_high = np.argsort(low), np.argsort(high)
-        low, high = low[order_low], high[order_high]
-        a, b = self.in_class[self.positives[order_low]], self.in_class[self.negatives[order_high]]
+        (low, order_low, a), (high, order_high, b) = self._sorted(scores)
         first = np.searchsorted(high, low, side="left")
         last = np.searchsorted(low, high, side="right")
         above, scores_above, below = np.empty(len(low)), np.empty(len(low)), np.empty(len(high))
@@ -222,9 +217,9 @@ class RocAUC(Risk):
             above[order_low] = (len(high) - first) / len(high)
             below[order_high] = last / len(low)
         else:
-            above[order_low] = _prefix_sums(b[::-1])[len(high) - first]
-            below[order_high] = _prefix_sums(a)[last]
-        scores_above[order_low] = _prefix_sums((b * high)[::-1])[len(high) - first]
+            above[order_low] = prefix_sums(b[::-1])[len(high) - first]
+            below[order_high] = prefix_sums(a)[last]
+        scores_above[order_low] = prefix_sums((b * high)[::-1])[len(high) - first]
         return _Pairs(above, scores_above, below)
 
     def _risk(self, scores: Array, pairs: _Pairs) -> float:
@@ -243,24 +238,16 @@ class RocAUC(Risk):
         counted = self.in_class > 0.0
         positives, negatives = self.positives[counted[self.positives]], self.negatives[counted[self.negatives]]
         order = positives[np.argsort(-theta[positives] / self.in_class[positives], kind="stable")]
-        sums = _prefix_sums(theta[order])[1:]
-        reached = _prefix_sums(self.in_class[order])[1:]
+        sums = prefix_sums(theta[order])[1:]
+        reached = prefix_sums(self.in_class[order])[1:]
         filled = -theta[negatives] / self.in_class[negatives]
         by_filled = np.argsort(filled, kind="stable")
         weights = self.in_class[negatives[by_filled]]
         full = np.searchsorted(filled[by_filled], reached, side="right")
         # min(-theta_j, b_j t): all of theta_j where -theta_j / b_j < t
-        given = _prefix_sums(-theta[negatives[by_filled]])[full]
-        rest = _prefix_sums(weights[::-1])[len(weights) - full]
+        given = prefix_sums(-theta[negatives[by_filled]])[full]
+        rest = prefix_sums(weights[::-1])[len(weights) - full]
         return order, sums, given + reached * rest
-
-
-def _prefix_sums(values: Array) -> Floats:
-    """0, v_1, v_1 + v_2, ...; in extended precision where available, so that only the last bit is rounded."""
-    sums = np.empty(len(values) + 1)
-    sums[0] = 0.0
-    sums[1:] = np.cumsum(values, dtype=np.longdouble)
-    return sums
 
 
 def _moments(weights: Array, values: Array, highest: int, precision: Any) -> list[Array]:

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 
-Floats = Floats
 Counts = NDArray[np.int64]
 
 
@@ -65,14 +64,13 @@ def ranked(positives: Array, negatives: Array, examples: int) -> Ranked:
     """Sort the scores of both classes and compute their prefix sums."""
     low = np.sort(np.asarray(positives, dtype=np.float64))
     high = np.sort(np.asarray(negatives, dtype=np.float64))[::-1].copy()
-    return Ranked(low, high, -_prefix_sums(low, examples), _prefix_sums(high, examples))
+    return Ranked(low, high, -prefix_sums(low, examples), prefix_sums(high, examples))
 
 
-def _prefix_sums(values: Floats, examples: int) -> Floats:
-    """0, v_1, v_1 + v_2, ... over n; in extended precision where there is one, so that only the last bit is rounded."""
-    sums = np.empty(len(values) + 1)
-    sums[0] = 0.0
-    sums[1:] = np.cumsum(values, dtype=np.longdouble) / examples
+def prefix_sums(values: Floats, count: int = 1) -> Floats:
+    """0, v_1, v_1 + v_2, ... over a count; in extended precision where available: only the last bit is rounded."""
+    sums = np.zeros(len(values) + 1)
+    sums[1:] = np.cumsum(values, dtype=np.longdouble) / count
     return sums
 
 

@@ -11,12 +11,7 @@ The true labelling has n+ predicted positives, so with these k it is always amon
 A labelling has n+ + fp - fn predicted positives: the constraint is one on the surplus alone, and for each surplus
 Delta is linear in fn.
 
-Recall@k has the slope 1/n+ for every surplus.  A box with one integer constraint on a sum has integer vertices, so, as
-for the break-even point,
-
-.. math::
-    R^*(-\theta) = -\frac{n}{n_+}\sum_{y_i = 1}\theta_i, \qquad 0 \le y_i\theta_i \le \frac1n, \quad
-    \sum\theta \ge -\frac{k - n_+}{n}
+Recall@k has the slope 1/n+ for every surplus: conjugate and smoothing are in ``counted``, for p = k - n+.
 
 The slopes of precision@k differ: Delta is not concave in (fn, fp), and neither the conjugate nor the smoothing has
 this form.
@@ -24,18 +19,16 @@ this form.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
+from fenchel.risks.measures.counted import CountedRisk
 from fenchel.risks.measures.separation import Diagonals
-from fenchel.risks.smoothing import Smoothed, smoothed_count
+from fenchel.validation import is_integer
 
 
 class PrecisionAtK(DiagonalRisk):
@@ -83,7 +76,7 @@ class PrecisionAtK(DiagonalRisk):
         self.diagonals = Diagonals(self.k - self.n_pos, surplus / predicted, 1.0 / predicted)
 
 
-class RecallAtK(DiagonalRisk):
+class RecallAtK(CountedRisk):
     """Recall at k: 1 - recall of the worst labelling with at most k predicted positives.
 
     Parameters
@@ -123,54 +116,26 @@ class RecallAtK(DiagonalRisk):
                 f"k must be between the number of positives, {self.n_pos}, and that of examples, {self.examples}, "
                 f"for 'recall_at_k', got {k}; otherwise the true labelling is not allowed"
             )
+        self.bound = CountBound(self.k - self.n_pos, equality=False)
         count = self.k + 1
         self.diagonals = Diagonals(-self.n_pos, np.zeros(count), np.full(count, 1.0 / self.n_pos))
 
-    def closed_form(self) -> ClosedForm:
-        return self
-
-    def smoothable(self) -> Smoothable:
-        return self
-
-    def count_bound(self) -> CountBound:
-        return CountBound(self.k - self.n_pos, False)
-
-    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
-        """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
-        theta = np.asarray(theta, dtype=np.float64)
-        if not feasible:
-            inside = np.clip(self.labels * theta, 0.0, 1.0 / self.examples)
-            outside = np.max(np.abs(self.labels * theta - inside)) * self.examples
-            if outside > DOMAIN_TOLERANCE or math.fsum(theta) < -self._room - DOMAIN_TOLERANCE:
-                return np.inf
-        return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
-
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
-        theta = self.labels * np.clip(self.labels * np.asarray(theta, dtype=np.float64), 0.0, 1.0 / self.examples)
+        theta = self._clipped(theta)
         up, down = float(np.sum(theta[self._positives])), -float(np.sum(theta[self._negatives]))
-        if down - up > self._room + DOMAIN_TOLERANCE:
-            theta[self._negatives] *= (up + self._room) / down
+        if down - up > self.room + DOMAIN_TOLERANCE:
+            theta[self._negatives] *= (up + self.room) / down
         return theta
-
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        """R smoothed with mu > 0."""
-        gains = np.where(self.labels > 0.0, self.examples / self.n_pos, 0.0) - scores
-        return smoothed_count(gains, self.labels, self.k - self.n_pos, mu)
 
     @property
     def smoothing_range(self) -> float:
         """D: all positives and as many negatives as may be predicted positive are flipped."""
         return (self.n_pos + min(self.n_neg, self.k)) / (2.0 * self.examples)
 
-    @property
-    def _room(self) -> float:
-        """Minus the smallest allowed sum of theta."""
-        return (self.k - self.n_pos) / self.examples
-
 
 def whole_k(k: int) -> int:
     """K as an integer; raise unless it is one."""
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)):
+    if not is_integer(k):
         raise FenchelError(f"k must be an integer, the number of examples, got {k!r}")
     return int(k)

@@ -27,7 +27,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
-from fenchel.risks.mean import checked_weights, shares_of
+from fenchel.validation import is_integer
 
 
 class MulticlassRisk(Risk):
@@ -71,14 +71,14 @@ class MulticlassRisk(Risk):
             raise FenchelError("classes must be an integer from 0 to k - 1 for each example; encode the labels first")
         self.classes = np.ascontiguousarray(found, dtype=np.int64)
         largest = int(self.classes.max()) + 1
-        whole = count is None or (isinstance(count, (int, np.integer)) and not isinstance(count, bool))
-        self.outputs = largest if count is None or not whole else int(count)
-        if not whole or self.outputs < max(2, largest):
+        self.outputs = largest if count is None else count
+        if not is_integer(self.outputs, least=max(2, largest)):
             raise FenchelError(
                 f"count must be at least 2 and more than the largest class, {largest - 1}, got {count!r}"
             )
+        self.outputs = int(self.outputs)
         self.examples = len(self.classes)
-        self._weights = None if weights is None else checked_weights(weights, self.examples)
+        self._weigh(weights)
 
     def closed_form(self) -> ClosedForm:
         return self
@@ -88,11 +88,6 @@ class MulticlassRisk(Risk):
 
     def intercepts(self) -> Intercepts:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """c_i: the weight of each example divided by the sum of the weights."""
-        return shares_of(self._weights, self.examples)
 
     @cached_property
     def costs(self) -> Floats:
@@ -149,10 +144,6 @@ class MulticlassRisk(Risk):
             found[rows] = _completed(-part._into(np.maximum(beta, 0.0)), part.classes)
         return found
 
-    def largest_scale(self, theta: Array) -> float:
-        """One: the block of an example is bounded in every direction."""
-        return 1.0
-
     def subgradient_norm_bound(self, scores: Array) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
         return 2.0 * self._largest_mass
@@ -164,10 +155,11 @@ class MulticlassRisk(Risk):
         steps = np.full((len(present), len(present)), np.inf)
         for row, k in enumerate(present.tolist()):
             own = (self.classes == k) & (self.shares > 0)
-            for cost in np.unique(self._pair_costs(k)[present]):
-                if cost > 0.0:
-                    bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
-                    steps[row, self._pair_costs(k)[present] == cost] = bound
+            # f >= a (s_j - s_y) also for the softmax
+            costs = self.costs[k, present]
+            for cost in np.unique(costs[costs > 0.0]):
+                bound = float(np.min(level / (self.shares[own] * cost) + 2.0 * score_bounds[own]))
+                steps[row, costs == cost] = bound
         np.fill_diagonal(steps, 0.0)
         if not np.all(np.isfinite(steps)):
             for middle in range(len(present)):
@@ -235,22 +227,21 @@ class MulticlassRisk(Risk):
     def _best_beta(self, margins: Array) -> Floats:
         """A maximizing beta for each example."""
 
-    @abc.abstractmethod
     def _into(self, mass: Array) -> Floats:
-        """Map non-negative c beta into the domain."""
-
-    @abc.abstractmethod
-    def _pair_costs(self, k: int) -> Floats:
-        """The derivative of the loss of an example of class k in each margin, if only that one is violated."""
+        """Map non-negative c beta into the domain: the simplex, unless a subclass has another one."""
+        total = np.sum(mass, axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scale = np.where(total > self.shares, self.shares / total, 1.0)
+        return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)
 
     @abc.abstractmethod
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
 
     @property
-    @abc.abstractmethod
     def _largest_mass(self) -> float:
         """The largest sum of beta of an example."""
+        return 1.0
 
     @abc.abstractmethod
     def _conjugate(self, theta: Array) -> float:
@@ -263,11 +254,3 @@ def _completed(theta: Array, classes: Array) -> Floats:
     theta[rows, classes] = 0.0
     theta[rows, classes] = -np.sum(theta, axis=1)
     return theta
-
-
-def into_simplex(mass: Array, shares: Array) -> Floats:
-    """Rows that add up to no more than their share."""
-    total = np.sum(mass, axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        scale = np.where(total > shares, shares / total, 1.0)
-    return np.where(scale[:, None] < 1.0, mass * (scale[:, None] * (1.0 - 1e-15)), mass)

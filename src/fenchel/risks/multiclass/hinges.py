@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
-from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+from fenchel.risks.multiclass.base import MulticlassRisk
 
 
 class _HingeRisk(MulticlassRisk):
@@ -125,9 +125,6 @@ class WestonWatkins(_HingeRisk):
     def _into(self, mass: Array) -> Floats:
         return np.minimum(mass, self.shares[:, None] * self.costs[self.classes])
 
-    def _pair_costs(self, k: int) -> Floats:
-        return self.costs[k]
-
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows = np.arange(self.examples)
         margins = self._margins(scores) + radius + radius[rows, self.classes][:, None]
@@ -197,12 +194,6 @@ class CrammerSinger(_HingeRisk):
         beta[rows, worst] = margins[rows, worst] > 0.0
         return beta
 
-    def _into(self, mass: Array) -> Floats:
-        return into_simplex(mass, self.shares)
-
-    def _pair_costs(self, k: int) -> Floats:
-        return np.ones(self.outputs)
-
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows = np.arange(self.examples)
         width = radius + radius[rows, self.classes][:, None]
@@ -212,10 +203,6 @@ class CrammerSinger(_HingeRisk):
         slopes = np.where(margins + width >= worst[:, None], self.shares[:, None], 0.0)
         slopes[rows, self.classes] = np.max(slopes, axis=1)
         return slopes
-
-    @property
-    def _largest_mass(self) -> float:
-        return 1.0
 
     def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:
         own, margins = self.classes == k, self._margins(scores)

@@ -26,7 +26,7 @@ from scipy.special import xlog1py, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
-from fenchel.risks.multiclass.base import MulticlassRisk, into_simplex
+from fenchel.risks.multiclass.base import MulticlassRisk
 
 #: Newton steps for the best intercepts at most; about five suffice
 _STEPS = 200
@@ -115,9 +115,6 @@ class Multinomial(MulticlassRisk):
         beta[np.arange(self.examples), self.classes] = 0.0
         return beta
 
-    def _into(self, mass: Array) -> Floats:
-        return into_simplex(mass, self.shares)
-
     def _conjugate(self, theta: Array) -> float:
         return math.fsum(part._entropy(theta[rows]) for rows, part in self.parts())
 
@@ -128,14 +125,6 @@ class Multinomial(MulticlassRisk):
         mass = np.minimum(np.sum(beta, axis=1), 1.0)
         entropy = np.sum(xlogy(beta, beta), axis=1) + xlog1py(1.0 - mass, -mass)
         return float(self.shares @ entropy)
-
-    def _pair_costs(self, k: int) -> Floats:
-        # f >= s_j - s_y
-        return np.ones(self.outputs)
-
-    @property
-    def _largest_mass(self) -> float:
-        return 1.0
 
 
 def softmax(scores: Array) -> Floats:

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.compile.dispatch import dispatch
+from fenchel.compile.dispatch import dispatched
 from fenchel.compile.loop import helper, loop, summing_helper
 
 #: relative error of the root's equation; ``clip_exactly`` removes it
@@ -233,10 +233,8 @@ class GreedyBlock(NamedTuple):
             beta[place] = new
 
 
-@dispatch
-def block(inner: Any, linear: Any, bounds: Any, beta: Any, label: int) -> None:
-    """Minimize eq. (4) over one block, by the inner solver."""
-    inner.block(linear, bounds, beta, label)
+#: (inner, linear, bounds, beta, label): minimize eq. (4) over one block, by the inner solver
+block = dispatched("block")
 
 
 @loop

@@ -27,19 +27,40 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import Array, Floats
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
 from fenchel.compile.primitives.epoch import begin, keep
+from fenchel.risks import MulticlassRisk
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
 
 #: log 0, as a number whose product with zero is zero: an example before its first step has p = e_y
 UNSEEN = -1e300
+#: a class without examples begins with a probability below exp(-this)
+_NEVER = 40.0
 #: a block is solved when the squared Newton step is this share of the distance of p from where the block began
 _ACCURACY = 0.1
 #: Newton steps on one block at most; one or two are the rule
 _NEWTON_STEPS = 100
 #: a block is unchanged if p moves by no more than this in the 1-norm (rounding)
 _UNCHANGED = 4.0 * float(np.finfo(np.float64).eps)
+
+
+def logarithms(alpha: Array, classes: Array) -> Floats:
+    """Of the probabilities e_y - alpha; zero has a finite one."""
+    places = np.arange(len(alpha)), classes[: len(alpha)]
+    with np.errstate(divide="ignore"):
+        found = np.log(-alpha, out=np.full(alpha.shape, UNSEEN), where=alpha < 0.0)
+        found[places] = np.log1p(-np.minimum(alpha[places], 1.0))
+    return np.maximum(found, UNSEEN)
+
+
+def first_intercept(risk: MulticlassRisk) -> Floats:
+    """The best intercepts without weights: those of the frequencies of the classes."""
+    frequencies = np.bincount(risk.classes, risk.shares, risk.outputs)
+    found = np.log(frequencies, out=np.full(risk.outputs, -_NEVER), where=frequencies > 0.0)
+    found[frequencies == 0.0] += np.min(found)
+    return found - np.mean(found)
 
 
 @summing_helper

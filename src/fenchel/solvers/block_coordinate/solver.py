@@ -27,7 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
-from fenchel.kernels import GramDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -44,8 +43,7 @@ from fenchel.solvers.block_coordinate.loop import (
     epoch_blocks,
 )
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
-from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
-from fenchel.solvers.block_coordinate.softmax_start import first_intercept, logarithms
+from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax, first_intercept, logarithms
 from fenchel.solvers.curvature import CANCELLATION, check_curvatures, squared_norms
 from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
@@ -82,13 +80,6 @@ class State:
     random: NDArray[np.uint64]
     lists: ClassLists
     active_set: ActiveSet
-    #: the number of certificates when all examples were last restored
-    certificates: int = 0
-
-
-def _gram(problem: Problem) -> GramDesign | None:
-    kernel = problem.design.kernel()
-    return None if kernel is None else kernel.in_memory()
 
 
 @dataclass(frozen=True)
@@ -175,7 +166,8 @@ class BlockCoordinate(Solver):
         )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
-        risk, lam, gram = problem.multiclass_risk, problem.lam, _gram(problem)
+        risk, lam, kernel = problem.multiclass_risk, problem.lam, problem.design.kernel()
+        gram = None if kernel is None else kernel.in_memory()
         norms, shares = squared_norms(problem), risk.shares
         mean = problem.design.adjoint(shares) if problem.intercept else np.zeros(problem.design.shape[1])
         projection = problem.design.scores(mean) if problem.intercept else np.zeros(risk.examples)
@@ -244,15 +236,16 @@ class BlockCoordinate(Solver):
 
     def step(self, state: State, hint: Hint) -> float:
         active_set = state.active_set
-        if hint.certificates != state.certificates:
-            state.certificates, active_set.restore = hint.certificates, True
+        active_set.restore_after(hint.certificates)
         single = self.single is None and state.blocks.alpha.dtype == np.float32
         if single and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
             state.blocks = state.blocks._replace(alpha=state.blocks.alpha.astype(np.float64))
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
-        part = active_set.next_part(self._step_length(state), state.random, self.shrinking)
+        design = state.problem.design
+        entries_per_turn = max(1, design.stored_entries // design.shape[0]) * state.blocks.v.shape[1]
+        part = active_set.next_part(_STEP_ENTRIES // entries_per_turn, state.random, self.shrinking)
         data = (state.rows, state.images)
         if len(state.logs):
             tally = epoch_softmax(*data, state.blocks, state.logs, state.intercepts, part)
@@ -261,12 +254,7 @@ class BlockCoordinate(Solver):
             tally = epoch_blocks(*data, state.inner, state.blocks, state.intercepts, state.lists, shrunk, part)
         if active_set.record(tally, part.end, state.problem.lam):
             self._end_epoch(state)
-        return (part.end - part.begin) / state.problem.design.shape[0]
-
-    def _step_length(self, state: State) -> int:
-        design = state.problem.design
-        entries_per_row = max(1, design.stored_entries // design.shape[0])
-        return max(1, _STEP_ENTRIES // (entries_per_row * state.blocks.v.shape[1]))
+        return (part.end - part.begin) / design.shape[0]
 
     def _end_epoch(self, state: State) -> None:
         active_set, (intercepts, constant, _) = state.active_set, state.intercepts

@@ -33,7 +33,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.root_finding import illinois
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
+from fenchel.numerics.line_search import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
 
@@ -82,7 +83,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
     """Maximize the dual from ``start``, up to a gap of ``tolerance`` or rounding errors."""
     vectors, offsets = planes.vectors, planes.offsets
     best, damping, gap_ridge = _evaluated(planes, penalty, start), _DAMPING, _GAP_RIDGE
-    rounding = 4.0 * float(np.finfo(np.float64).eps) * float(np.max(np.abs(offsets)))
+    rounding = OBJECTIVE_ROUNDING * float(np.max(np.abs(offsets)))
     for _ in range(_MAX_THRESHOLD_ROUNDS if penalty.threshold > 0.0 else _MAX_ROUNDS):
         if best.gap <= tolerance:
             break
@@ -93,7 +94,11 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
         heaviest = int(np.argmax(combination))
         derivatives = vectors @ best.weights + offsets
         derivatives -= derivatives[heaviest]
-        _maximize_quadratic(planes, penalty, dual, derivatives, combination, best.gap, damping, gap_ridge)
+        # the maximizer of the quadratic approximation, whose terms are all multiplied by kappa
+        gram, gap = _curvature(planes, penalty, dual, damping), penalty.curvature * best.gap
+        ridge = _RIDGE * np.diagonal(gram) + gap_ridge * gap + np.finfo(np.float64).tiny
+        pivots, accuracy = _PIVOTS + _PIVOTS_PER_PLANE * planes.count, 1e-3 * gap * _LINE_SEARCH_TOLERANCE
+        maximize_on_simplex(gram, penalty.curvature * derivatives, ridge, combination, accuracy, pivots)
         # nearly dependent planes cause rounding errors, first in the sum
         combination /= np.sum(combination)
         change = combination - best.combination
@@ -106,7 +111,7 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
         noise = rounding
         if tolerance == 0.0:
             # full accuracy is requested: the rounding error of the quadratic term matters as well
-            noise += 4.0 * float(np.finfo(np.float64).eps) * penalty.curvature * float(found.weights @ found.weights)
+            noise += OBJECTIVE_ROUNDING * penalty.curvature * float(found.weights @ found.weights)
         closer = found.gap < 0.5 * best.gap and found.value >= best.value - noise
         if not closer and not found.value > best.value + rounding:
             best = found if found.value > best.value else best
@@ -130,28 +135,12 @@ def _evaluated(planes: Planes, penalty: Penalty, combination: Array) -> Optimum:
     return Optimum(combination, weights, value, gap)
 
 
-def _maximize_quadratic(
-    planes: Planes,
-    penalty: Penalty,
-    dual: Array,
-    derivatives: Array,
-    combination: Array,
-    gap: float,
-    damping: float,
-    gap_ridge: float,
-) -> None:
-    """Move alpha in place to the maximizer of the quadratic approximation; all terms are multiplied by kappa."""
-    count = planes.count
-    gram = planes.gram
-    if penalty.threshold > 0.0:
-        nonzero = planes.vectors[:, np.abs(dual) > penalty.threshold]
-        gram = nonzero @ nonzero.T + damping * gram[:count, :count]
-    scale = penalty.curvature
-    ridge = _RIDGE * np.diagonal(gram)[:count] + gap_ridge * scale * gap + np.finfo(np.float64).tiny
-    most = _PIVOTS + _PIVOTS_PER_PLANE * count
-    maximize_on_simplex(
-        gram, scale * derivatives, ridge, combination, 1e-3 * scale * gap * _LINE_SEARCH_TOLERANCE, most
-    )
+def _curvature(planes: Planes, penalty: Penalty, dual: Array, damping: float) -> Floats:
+    """Return minus the Hessian of the dual in alpha, times kappa."""
+    if penalty.threshold == 0.0:
+        return planes.gram
+    nonzero = planes.vectors[:, np.abs(dual) > penalty.threshold]
+    return nonzero @ nonzero.T + damping * planes.gram
 
 
 def _step(penalty: Penalty, dual: Array, weights: Array, change: Array, start: float) -> float:
@@ -165,4 +154,4 @@ def _step(penalty: Penalty, dual: Array, weights: Array, change: Array, start: f
     end = derivative(1.0)
     if end >= -_LINE_SEARCH_TOLERANCE * start:
         return 1.0
-    return illinois(derivative, 0.0, 1.0, start, end, tolerance=_LINE_SEARCH_TOLERANCE * start)
+    return illinois(derivative, start, end, _LINE_SEARCH_TOLERANCE * start)

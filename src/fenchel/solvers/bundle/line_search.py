@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.line_search import Tangent, tangent_minimum
 from fenchel.problem import Problem
 from fenchel.solvers.bundle.oracle import Plane, cutting_plane
 
@@ -27,81 +28,52 @@ _MARGIN = 0.02
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Weights, their scores without the intercept, the intercept, a subgradient of the risk, and the objective."""
+    """Weights, their scores without the intercept, the cutting plane there, and the objective."""
 
     weights: Floats
     scores: Floats
-    intercept: Any
-    slope: Floats
+    plane: Plane
     value: float
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """A point of the segment at t, and the derivative of the objective in t there."""
-
-    at: float
-    point: Point
-    slope: float
-
-    @property
-    def value(self) -> float:
-        return self.point.value
 
 
 def between(start: Point, end: Point, t: float) -> tuple[Floats, Floats, Any]:
     """Return weights, scores and intercept at t."""
-    parts = ((start.weights, end.weights), (start.scores, end.scores), (start.intercept, end.intercept))
+    intercepts = (start.plane.intercept, end.plane.intercept)
+    parts = ((start.weights, end.weights), (start.scores, end.scores), intercepts)
     weights, scores, intercept = ((1.0 - t) * one + t * other for one, other in parts)
     return weights, scores, intercept
 
 
 def segment_search(problem: Problem, start: Point, end: Point, tolerance: float) -> tuple[float, Point]:
     """Return t in [0, 1] and the point of the smallest objective, up to ``tolerance`` or a share of the decrease."""
-    change, moved = end.weights - start.weights, (end.scores + end.intercept) - (start.scores + start.intercept)
+    change = end.weights - start.weights
+    moved = (end.scores + end.plane.intercept) - (start.scores + start.plane.intercept)
     curvature = problem.lam * problem.regularizer.strong_convexity * float(np.vdot(change, change))
 
-    def trial_at(t: float, point: Point) -> _Trial:
+    def tangent_at(t: float, point: Point) -> Tangent:
         slope = problem.lam * float(np.vdot(problem.regularizer.gradient(point.weights), change))
-        return _Trial(t, point, slope + float(np.vdot(point.slope, moved)))
+        return Tangent(t, point.value, slope + float(np.vdot(point.plane.slope, moved)))
 
-    low, high = trial_at(0.0, start), trial_at(1.0, end)
+    low, high = tangent_at(0.0, start), tangent_at(1.0, end)
     if high.slope <= 0.0:
         return 1.0, end
     if low.slope >= 0.0:
         return 0.0, start
-    best = min(low, high, key=lambda found: found.value)
+    best, lowest = (0.0, start) if start.value <= end.value else (1.0, end)
     for _ in range(_MAX_EVALUATIONS):
-        at, lower_bound = _next_trial(low, high, curvature)
-        if best.value - lower_bound <= max(tolerance, _TOLERANCE * (start.value - best.value)):
+        at, lower_bound = tangent_minimum(low, high, curvature)
+        if lowest.value - lower_bound <= max(tolerance, _TOLERANCE * (start.value - lowest.value)):
             break
         margin = _MARGIN * (high.at - low.at)
         at = min(max(at, low.at + margin), high.at - margin)
         weights, scores, intercept = between(start, end, at)
-        found = trial_at(at, point_at(problem, weights, scores, cutting_plane(problem.risk, scores, intercept)))
-        best = min(best, found, key=lambda found: found.value)
+        point = point_at(problem, weights, scores, cutting_plane(problem.risk, scores, intercept))
+        best, lowest = (at, point) if point.value < lowest.value else (best, lowest)
+        found = tangent_at(at, point)
         low, high = (found, high) if found.slope < 0.0 else (low, found)
-    return best.at, best.point
+    return best, lowest
 
 
 def point_at(problem: Problem, weights: Array, scores: Array, plane: Plane) -> Point:
     """Return the point of a cutting plane."""
-    value = problem.lam * problem.regularizer.value(weights) + plane.value
-    return Point(weights, scores, plane.intercept, plane.slope, value)
-
-
-def _next_trial(low: _Trial, high: _Trial, curvature: float) -> tuple[float, float]:
-    """Return the minimizer of the maximum of the two parabolas, and its value."""
-    # in x = t - low.at the other parabola has this derivative and value at x = 0
-    width = high.at - low.at
-    derivative_at_low = high.slope - curvature * width
-    value_difference = (high.value - high.slope * width + 0.5 * curvature * width**2) - low.value
-    crossing = -value_difference / (derivative_at_low - low.slope) if derivative_at_low > low.slope else 0.5 * width
-    x = crossing
-    if curvature > 0.0:
-        x = min(x, -low.slope / curvature)
-        x = max(x, min(-derivative_at_low / curvature, width)) if -derivative_at_low / curvature > crossing else x
-    x = min(max(x, 0.0), width)
-    first = low.value + low.slope * x + 0.5 * curvature * x**2
-    second = low.value + value_difference + derivative_at_low * x + 0.5 * curvature * x**2
-    return low.at + x, max(first, second)
+    return Point(weights, scores, plane, problem.lam * problem.regularizer.value(weights) + plane.value)

@@ -1,4 +1,19 @@
-"""State of a bundle method, and the model: the regularizer plus the maximum of the cutting planes."""
+r"""State of a bundle method, and the model: the regularizer plus the maximum of the cutting planes.
+
+The next plane may be taken at a projection onto a level set of the model: Lemarechal, Nemirovskii and Nesterov (1995).
+
+.. math:: \min_w\; \tfrac12\|w - \hat w\|^2 \quad\text{with } J_k(w) \le J_k(w_k) + \ell\,\text{gap}
+
+is solved approximately through :math:`\min_w J_k(w) + \tfrac\mu2\|w - \hat w\|^2`, by a search for a :math:`\mu` whose
+minimizer has a level :math:`\ell` in an accepted interval.
+
+===================  ==========================================================
+symbol               here
+===================  ==========================================================
+:math:`\hat w`       ``centre``, the best point
+:math:`\mu`          ``proximity``
+===================  ==========================================================
+"""
 
 from __future__ import annotations
 
@@ -7,17 +22,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fenchel.arrays import Array
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
 from fenchel.solvers.base import Warm
 from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
-from fenchel.solvers.bundle.line_search import Point
+from fenchel.solvers.bundle.line_search import Point, point_at
 from fenchel.solvers.bundle.linear_program import minimize_model_l1
 from fenchel.solvers.bundle.oracle import PlaneOracle
 from fenchel.solvers.bundle.planes import Planes
 
 #: a sum of theta below this multiple of the sum of |theta| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-13
+#: the level, and the interval of levels that are accepted, as shares of the gap above the bound
+_LEVEL, _ACCEPTED_LEVELS = 0.6, (0.4, 0.8)
+#: smallest proximal curvature relative to that of the regularizer; its reciprocal is the largest
+_LEAST_PROXIMITY = 1e-9
+#: largest number of proximal problems per step
+_MAX_LEVEL_TRIALS = 4
+#: accuracy of a proximal problem, as a share of the gap
+_LEVEL_ACCURACY = 0.05
 
 
 @dataclass
@@ -40,6 +63,11 @@ class State:
     def gap(self) -> float:
         """The best objective minus the lower bound."""
         return self.best.value - self.model.value
+
+    def point(self, weights: Array, scores: Array | None = None) -> Point:
+        """Return the point of these weights, with a new cutting plane."""
+        scores = self.problem.design.scores(weights) if scores is None else scores
+        return point_at(self.problem, weights, scores, self.oracle.plane(scores))
 
 
 def penalty_of(problem: Problem) -> Penalty:
@@ -81,3 +109,34 @@ def add_dual_point(problem: Problem, planes: Planes, warm: Warm) -> None:
     balanced = not problem.intercept or bool(np.all(sums <= _BALANCE_TOLERANCE * sizes))
     if balanced and np.isfinite(conjugate):
         add_plane(problem, planes, -theta, -conjugate)
+
+
+def level_point(state: State) -> Floats:
+    """Return the projection of the best point onto the level set, or the minimizer of the model."""
+    model, gap = state.model, state.gap
+    problem, planes, centre = state.problem, state.planes, state.best.weights.ravel()
+
+    def share(weights: Array) -> float:
+        """Return J_k minus the bound, as a share of the gap."""
+        value = problem.lam * problem.regularizer.value(weights)
+        return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
+
+    if share(centre) <= _LEVEL:
+        # the planes at the best point have been dropped
+        return model.weights
+    plain = penalty_of(problem)
+    # without strong convexity, the curvature with which the step to the minimizer costs as much as the gap
+    unit = plain.curvature or 2.0 * gap / float(np.sum((model.weights - centre) ** 2))
+    low, high = 0.0, np.inf
+    proximity, combination, weights = state.proximity or unit, planes.weights, model.weights
+    for _ in range(_MAX_LEVEL_TRIALS):
+        penalty = Penalty(plain.curvature + proximity, plain.threshold, proximity * centre)
+        found = best_combination(planes, penalty, combination, _LEVEL_ACCURACY * gap)
+        combination, weights = found.combination, found.weights
+        reached = share(weights)
+        if _ACCEPTED_LEVELS[0] <= reached <= _ACCEPTED_LEVELS[1]:
+            break
+        low, high = (proximity, high) if reached < _LEVEL else (low, proximity)
+        proximity = 8.0 * low if np.isinf(high) else 0.125 * high if low == 0.0 else float(np.sqrt(low * high))
+    state.proximity = float(np.clip(proximity, _LEAST_PROXIMITY * unit, unit / _LEAST_PROXIMITY))
+    return weights

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
+from fenchel.numerics.line_search import Tangent, tangent_minimum
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, Risk
 
-_EPS = float(np.finfo(np.float64).eps)
 #: a sum of a below this multiple of the sum of |a| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-14
 #: growth of the steps that bracket the intercept, and their largest number
@@ -76,7 +77,7 @@ class PlaneOracle:
             return near
         # bracket the minimum over b: increase the steps until the derivative changes its sign
         sign = -np.sign(np.sum(near.slope))
-        step = 4.0 * _EPS * (abs(start) + float(np.max(np.abs(scores))) + risk.largest_label)
+        step = 4.0 * EPS * (abs(start) + float(np.max(np.abs(scores))) + risk.largest_label)
         for _ in range(_MAX_BRACKET_STEPS):
             far = cutting_plane(risk, scores, near.intercept + sign * step)
             if _is_balanced(far):
@@ -91,21 +92,19 @@ class PlaneOracle:
         """Shrink the bracket of the intercept until the combination of the two planes attains the best value."""
         low, high = (one, other) if one.intercept < other.intercept else (other, one)
         for _ in range(_MAX_STEPS):
-            left, right = -float(np.sum(low.slope)), float(np.sum(high.slope))
+            left, right = (Tangent(plane.intercept, plane.value, float(np.sum(plane.slope))) for plane in (low, high))
             best = low if low.value <= high.value else high
-            share = right / (left + right)
-            offset = share * low.offset + (1.0 - share) * high.offset
-            slope = share * low.slope + (1.0 - share) * high.slope
-            # the intersection of the two lines in b, and its distance below the best value
-            offset_in_b = (low.value - high.value + right * (high.intercept - low.intercept)) / (left + right)
-            below, at = best.value - (low.value - left * offset_in_b), low.intercept + offset_in_b
-            noise = 8.0 * _EPS * (abs(best.value) + left * abs(low.intercept) + right * abs(high.intercept))
-            if below <= max(self.accuracy, noise) or not low.intercept < at < high.intercept:
+            at, lower_bound = tangent_minimum(left, right)
+            size = abs(best.value) + abs(left.slope * left.at) + abs(right.slope * right.at)
+            if best.value - lower_bound <= max(self.accuracy, 8.0 * EPS * size) or not left.at < at < right.at:
                 break
             middle = cutting_plane(risk, scores, at)
             if _is_balanced(middle):
                 return middle
             low, high = (middle, high) if np.sum(middle.slope) < 0.0 else (low, middle)
+        share = float(np.sum(high.slope) / (np.sum(high.slope) - np.sum(low.slope)))
+        slope = share * low.slope + (1.0 - share) * high.slope
+        offset = share * low.offset + (1.0 - share) * high.offset
         mean = risk.separable()
         if mean is not None:
             # the highest plane with this a, which is at least as high as the combination

@@ -27,70 +27,47 @@ class Planes:
     """Planes with their weights.  An interrupt leaves it valid: a plane is counted after it has been written."""
 
     def __init__(self, features: int) -> None:
-        #: number of planes
-        self.count = 0
         #: a of each plane, in the shape of the scores
         self.slopes: list[Floats] = []
         self._vectors = np.empty((_CAPACITY, features))
-        self._offsets = np.empty(_CAPACITY)
-        self._weights = np.zeros(_CAPACITY)
-        self._steps_without_weight = np.zeros(_CAPACITY, dtype=np.int64)
-        #: g_i . g_j in the first ``count`` rows and columns
-        self.gram = np.zeros((_CAPACITY, _CAPACITY))
+        #: c and alpha of each plane
+        self.offsets, self.weights = np.zeros(0), np.zeros(0)
+        #: consecutive steps in which each plane had weight zero
+        self.steps_without_weight: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        #: g_i . g_j
+        self.gram = np.zeros((0, 0))
+
+    @property
+    def count(self) -> int:
+        """Number of planes."""
+        return len(self.slopes)
 
     @property
     def vectors(self) -> Floats:
         """g of each plane, as rows."""
         return self._vectors[: self.count]
 
-    @property
-    def offsets(self) -> Floats:
-        """c of each plane."""
-        return self._offsets[: self.count]
-
-    @property
-    def weights(self) -> Floats:
-        """alpha of each plane."""
-        return self._weights[: self.count]
-
-    @property
-    def steps_without_weight(self) -> NDArray[np.int64]:
-        """Consecutive steps in which each plane had weight zero."""
-        return self._steps_without_weight[: self.count]
-
-    @property
-    def stored(self) -> int:
-        """Number of stored entries."""
-        return self.count * (self._vectors.shape[1] + self.slopes[0].size) if self.slopes else 0
-
     def add(self, slope: Array, offset: float, vector: Array, weight: float = 0.0) -> None:
         """Add a plane."""
         m = self.count
-        if m == len(self._offsets):
-            self._grow()
-        self._vectors[m], self._offsets[m], self._weights[m], self._steps_without_weight[m] = vector, offset, weight, 0
-        row = self._vectors[: m + 1] @ self._vectors[m]
-        self.gram[m, : m + 1] = row
-        self.gram[: m + 1, m] = row
-        del self.slopes[m:]
-        self.slopes.append(slope)
-        self.count = m + 1
-
-    def _grow(self) -> None:
-        capacity = 2 * len(self._offsets)
-        for name in ("_vectors", "_offsets", "_weights", "_steps_without_weight"):
-            old = getattr(self, name)
-            new = np.zeros((capacity, *old.shape[1:]), dtype=old.dtype)
-            new[: len(old)] = old
-            setattr(self, name, new)
-        gram = np.zeros((capacity, capacity))
-        gram[: self.count, : self.count] = self.gram[: self.count, : self.count]
-        self.gram = gram
+        if m == len(self._vectors):
+            vectors = np.empty((max(2 * m, _CAPACITY), self._vectors.shape[1]))
+            vectors[:m] = self._vectors
+            self._vectors = vectors
+        self._vectors[m] = vector
+        gram = np.empty((m + 1, m + 1))
+        gram[:m, :m] = self.gram
+        gram[m] = gram[:, m] = self._vectors[: m + 1] @ self._vectors[m]
+        offsets, weights = np.append(self.offsets, offset), np.append(self.weights, weight)
+        steps, slopes = np.append(self.steps_without_weight, 0), [*self.slopes, slope]
+        # no calls from here on: an interrupt comes before or after all assignments
+        self.offsets, self.weights, self.steps_without_weight = offsets, weights, steps
+        self.gram, self.slopes = gram, slopes
 
     def set_weights(self, weights: Array) -> None:
         """Set the weights, and count the steps without weight."""
-        self.steps_without_weight[:] = np.where(weights > 0.0, 0, self.steps_without_weight + 1)
-        self.weights[:] = weights
+        self.steps_without_weight = np.where(weights > 0.0, 0, self.steps_without_weight + 1)
+        self.weights = weights.copy()
 
     def combination(self) -> tuple[Floats, float, Floats]:
         """Return a, c and g of the weighted combination of the planes."""
@@ -108,16 +85,12 @@ class Planes:
 
         The weighted combination, and with it the lower bound, stays the same.
         """
-        fewer = Planes(self._vectors.shape[1])
-        kept = np.flatnonzero(~leaving)
-        fewer._vectors, fewer._offsets = self.vectors[kept], self.offsets[kept]
-        fewer._weights, fewer._steps_without_weight = self.weights[kept], self.steps_without_weight[kept]
+        fewer, kept = Planes(self._vectors.shape[1]), np.flatnonzero(~leaving)
+        fewer._vectors, fewer.offsets, fewer.weights = self.vectors[kept], self.offsets[kept], self.weights[kept]
+        fewer.steps_without_weight = self.steps_without_weight[kept]
         fewer.gram = np.ascontiguousarray(self.gram[np.ix_(kept, kept)])
         fewer.slopes = [self.slopes[j] for j in kept]
-        fewer.count = len(kept)
         merged = np.flatnonzero(leaving & (self.weights > 0.0))
         if merged.size:
-            if not kept.size:
-                fewer = Planes(self._vectors.shape[1])
             fewer.add(*self._combined(merged), weight=float(np.sum(self.weights[merged])))
         return fewer

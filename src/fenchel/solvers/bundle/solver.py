@@ -42,13 +42,13 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.bundle.level import level_point
 from fenchel.solvers.bundle.line_search import Point, between, point_at, segment_search
-from fenchel.solvers.bundle.model import State, add_dual_point, add_plane, minimize_model
-from fenchel.solvers.bundle.oracle import Plane, PlaneOracle
+from fenchel.solvers.bundle.model import State, add_dual_point, add_plane, level_point, minimize_model
+from fenchel.solvers.bundle.oracle import PlaneOracle
 from fenchel.solvers.bundle.planes import Planes
 from fenchel.solvers.threads import in_parts
 from fenchel.validation import check_choice, check_integer, check_number, processors
@@ -63,8 +63,8 @@ _MAX_STEPS_WITHOUT_WEIGHT = 60
 _MAX_ENTRIES = 1 << 27
 #: position of a plane between the minimum on the segment (0) and the minimizer of the model (1)
 _BEYOND_MINIMUM = 0.1
-#: relative rounding error of the objective, and the gap, in units of it, below which objectives cannot be compared
-_ROUNDING, _ROUNDING_GAP = 4.0 * float(np.finfo(np.float64).eps), 100.0
+#: relative gap, in units of the rounding error, below which objectives cannot be compared
+_ROUNDING_GAP = 100.0
 #: the method stalls after this many consecutive steps without progress
 _MAX_STEPS_WITHOUT_PROGRESS = 8
 #: count of a step without progress whose minimizer moved: a linear program may have many minimizers to cut off
@@ -163,16 +163,16 @@ class Bundle(Solver):
         problem, _ = in_parts(problem, self.n_jobs)
         oracle = PlaneOracle(problem)
         planes = Planes(int(np.prod(problem.weights_shape)))
+        usable = warm if warm is not None and problem.fits(warm.model) else None
         weights = np.zeros(problem.weights_shape)
-        fits = warm is not None and problem.fits(warm.model)
-        if warm is not None and fits:
-            weights = np.array(warm.model.weights, dtype=np.float64)
+        if usable is not None:
+            weights = np.array(usable.model.weights, dtype=np.float64)
         scores = problem.design.scores(weights)
         plane = oracle.plane(scores)
         best = point_at(problem, weights, scores, plane)
         add_plane(problem, planes, plane.slope, plane.offset)
-        if warm is not None and fits:
-            add_dual_point(problem, planes, warm)
+        if usable is not None:
+            add_dual_point(problem, planes, usable)
         first = np.zeros(planes.count)
         first[-1] = 1.0
         state = State(problem, oracle, planes, best, minimize_model(problem, planes, best, first, weights.ravel(), 0.0))
@@ -185,19 +185,16 @@ class Bundle(Solver):
         problem, before, last = state.problem, (state.model.value, state.best.value), state.model.weights
         state.oracle.accuracy = _INNER_SHARE * min(hint.target_gap, state.gap)
         # Algorithm 1: the point of the next plane, after line 5 of the last step
-        target = self._target(state).reshape(problem.weights_shape)
-        scores = problem.design.scores(target)
-        plane = state.oracle.plane(scores)
-        end = point_at(problem, target, scores, plane)
+        end = state.point(self._target(state).reshape(problem.weights_shape))
         # of points that are equal up to rounding the later one is better: its model has more planes
-        rounding = _ROUNDING * abs(state.best.value)
+        rounding = OBJECTIVE_ROUNDING * abs(state.best.value)
         is_rounding = state.gap <= _ROUNDING_GAP * rounding and end.value <= state.best.value + rounding
         if self.stabilisation != "none" and not is_rounding:
-            plane, end = self._stabilised(state, plane, end, _INNER_SHARE * hint.target_gap)
+            end = self._stabilised(state, end, _INNER_SHARE * hint.target_gap)
         if is_rounding or end.value < state.best.value:
             state.best = end
         # lines 3 and 4: add the plane
-        add_plane(problem, state.planes, plane.slope, plane.offset)
+        add_plane(problem, state.planes, end.plane.slope, end.plane.offset)
         self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._restore_zeros(state, hint.target_gap)
         self._limit_planes(state)
@@ -221,7 +218,7 @@ class Bundle(Solver):
         problem, best = state.problem, state.best
         slope, offset, _ = state.planes.combination()
         bound = -offset if problem.risk.closed_form() is None else None
-        return Model(best.weights.copy(), None if problem.intercept else best.intercept), Witness(-slope, bound)
+        return Model(best.weights.copy(), None if problem.intercept else best.plane.intercept), Witness(-slope, bound)
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""
@@ -236,22 +233,21 @@ class Bundle(Solver):
         """Return the minimizer of the model, or the projection of the best point onto the level set."""
         # a plane at the level need not cut off the minimizer: after some steps without progress, use the minimizer
         # itself
-        is_rounding = state.gap <= _ROUNDING_GAP * _ROUNDING * abs(state.best.value)
+        is_rounding = state.gap <= _ROUNDING_GAP * OBJECTIVE_ROUNDING * abs(state.best.value)
         if self.stabilisation != "level" or state.steps_with_static_bound >= _MAX_LEVEL_STEPS or is_rounding:
             return state.model.weights
         return level_point(state)
 
-    def _stabilised(self, state: State, plane: Plane, end: Point, tolerance: float) -> tuple[Plane, Point]:
-        """Search on the segment to ``end``; return the plane a little beyond its minimum, and its point."""
-        problem, start = state.problem, state.best
-        t, lowest = segment_search(problem, start, end, tolerance)
+    def _stabilised(self, state: State, end: Point, tolerance: float) -> Point:
+        """Search on the segment to ``end``; return the point a little beyond its minimum."""
+        start = state.best
+        t, lowest = segment_search(state.problem, start, end, tolerance)
         if t == 1.0:
-            return plane, end
+            return end
         if lowest.value < start.value:
             state.best = lowest
         weights, scores, _ = between(start, end, t + _BEYOND_MINIMUM * (1.0 - t))
-        plane = state.oracle.plane(scores)
-        return plane, point_at(problem, weights, scores, plane)
+        return state.point(weights, scores)
 
     def _restore_zeros(self, state: State, target_gap: float) -> None:
         """Set the weights to zero that are zero in the minimizer of the model, once the target gap is reached.
@@ -263,9 +259,7 @@ class Bundle(Solver):
         zeros = state.model.weights.reshape(problem.weights_shape) == 0.0
         if state.gap > target_gap or not np.any(best.weights[zeros]):
             return
-        weights = np.where(zeros, 0.0, best.weights)
-        scores = problem.design.scores(weights)
-        sparse = point_at(problem, weights, scores, state.oracle.plane(scores))
+        sparse = state.point(np.where(zeros, 0.0, best.weights))
         if sparse.value <= best.value + 0.5 * (target_gap - state.gap):
             state.best = sparse
 
@@ -273,7 +267,7 @@ class Bundle(Solver):
         """Drop planes that have had weight zero for long; if there are too many planes, merge those of least weight."""
         planes = state.planes
         removed = planes.steps_without_weight >= _MAX_STEPS_WITHOUT_WEIGHT
-        entries = planes.stored // max(planes.count, 1)
+        entries = planes.vectors.shape[1] + planes.slopes[0].size
         most = self.most_planes or max(_MAX_ENTRIES // entries, 4)
         if planes.count - np.count_nonzero(removed) >= most:
             # the newest plane stays; of the others, remove those longest without weight first, then those of least

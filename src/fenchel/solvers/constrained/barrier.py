@@ -62,13 +62,11 @@ from fenchel.arrays import Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.constrained.barrier_functions import Margin, Tube
-from fenchel.solvers.constrained.barrier_step import State, dual_objective, line_search, newton_direction
+from fenchel.solvers.constrained.barrier_step import Margin, State, Tube, dual_objective, newton_direction, step_length
 from fenchel.solvers.constrained.barrier_system import TALL
 from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
 from fenchel.solvers.whitening import whitened
 
-Vector = Floats
 #: largest order of the matrix that is formed: 4000^2 doubles take 128 MB
 MOST = 4000
 #: n mu as a share of the dual objective, as long as no feasible model is known
@@ -168,7 +166,7 @@ class Barrier(Solver):
         self._set_first_point(state, labels, warm)
         return state
 
-    def _set_first_point(self, state: State, labels: Vector, warm: Warm | None) -> None:
+    def _set_first_point(self, state: State, labels: Floats, warm: Warm | None) -> None:
         """Set the first dual point: that of the warm start, or one with |X^T theta| <= lam."""
         problem, margin = state.problem, isinstance(state.barrier, Margin)
         theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.grad_conjugate(state.v)
@@ -205,7 +203,7 @@ class Barrier(Solver):
                 direction *= limit / length
             # 2. the line search
             decrease = -float(gradient @ direction)
-            step = line_search(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
+            step = step_length(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
             state.theta = state.theta + step * direction
             state.v = state.rows.T @ state.theta / state.problem.lam
             feasible = self._keep_if_feasible(state, state.problem.regularizer.grad_conjugate(state.v))
@@ -234,7 +232,7 @@ class Barrier(Solver):
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights if state.root is None else state.root @ weights, intercept), Witness(theta)
 
-    def _keep_if_feasible(self, state: State, weights: Vector) -> bool:
+    def _keep_if_feasible(self, state: State, weights: Floats) -> bool:
         """Return whether weights are feasible, and keep them if they are the best feasible ones."""
         problem = state.problem
         if not np.all(np.isfinite(weights)):

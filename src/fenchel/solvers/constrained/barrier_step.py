@@ -1,4 +1,7 @@
-"""State, Newton direction and line search of the barrier method: see ``constrained.barrier`` for the formulas."""
+"""Barriers, state, Newton direction and line search of ``constrained.barrier``, which has the formulas.
+
+``theta``, ``labels`` and the derivatives of a barrier have one entry per constraint.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
+from fenchel.numerics.line_search import line_search
 from fenchel.problem import Problem
-from fenchel.solvers.constrained.barrier_functions import Margin, Tube
 from fenchel.solvers.constrained.barrier_system import System
 from fenchel.solvers.farkas import INFEASIBLE_BOUND
 
-Vector = Floats
-#: relative size of the derivative at which the line search ends, and the largest number of evaluations
-_LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 100
-#: largest growth of the step per evaluation
-_STEP_GROWTH = 10.0
+#: relative size of the derivative at which the line search ends
+_LINE_SEARCH_TOLERANCE = 0.3
+#: largest growth of the step per evaluation, and the factor of a first step that is too long
+_STEP_GROWTH, _STEP_SHRINKAGE = 10.0, 0.1
+
+
+class Tube:
+    """|s - y| <= tolerance."""
+
+    def __init__(self, labels: Floats, tolerance: float) -> None:
+        self.labels, self.tolerance = labels, tolerance
+
+    def derivative(self, theta: Floats, mu: float) -> Floats:
+        """Return e."""
+        t = self.tolerance
+        return -self.labels + t * (t * theta) / (mu + np.hypot(mu, t * theta))
+
+    def hess(self, theta: Floats, mu: float) -> Floats:
+        """Return e'."""
+        root = np.hypot(mu, self.tolerance * theta)
+        return self.tolerance * (self.tolerance / root) * (mu / (mu + root))
+
+    def negative_conjugate(self, theta: Floats) -> float:
+        """Return -R*(-theta)."""
+        return float(theta @ self.labels) - self.tolerance * float(np.sum(np.abs(theta)))
+
+
+class Margin:
+    """y s >= 1."""
+
+    def __init__(self, labels: Floats) -> None:
+        self.labels = labels
+
+    def derivative(self, theta: Floats, mu: float) -> Floats:
+        """Return e; NaN where theta has the wrong sign, which is outside of the domain."""
+        beta = self.labels * theta
+        return np.where(beta > 0.0, -self.labels - mu / theta, np.nan)
+
+    def hess(self, theta: Floats, mu: float) -> Floats:
+        """Return e'."""
+        return mu / theta / theta
+
+    def negative_conjugate(self, theta: Floats) -> float:
+        """Return -R*(-theta)."""
+        return float(theta @ self.labels)
 
 
 @dataclass
@@ -28,18 +71,18 @@ class State:
 
     problem: Problem
     #: root of a dense quadratic form that was whitened
-    root: Vector | None
+    root: Floats | None
     weighted: NDArray[np.intp]
     rows: Any
     barrier: Tube | Margin
-    theta: Vector
+    theta: Floats
     #: X^T theta / lam
-    v: Vector
+    v: Floats
     mu: float
     #: the problem before whitening, which determines the level bound
     given: Problem
     #: the best feasible weights, and lam Omega of them
-    feasible: Vector | None = None
+    feasible: Floats | None = None
     primal: float = math.inf
     #: steps since the last change of mu, and whether mu has been decreased
     steps: int = 0
@@ -47,7 +90,7 @@ class State:
     stalled: bool = False
 
 
-def line_search(state: State, direction: Vector, intercept: float, decrease: float) -> float:
+def step_length(state: State, direction: Floats, intercept: float, decrease: float) -> float:
     """Return a step where F is almost minimal along a direction; zero if rounding errors hide the decrease.
 
     If F is unbounded below, the step grows until the dual objective exceeds that of every admissible model.
@@ -55,27 +98,25 @@ def line_search(state: State, direction: Vector, intercept: float, decrease: flo
     problem, lam, mu, barrier = state.problem, state.problem.lam, state.mu, state.barrier
     limit, v_change = INFEASIBLE_BOUND * state.given.level_bound, state.rows.T @ direction / lam
     total = intercept * float(np.sum(direction))
-    low, high, step = 0.0, math.inf, 1.0
-    for _ in range(_MAX_EVALUATIONS):
+
+    def derivatives(step: float) -> tuple[float, float]:
         theta, v = state.theta + step * direction, state.v + step * v_change
         first = lam * float(problem.regularizer.grad_conjugate(v) @ v_change)
         first = first + float(barrier.derivative(theta, mu) @ direction)
         first = first + total if math.isfinite(first) else math.inf
-        if abs(first) <= _LINE_SEARCH_TOLERANCE * decrease or (first < 0.0 and dual_value(state, theta, v) > limit):
-            return step
-        low, high = (low, step) if first > 0.0 else (step, high)
+        if first < 0.0 and dual_value(state, theta, v) > limit:
+            # a proof of infeasibility ends the search
+            return 0.0, 0.0
         hess = problem.regularizer.hess_conjugate(v)
         assert hess is not None
         second = float(hess.diagonal @ v_change**2) + hess.outer * float(np.square(hess.vector @ v_change))
         second = lam * second + float(barrier.hess(theta, mu) @ direction**2)
-        following = step - first / second if second > 0.0 and first <= decrease else math.nan
-        if not low < following < min(high, _STEP_GROWTH * step):
-            following = 2.0 * step if math.isinf(high) else 0.5 * (low + high) if low > 0.0 else 0.1 * high
-        step = following
-    return low
+        return first, second if first <= decrease else math.nan
+
+    return line_search(derivatives, -decrease, _LINE_SEARCH_TOLERANCE, longest=_STEP_GROWTH, shrinkage=_STEP_SHRINKAGE)
 
 
-def newton_direction(state: State) -> tuple[Vector, Vector, float]:
+def newton_direction(state: State) -> tuple[Floats, Floats, float]:
     """Return the Newton direction, the gradient and the multiplier of sum theta = 0 if the intercept is free.
 
     The gradient includes the multiplier.  A full step makes the sum of theta zero.
@@ -101,6 +142,6 @@ def dual_objective(state: State) -> float:
     return dual_value(state, state.theta, state.v)
 
 
-def dual_value(state: State, theta: Vector, v: Vector) -> float:
+def dual_value(state: State, theta: Floats, v: Floats) -> float:
     """Return D(theta) for theta and v = X^T theta / lam."""
     return state.barrier.negative_conjugate(theta) - state.problem.lam * state.problem.regularizer.conjugate(v)

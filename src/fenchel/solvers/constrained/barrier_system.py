@@ -37,7 +37,6 @@ from fenchel.arrays import Floats
 from fenchel.numerics.linear_algebra import cholesky_solver
 from fenchel.regularizers.base import DiagonalPlusRankOne
 
-Vector = Floats
 #: steps of iterative refinement
 _REFINEMENTS = 2
 #: constraints per feature above which the second way is used
@@ -52,7 +51,7 @@ class System:
         rows: Any,
         hess: DiagonalPlusRankOne,
         lam: float,
-        barrier_hess: Vector,
+        barrier_hess: Floats,
         *,
         intercept: bool,
         all_positive: bool,
@@ -60,20 +59,20 @@ class System:
         self.rows, self.barrier_hess = rows, barrier_hess
         self.inner, self.outer, self.product = hess.diagonal / lam, hess.outer / lam, rows @ hess.vector
         self.level, self.finite = 0.0, True
-        self._inverse: Callable[[Vector], Vector]
+        self._inverse: Callable[[Floats], Floats]
         if all_positive and len(barrier_hess) > TALL * rows.shape[1]:
             self._by_features(hess, lam, intercept)
         else:
             self._by_constraints(intercept)
 
-    def solve(self, right: Vector) -> Vector:
+    def solve(self, right: Floats) -> Floats:
         """Return H^-1 right."""
         found = self._inverse(right)
         for _ in range(_REFINEMENTS):
             found = found + self._inverse(right - self._times(found))
         return found
 
-    def _times(self, vector: Vector) -> Vector:
+    def _times(self, vector: Floats) -> Floats:
         product = self.rows @ (self.inner * (self.rows.T @ vector)) + self.barrier_hess * vector
         return product + self.outer * float(self.product @ vector) * self.product + self.level * float(np.sum(vector))
 

@@ -176,13 +176,14 @@ def _into_tube(problem: Problem, labels: Array, rows: sp.csr_array, weights: Arr
     if problem.intercept:
         part = np.column_stack([part, np.ones(len(labels))])
     tolerance = problem.mean_risk.loss.tolerance
+    # with a margin for sums in another order
     width = max(tolerance - _MARGIN * (float(np.max(np.abs(labels))) + tolerance), 0.5 * tolerance)
     found = np.append(weights[used], [0.0] * problem.intercept)
     if problem.intercept:
         found[-1] = problem.mean_risk.loss.best_intercept(part[:, :-1] @ weights[used], labels, np.ones(len(labels)))
     narrow = tolerance <= _NARROW * _label_scale(problem, labels)
     if narrow:
-        found = _at_boundary(part, labels, found, theta, tolerance, len(used))
+        found = _at_boundary(part, labels, found, theta, tolerance, width, len(used))
     for _ in range(_MAX_CORRECTIONS):
         residuals = part @ found - labels
         # the active constraints, or all constraints if the tube is narrow
@@ -199,15 +200,15 @@ def _into_tube(problem: Problem, labels: Array, rows: sp.csr_array, weights: Arr
     return result
 
 
-def _at_boundary(part: Array, labels: Array, found: Array, theta: Array, tolerance: float, count: int) -> Floats:
+def _at_boundary(
+    part: Array, labels: Array, found: Array, theta: Array, tolerance: float, width: float, count: int
+) -> Floats:
     """Return the weights whose scores are nearest to the boundary that theta indicates, among those in the tube."""
     goals = labels[:, None] - np.outer(np.sign(theta), tolerance * (1.0 - _DISTANCES))
     candidates = np.repeat(found[:, None], len(_DISTANCES), axis=1)
     for _ in range(_MAX_CORRECTIONS):
         candidates = candidates - np.linalg.lstsq(part, part @ candidates - goals, rcond=None)[0]
-    # a margin for sums in another order
-    rounding = _MARGIN * (float(np.max(np.abs(labels))) + tolerance)
-    inside = np.max(np.abs(part @ candidates - labels[:, None]), axis=0) <= max(tolerance - rounding, 0.5 * tolerance)
+    inside = np.max(np.abs(part @ candidates - labels[:, None]), axis=0) <= width
     objectives = np.where(inside, np.sum(np.abs(candidates[:count]), axis=0), np.inf)
     best = int(np.argmin(objectives))
     return candidates[:, best] if np.isfinite(objectives[best]) else found

@@ -48,10 +48,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Problem
 from fenchel.solvers.base import Need, Warm
-from fenchel.solvers.dual_coordinate.free_directions import FreeOutput, FreeState
-from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, SUM
+from fenchel.solvers.dual_coordinate.free_directions import FreeState
+from fenchel.solvers.dual_coordinate.loop import SUM
 from fenchel.solvers.dual_coordinate.solver import DualCoordinate
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 from fenchel.validation import check_bool, check_number
@@ -61,8 +61,6 @@ from fenchel.validation import check_bool, check_number
 _INNER_ACCURACY = 0.1
 #: or for this many epochs
 _INNER_EPOCHS = 100
-#: an equality holds if its residual is this share of the sum of the sizes of its terms (rounding)
-_RESIDUAL_ROUNDING = 1e-13
 
 
 def _has_free_directions(problem: Problem) -> bool:
@@ -155,55 +153,40 @@ class AugmentedLagrangian(DualCoordinate):
             ).unless(lambda problem: not _has_free_directions(problem)),
         )
 
-    def start(self, problem: Problem, warm: Warm | None) -> Any:
+    def start(self, problem: Problem, warm: Warm | None) -> State:
         if not _has_free_directions(problem):
             return super().start(problem, warm)
         weight = None if self.mu is None else self._first_constant(problem, None)
         return FreeState.of(problem, warm, self.seed or 0, weight, self.stretch)
 
-    def _advance(self, state: Any, output: Any) -> int:
-        if isinstance(state, State):
-            return super()._advance(state, output)
-        active_set, before = output.active_set, output.multipliers.copy()
-        turns, ended = state.advance(output, self.shrinking)
-        if ended:
-            self._move_multipliers(state, output)
-            if active_set.needs_refresh(active_set.unchanged and np.array_equal(before, output.multipliers)):
-                state.refresh(output)
-            active_set.end_epoch()
-        return turns
+    def _first_constant(self, problem: Problem, norms: Any) -> float:
+        return problem.lam * np.count_nonzero(problem.risk.shares) / (1.0 if self.mu is None else self.mu)
 
-    def propose(self, state: Any) -> tuple[Model, Witness]:
-        return super().propose(state) if isinstance(state, State) else state.propose()
-
-    def expected_objective(self, state: Any) -> float:
-        return super().expected_objective(state) if isinstance(state, State) else state.objective()
-
-    def _move_multipliers(self, state: FreeState, output: FreeOutput) -> None:
+    def _move_centre(self, state: State, output: OutputState) -> None:
         """The end of an epoch of Algorithm 3, or, if the problem is solved for the present s, of a round of 2."""
-        share = 1.0 if self.eta is None else self.eta
-        largest = float(np.max(np.abs(output.residual), initial=0.0))
-        if self.exactly:
-            share = 1.0
-            output.inner_epochs += 1
-            # however long that takes: a larger weight would not help a problem that was not solved
-            energy = state.problem.lam * output.penalty * float(output.residual @ output.residual)
-            if not self._solved(output, output.penalty * largest, energy, math.inf):
-                return
-            # a residual at the level of rounding does not fall
-            fallen = largest <= max(0.5 * output.last_residual, _RESIDUAL_ROUNDING * state.residual_size(output))
-            output.inner_epochs = 0
-            output.last_residual = largest
-            if not fallen:
-                output.penalty *= 4.0
-                state.set_curvatures(output, self.stretch)
-                return
-        moved = share * output.penalty * output.residual
-        output.multipliers += moved
-        output.offset += moved
+        free = _has_free_directions(state.problem)
+        if not self.exactly:
+            state.move_centre(output, (1.0 if free else 0.1) if self.eta is None else self.eta)
+            return
+        residual = output.intercept[SUM]
+        largest = float(np.max(np.abs(residual), initial=0.0))
+        output.inner_epochs += 1
+        # with free directions however long that takes: a larger weight would not help a problem that was not solved
+        most = math.inf if free else _INNER_EPOCHS
+        energy = state.problem.lam * output.constant * float(np.vdot(residual, residual))
+        if not self._solved(output, output.constant * largest, energy, most):
+            return
+        # a residual at the level of rounding does not fall
+        fallen = largest <= max(0.5 * output.last_residual, state.residual_rounding(output))
+        output.inner_epochs, output.last_residual = 0, largest
+        if fallen:
+            state.move_centre(output, 1.0)
+        else:
+            # mu becomes a fourth
+            state.raise_constant(output, 4.0, self.stretch)
 
     @staticmethod
-    def _solved(output: Any, pull: float, energy: float, most: float = _INNER_EPOCHS) -> bool:
+    def _solved(output: OutputState, pull: float, energy: float, most: float) -> bool:
         """Whether the problem is solved for the present multipliers, beside what the quadratic term adds to them.
 
         Losses without bounds on their slopes tell no violations, but a gap.
@@ -211,29 +194,7 @@ class AugmentedLagrangian(DualCoordinate):
         active_set = output.active_set
         solved = (
             active_set.full
-            and active_set.violation <= _INNER_ACCURACY * abs(pull)
+            and active_set.violation <= _INNER_ACCURACY * pull
             and not active_set.gap > _INNER_ACCURACY * energy
         )
         return bool(solved or active_set.unchanged or output.inner_epochs >= most)
-
-    def _first_constant(self, problem: Problem, norms: Any) -> float:
-        return problem.lam * np.count_nonzero(problem.risk.shares) / (1.0 if self.mu is None else self.mu)
-
-    def _move_centre(self, state: State, output: OutputState) -> None:
-        total = output.intercept[SUM]
-        if not self.exactly:
-            output.intercept[CENTRE] += (0.1 if self.eta is None else self.eta) * output.constant * total
-            return
-        output.inner_epochs += 1
-        if not self._solved(output, output.constant * total, state.problem.lam * output.constant * total**2):
-            return
-        output.inner_epochs = 0
-        if abs(total) > 0.5 * output.last_sum:
-            # mu becomes a fourth: the curvatures of all examples follow
-            grown = 3.0 * output.constant
-            output.constant += grown
-            if output.mirror is None:
-                output.table[:, CURVATURE] += output.table[:, SCALE] * grown / self.stretch
-        else:
-            output.intercept[CENTRE] += output.constant * total
-        output.last_sum = abs(total)

@@ -18,8 +18,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.arrays import Array, Floats
-from fenchel.compile.primitives.epoch import Part, Tally
+from fenchel.arrays import Floats
+from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
 from fenchel.problem import Problem
@@ -35,8 +35,6 @@ _SWEEP_ENTRIES, _SWEEPS = 1 << 29, 5
 _COMPUTED, _USED = 5.0, 1.0
 #: examples in a sample whose mean replaces that of all
 _SAMPLE = 500
-#: sums of both signs are equal up to rounding if they differ by no more than this share; rounds to get there
-_BALANCED, _ROUNDS = 2.0 * float(np.finfo(np.float64).eps), 6
 
 
 def near_mean(problem: Problem) -> Floats:
@@ -49,41 +47,21 @@ def near_mean(problem: Problem) -> Floats:
     return np.bincount(drawn, minlength=len(shares)) / _SAMPLE
 
 
-def balanced(theta: Array) -> Floats:
-    """Theta with the heavier sign shrunk until the sum is about zero, as a certificate would.
-
-    A model with these coefficients has the scores that the certificate needs for theta, too, so that rows of K are
-    computed once for both.
-    """
-    theta = theta.copy()
-    for column in theta.reshape(len(theta), -1).T:
-        for _ in range(_ROUNDS):
-            positive, negative = float(np.sum(column[column > 0])), -float(np.sum(column[column < 0]))
-            lighter, heavier = sorted((positive, negative))
-            if heavier - lighter <= _BALANCED * heavier:
-                break
-            column[column > 0 if positive > negative else column < 0] *= lighter / heavier
-    return theta
-
-
-def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part) -> tuple[Tally, int, int]:
-    """One part of an epoch, computing rows as steps need them; the tally, where it ended, and turns of examples."""
+def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part) -> int:
+    """Make and record one part of an epoch, computing rows as steps need them; turns of examples."""
     selective = bool(np.isfinite(part.threshold))
     scale = part.threshold if selective else 0.0
     least = LeastViolations(_COMPUTED * scale, _USED * scale)
     swept = _sweeps(state, output, design, selective, least.used) if part.begin == 0 else 0
     arrays = (state.loss, output.table, output.v, state.intercept(output))
-    violation, changes, gap = 0.0, 0, 0.0
     found: NDArray[np.int64] = np.empty(design.together, dtype=np.int64)
     budget, rest = max(1, _STEP_VALUES // design.shape[0]), part
     while True:
-        numbers, position = epoch_cached_gram(state.rows, _cache(design), *arrays, rest, least)
-        tally = Tally(*numbers)
-        violation, changes, gap = max(violation, tally.violation), changes + tally.changes, gap + tally.gap
+        tally, position = epoch_cached_gram(state.rows, _cache(design), *arrays, rest, least)
+        output.active_set.record(tally, position, state.problem.lam)
         if position == part.end or (budget <= 0 and position > part.begin):
-            total = Tally(tally.remaining, violation, changes, gap)
-            return total, position, position - part.begin + swept
-        rest = rest._replace(begin=position, remaining=int(tally.remaining))
+            return position - part.begin + swept
+        rest = rest._replace(begin=position, remaining=output.active_set.remaining)
         ahead = rest._replace(end=output.active_set.size)
         count = missing_rows(_cache(design), *arrays, ahead, least.computed, found)
         design.bring(found[:count].copy())

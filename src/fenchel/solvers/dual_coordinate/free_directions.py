@@ -12,80 +12,47 @@ the problem as it is and its conditioning much better:
 =====================  =====================================================================
 symbol                 here
 =====================  =====================================================================
-s                      ``FreeOutput.multipliers``
-:math:`Cv - b`         ``FreeOutput.residual``, in the mixed directions
-:math:`\lambda n/\mu`  ``FreeOutput.penalty``
+s                      ``intercept[CENTRE]``, in the mixed directions
+:math:`Cv - b`         ``intercept[SUM]``, in the mixed directions
+:math:`\lambda n/\mu`  ``constant``
 :math:`\hat w`         :math:`v + C^T\sigma` with :math:`(\sigma, \beta) = T(s + \kappa e - M^Tv)`, eq. (38)
 =====================  =====================================================================
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
 from fenchel.solvers.base import Warm
 from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, SCALE
-from fenchel.solvers.dual_coordinate.loop_free_directions import Equalities, epoch_with_equalities
-from fenchel.solvers.shrinking import ActiveSet, random_state
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, OFFSET, SCALE, SUM
+from fenchel.solvers.dual_coordinate.state import OutputState, State
+from fenchel.solvers.shrinking import random_state
 
-#: entries of X that one step of the solver may read
-_STEP_ENTRIES = 1 << 25
 #: a column of Z is a combination of others if its distance from their span is below this share of its length
 _DEPENDENT = 1e-9
 #: kappa, the weight of the quadratic term, as a share of the mean squared norm of the centred rows
 _WEIGHT = 0.1
 #: kappa is at least this many times lam, where little or nothing is regularized
 _PROXIMAL = 10.0
+#: an equality holds if its residual is this share of the sum of the sizes of its terms (rounding)
+_RESIDUAL_ROUNDING = 1e-13
 
 
-@dataclass
-class FreeOutput:
-    """The dual variables of one output, its multipliers, and the sums that follow from them."""
+@dataclass(kw_only=True)
+class FreeState(State):
+    """A state whose ``mean``, ``projection`` and intercepts are those of the mixed directions."""
 
-    table: Floats
-    #: X^T theta / lam
-    v: Floats
-    #: e and t of ``loop_free_directions``
-    residual: Floats
-    offset: Floats
-    multipliers: Floats
-    penalty: float
-    active_set: ActiveSet
-    #: epochs since the multipliers or the penalty changed, and the largest entry of ``residual`` then
-    inner_epochs: int = 0
-    last_residual: float = math.inf
-
-
-@dataclass
-class FreeState:
-    """What does not change during a solve with free directions, and the state of each output."""
-
-    problem: Problem
-    rows: Any
-    loss: Any
-    #: T, M and b in the mixed directions
+    #: T and b in the mixed directions
     mixing: Floats
-    means: Floats
     target: Floats
-    #: B_i, p_i and q_i of each example, side by side
-    sides: Floats
-    #: squared lengths of the centred rows, and of B_i
-    norms: Floats
-    side_norms: Floats
-    random: NDArray[np.uint64]
-    outputs: list[FreeOutput] = field(default_factory=list)
-    turn: int = 0
-    certificates: int = 0
 
     @classmethod
     def of(cls, problem: Problem, warm: Warm | None, seed: int, weight: float | None, stretch: float) -> FreeState:
@@ -100,43 +67,31 @@ class FreeState:
         if weight is None:
             weight = max(_WEIGHT * float(shares @ norms), _PROXIMAL * problem.lam)
         state = cls(
-            problem,
-            problem.design.rows(),
-            problem.mean_risk.loss.compiled(),
-            mixing,
-            means,
-            target,
-            np.ascontiguousarray(np.hstack([sides, projections, inner - projections])),
-            norms,
-            np.einsum("ij,ij->i", sides, sides),
-            random_state(seed),
+            problem=problem,
+            rows=problem.design.rows(),
+            loss=problem.mean_risk.loss.compiled(),
+            regularizer=L2().compiled(),
+            mean=means,
+            projection=np.ascontiguousarray(np.hstack([sides, projections, inner - projections])),
+            random=random_state(seed),
+            mixing=mixing,
+            target=target,
+            side_norms=np.einsum("ij,ij->i", sides, sides),
         )
-        check_curvatures(problem, norms + weight * state.side_norms)
-        state._begin(warm, weight, stretch)
-        return state
-
-    def _begin(self, warm: Warm | None, weight: float, stretch: float) -> None:
-        problem, shares = self.problem, self.problem.risk.shares
+        curvatures = norms + weight * state.side_norms
+        check_curvatures(problem, curvatures)
         thetas, models = _first(problem, warm)
-        labels = np.atleast_2d(problem.mean_risk.labels.T)
-        for theta, label, model in zip(thetas, labels, models, strict=True):
-            table = np.zeros((len(shares), 4))
-            table[:, LABEL] = label
-            np.divide(theta, shares, out=table[:, ALPHA], where=shares > 0)
-            table[:, SCALE] = shares / problem.lam
-            active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares))
-            count = len(self.target)
-            residual, offset, multipliers = np.zeros((3, count))
-            v = np.zeros(problem.design.shape[1])
-            output = FreeOutput(table, v, residual, offset, multipliers, weight, active_set)
-            self.set_curvatures(output, stretch)
-            self.refresh(output)
+        for theta, label, model in zip(thetas, np.atleast_2d(problem.mean_risk.labels.T), models, strict=True):
+            v, intercept = np.zeros(problem.design.shape[1]), np.zeros((3, len(target)))
+            output = state.new_output(label, theta, v, intercept, weight)
+            output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures / stretch
+            state.refresh(output)
             if model is not None:
                 # B s reproduces the scores of the model in the free directions
-                wanted = self._free_scores(model)
-                output.multipliers = self.sides[:, :count].T @ (shares * wanted) + self.means @ self.centred(output)
-                self.refresh(output)
-            self.outputs.append(output)
+                wanted = sides.T @ (shares * state._free_scores(model))
+                output.intercept[CENTRE] = wanted + means @ state.centred(output)
+                state.refresh(output)
+        return state
 
     def _free_scores(self, model: tuple[Array, float]) -> Floats:
         weights, intercept = model
@@ -144,55 +99,38 @@ class FreeState:
         part = regularizer.directions.T @ regularizer.multipliers(weights - regularizer.origin)
         return self.problem.design.scores(np.asarray(part)) + intercept
 
-    def set_curvatures(self, output: FreeOutput, stretch: float) -> None:
-        """The curvature of (**) for each example."""
-        output.table[:, CURVATURE] = output.table[:, SCALE] * (self.norms + output.penalty * self.side_norms) / stretch
-
-    def centred(self, output: FreeOutput) -> Floats:
+    def centred(self, output: OutputState) -> Floats:
         """The weights v - M e of centred rows."""
-        return output.v - output.residual @ self.means
+        return output.v - output.intercept[SUM] @ self.mean
 
-    def residual_size(self, output: FreeOutput) -> float:
-        """The sum of the sizes of the terms that cancel in ``residual``, at most."""
+    def residual_rounding(self, output: OutputState) -> float:
         theta = self.problem.risk.shares * np.abs(output.table[:, ALPHA])
-        sizes = theta @ np.abs(self.sides[:, : len(self.target)]) / self.problem.lam + np.abs(self.target)
-        return float(np.max(sizes, initial=0.0))
+        sizes = theta @ np.abs(self.projection[:, : len(self.target)]) / self.problem.lam + np.abs(self.target)
+        return _RESIDUAL_ROUNDING * float(np.max(sizes, initial=0.0))
 
-    def advance(self, output: FreeOutput, shrinking: bool) -> tuple[int, bool]:
-        """One part of the present epoch: turns of examples, and whether the epoch ended."""
-        design = self.problem.design
-        entries_per_row = max(1, design.stored_entries // design.shape[0]) + self.sides.shape[1]
-        part = output.active_set.next_part(_STEP_ENTRIES // entries_per_row, self.random, shrinking)
-        equalities = Equalities(self.sides, output.residual, output.offset, output.penalty)
-        tally = epoch_with_equalities(self.rows, self.loss, output.table, output.v, equalities, part)
-        return part.end - part.begin, output.active_set.record(tally, part.end, self.problem.lam)
+    def move_centre(self, output: OutputState, eta: float) -> None:
+        moved = eta * output.constant * output.intercept[SUM]
+        output.intercept[[OFFSET, CENTRE]] += moved
 
-    def refresh(self, output: FreeOutput) -> None:
-        """Recompute what the loop keeps as running sums."""
+    def refresh(self, output: OutputState) -> None:
         theta = self.problem.risk.shares * output.table[:, ALPHA]
         output.v[:] = self.problem.design.adjoint(theta) / self.problem.lam
-        output.residual[:] = theta @ self.sides[:, : len(self.target)] / self.problem.lam - self.target
-        output.offset[:] = output.multipliers - self.means @ self.centred(output)
+        output.intercept[SUM] = theta @ self.projection[:, : len(self.target)] / self.problem.lam - self.target
+        output.intercept[OFFSET] = output.intercept[CENTRE] - self.mean @ self.centred(output)
 
     def propose(self) -> tuple[Model, Witness]:
-        """(38), with the intercept left to the judge, and theta."""
-        problem = self.problem
-        regularizer, weights = problem.free_directions, []
+        """(38), with the intercept left to the certificate, and theta."""
+        problem, weights = self.problem, []
+        regularizer = problem.free_directions
         for output in self.outputs:
-            sigma = self.mixing @ (output.offset + output.penalty * output.residual)
+            sigma = self.mixing @ (output.intercept[OFFSET] + output.constant * output.intercept[SUM])
             unregularized = regularizer.directions.T @ sigma[: len(regularizer.prices)]
             weights.append(self.centred(output) + np.asarray(unregularized))
-        theta = np.stack([problem.risk.shares * output.table[:, ALPHA] for output in self.outputs], axis=1)
         intercept = None if problem.intercept else problem.no_intercept()
-        return Model(np.stack(weights).reshape(problem.weights_shape), intercept), Witness(
-            theta.reshape(problem.theta_shape)
-        )
+        return Model(np.stack(weights).reshape(problem.weights_shape), intercept), Witness(self.theta())
 
-    def objective(self) -> float:
-        """About the dual at the present point."""
-        theta = self.propose()[1].theta
-        squares = sum(float(np.sum(self.centred(output) ** 2)) for output in self.outputs)
-        return -0.5 * self.problem.lam * squares - self.problem.closed_form.conjugate(theta, feasible=True)
+    def dual_square(self, theta: Array) -> float:
+        return 0.5 * self.problem.lam * sum(float(np.sum(self.centred(output) ** 2)) for output in self.outputs)
 
 
 def _mixed(problem: Problem) -> tuple[Floats, Floats, Floats]:

@@ -28,6 +28,32 @@ S, m·v, s          ``intercept.state``        the three numbers of an intercept
 =================  =========================  ==============================================================
 
 The four numbers of an example lie side by side, so that a step loads one cache line for them.
+
+Free directions, Algorithm 3.  The step minimizes (**) for ridge and
+
+.. math::
+    \bar h_{s,\mu}(v) = \tfrac12\|v\|^2 + s\cdot e + \tfrac{\kappa}{2}\|e\|^2, \qquad e = g - b, \quad
+    g = B^T\theta/\lambda, \quad \kappa = \lambda n/\mu.
+
+The loop centres the rows, :math:`x_i - MB_i`, which changes nothing where e = 0 (``free_directions``): with the weights
+:math:`v - Me` the score is
+
+.. math:: (x_i - MB_i)\cdot(v - Me) + B_i\cdot(s + \kappa e) = x_i\cdot v - p_i\cdot e + B_i\cdot(t + \kappa e),
+    \qquad t = s - M^T(v - Me)
+
+and a step of length :math:`\delta` along the row adds :math:`\delta B_i` to e and :math:`\delta q_i` to t.
+
+=================  ==================================  ========================================================
+symbol             argument                            meaning
+=================  ==================================  ========================================================
+e                  ``intercept.state[SUM]``            residual of the equality constraints
+t                  ``intercept.state[OFFSET]``         the multipliers s less :math:`M^T(v - Me)`
+s                  ``intercept.state[CENTRE]``         the multipliers, which the loop does not need
+:math:`\kappa`     ``intercept.spread``                weight of the quadratic term
+:math:`B_i`        ``intercept.projection[i, :m]``     the example in the free directions
+:math:`p_i`        ``intercept.projection[i, m:2m]``   :math:`M^Tx_i`
+:math:`q_i`        ``intercept.projection[i, 2m:]``    :math:`M^TMB_i - p_i`
+=================  ==================================  ========================================================
 """
 
 from __future__ import annotations
@@ -65,30 +91,47 @@ _AHEAD = np.uint64(8)
 
 
 class Intercept(NamedTuple):
-    """An unregularized intercept as the loops see it: a constant feature B, and rows that are centred on m."""
+    """An unregularized intercept as the loops see it: a constant feature B, and rows that are centred on m.
 
-    #: S, m.v and s, which the loops change
+    Or m free directions, among them the intercept.
+    """
+
+    #: S, m.v and s, which the loops change; with free directions e, t and s of each, (3, m)
     state: Any
-    #: m.x_i of each example; empty where the rows are not centred by the loop
+    #: m.x_i of each example; empty where the rows are not centred by the loop; with free directions B_i, p_i and q_i
     projection: Any
-    #: |m|^2 + B^2
+    #: |m|^2 + B^2; with free directions kappa
     spread: float
 
 
 @helper
-def intercept_score(state: Any, projection: Any, spread: float, i: Any) -> float:
-    """The intercept of (27) in the score of example i; zero without an intercept."""
-    if len(projection) == 0:
-        return 0.0
-    return state[SUM] * (spread - projection[i]) - state[OFFSET] + state[CENTRE]
+def add_intercept(score: float, state: Any, projection: Any, spread: float, i: Any) -> float:
+    """Add the intercept of (27), or the free directions of (**), to the score of example i."""
+    # numba compiles one of the branches only: it knows the number of axes
+    if state.ndim == 1:
+        if len(projection) == 0:
+            return score
+        return score + (state[SUM] * (spread - projection[i]) - state[OFFSET] + state[CENTRE])
+    count = np.uint64(state.shape[1])
+    for k in range(count):
+        score += (
+            projection[i, k] * (state[OFFSET, k] + spread * state[SUM, k]) - projection[i, count + k] * state[SUM, k]
+        )
+    return score
 
 
 @helper
 def move_intercept(state: Any, projection: Any, i: Any, step: float) -> None:
-    """Update S and m.v after v has moved by step times x_i."""
-    if len(projection) > 0:
-        state[SUM] += step
-        state[OFFSET] += step * projection[i]
+    """Update S and m.v, or e and t, after v has moved by step times x_i."""
+    if state.ndim == 1:
+        if len(projection) > 0:
+            state[SUM] += step
+            state[OFFSET] += step * projection[i]
+    else:
+        count = np.uint64(state.shape[1])
+        for k in range(count):
+            state[SUM, k] += step * projection[i, k]
+            state[OFFSET, k] += step * projection[i, count + count + k]
 
 
 @helper
@@ -112,7 +155,7 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float)
 
 @loop
 def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
-    """One part of an epoch of Algorithm 1; returns its ``Tally``."""
+    """One part of an epoch of Algorithm 1, or of Algorithm 3 with free directions; returns its ``Tally``."""
     order, threshold, stop = part.order, part.threshold, np.uint64(part.end)
     remaining, violation, changes, gap = begin(part)
     state, projection, spread = intercept
@@ -127,7 +170,7 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
         # c_2 of (14), with the intercept of (27)
         score = row_dot(rows, i, v) if linear(regularizer) else _dot_weights(regularizer, rows, i, v)
         if centred:
-            score += intercept_score(state, projection, spread, i)
+            score = add_intercept(score, state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
         if margin > threshold:
             continue

@@ -25,7 +25,7 @@ from fenchel.solvers.dual_coordinate.loop import (
     CURVATURE,
     LABEL,
     SCALE,
-    intercept_score,
+    add_intercept,
     move_intercept,
 )
 
@@ -59,7 +59,7 @@ def epoch_cached_gram(
     for t in range(np.uint64(part.begin), np.uint64(part.end)):
         i = np.uint64(order[t])
         label, old, scale = table[i, LABEL], table[i, ALPHA], table[i, SCALE]
-        score = v[i] + intercept_score(state, projection, spread, i)
+        score = add_intercept(v[i], state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
         if margin > threshold:
             continue
@@ -94,7 +94,7 @@ def missing_rows(
         if slots[i] >= 0:
             continue
         label, old = table[i, LABEL], table[i, ALPHA]
-        score = v[i] + intercept_score(state, projection, spread, i)
+        score = add_intercept(v[i], state, projection, spread, i)
         margin = kkt_margin(loss, label, old, score)
         if margin > 0.0 or -margin < computed or dual_step(loss, label, old, score, table[i, CURVATURE]) == old:
             continue

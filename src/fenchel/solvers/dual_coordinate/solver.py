@@ -46,25 +46,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
-from fenchel.solvers.dual_coordinate.cached_gram import balanced, epoch_on_demand, near_mean
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, epoch
+from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand, near_mean
+from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
 from fenchel.solvers.dual_coordinate.state import (
     OutputState,
     State,
     compiled_regularizer,
-    dual_square,
     in_kernel_form,
     squared_length,
 )
-from fenchel.solvers.feasibility import Repair
-from fenchel.solvers.shrinking import ActiveSet, random_state
+from fenchel.solvers.shrinking import random_state
 from fenchel.solvers.warm_start import first_dual
 from fenchel.solvers.whitening import whitened
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
@@ -197,17 +195,15 @@ class DualCoordinate(Solver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, warm, root = whitened(problem, warm)
-        mirror_map = self._mirror_map(problem)
-        shares, lam = problem.risk.shares, problem.lam
-        norms = squared_norms(problem)
-        counted = np.flatnonzero(shares > 0)
-        mean, projection, constant = np.zeros(0), np.zeros(0), 0.0
+        mirror_map, shares, norms = self._mirror_map(problem), problem.risk.shares, squared_norms(problem)
+        mean, projection, square, constant = np.zeros(0), np.zeros(0), 0.0, 0.0
         if problem.intercept:
             # rows can be centred by the loop only if the weights are a linear function of v
             plain = self.centres and (problem.regularizer.is_ridge or in_kernel_form(problem))
             mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
-            norms = squared_distances(norms + squared_length(problem, mean), projection)
+            square = squared_length(problem, mean)
+            norms = squared_distances(norms + square, projection)
             constant = self._first_constant(problem, norms)
         kernel = problem.design.kernel()
         state = State(
@@ -217,10 +213,8 @@ class DualCoordinate(Solver):
             regularizer=compiled_regularizer(problem) if mirror_map is None else mirror_map,
             mean=mean,
             projection=projection,
-            centre_square=squared_length(problem, mean) if problem.intercept else 0.0,
+            centre_square=square,
             random=random_state(self.seed or 0),
-            outputs=[],
-            repair=Repair(problem),
             root=root,
         )
         check_curvatures(problem, norms + constant)
@@ -228,31 +222,24 @@ class DualCoordinate(Solver):
         if in_kernel_form(problem):
             v = problem.design.scores(v).T
         v, thetas = np.atleast_2d(np.ascontiguousarray(v)), np.atleast_2d(theta.T)
-        labels = np.atleast_2d(problem.mean_risk.labels.T)
-        for k in range(len(thetas)):
-            table = np.zeros((len(shares), 4))
-            table[:, LABEL] = labels[k]
-            np.divide(thetas[k], shares, out=table[:, ALPHA], where=shares > 0)
-            table[:, SCALE] = shares / lam
-            table[:, CURVATURE] = table[:, SCALE] * (norms + constant) / self.stretch
-            if self.rule == "gradient" and self.learning_rate is not None:
-                table[:, CURVATURE] = table[:, SCALE] * (1.0 / self.learning_rate + constant)
+        curvatures = (norms + constant) / self.stretch
+        if self.learning_rate is not None:
+            curvatures = np.full(len(shares), 1.0 / self.learning_rate + constant)
+        for k, label in enumerate(np.atleast_2d(problem.mean_risk.labels.T)):
             # with a Gram matrix mean holds the coefficients of m, and v the scores
-            intercept = np.array([np.sum(thetas[k]) / lam, mean @ v[k] if problem.intercept else 0.0, centre[k]])
-            output = OutputState(table, v[k], intercept, ActiveSet(counted, len(shares)), constant)
+            offset = mean @ v[k] if problem.intercept else 0.0
+            intercept = np.array([np.sum(thetas[k]) / problem.lam, offset, centre[k]])
+            output = state.new_output(label, thetas[k], v[k], intercept, constant)
+            output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures
             if mirror_map is not None:
-                output.mirror, curvatures = MirrorState.of(problem, self, table, output.v)
+                output.mirror, along_rows = MirrorState.of(problem, self, output.table, output.v)
                 output.mirror.begin(state, output)
-                output.constant = self._first_constant(problem, curvatures) if problem.intercept else 0.0
-            state.outputs.append(output)
+                output.constant = self._first_constant(problem, along_rows) if problem.intercept else 0.0
         return state
 
     def step(self, state: State, hint: Hint) -> float:
-        if hint.certificates != state.certificates:
-            # a new certificate is a new round: all examples are restored
-            state.certificates = hint.certificates
-            for output in state.outputs:
-                output.active_set.restore = True
+        for output in state.outputs:
+            output.active_set.restore_after(hint.certificates)
         if all(output.active_set.stalled for output in state.outputs):
             return STALLED
         while state.outputs[state.turn].active_set.stalled:
@@ -267,54 +254,37 @@ class DualCoordinate(Solver):
         return sum(output.active_set.expected_gap for output in state.outputs)
 
     def expected_objective(self, state: State) -> float:
-        problem, (v, theta) = state.problem, self._dual_point(state)
-        return -dual_square(state, v, theta) - problem.closed_form.conjugate(theta, feasible=True)
+        return state.objective()
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        problem, (v, theta) = state.problem, self._dual_point(state)
-        intercept = None if problem.intercept else problem.no_intercept()
-        if problem.intercept and problem.cached_gram is not None:
-            theta = balanced(theta)
-            v = problem.design.adjoint(theta) / problem.lam
-        weights = problem.regularizer.grad_conjugate(v)
-        model = Model(weights if state.root is None else weights @ state.root.T, intercept)
-        witness = Witness(theta)
-        return state.repair(model, witness) if problem.mean_risk.loss.constraint else (model, witness)
-
-    def _dual_point(self, state: State) -> tuple[Floats, Floats]:
-        """The dual vector (centred; of a Gram matrix the coefficients) and theta."""
-        problem, shares = state.problem, state.problem.risk.shares
-        theta = np.stack([shares * output.table[:, ALPHA] for output in state.outputs], axis=1)
-        if in_kernel_form(problem):
-            v = np.ascontiguousarray(theta.T) / problem.lam
-        else:
-            v = np.stack([output.v for output in state.outputs])
-        if problem.intercept and np.any(state.mean):
-            v -= np.outer([output.intercept[SUM] for output in state.outputs], state.mean)
-        return v.reshape(problem.weights_shape), theta.reshape(problem.theta_shape)
+        return state.propose()
 
     def _advance(self, state: State, output: OutputState) -> int:
         """One part of the present epoch of one output; the number of examples that had a turn."""
         active_set, design, cached = output.active_set, state.problem.design, state.problem.cached_gram
-        entries_per_row = max(1, design.stored_entries // design.shape[0])
+        entries_per_row = max(1, design.stored_entries // design.shape[0]) + sum(state.projection.shape[1:])
         part = active_set.next_part(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
-        end, turns = part.end, part.end - part.begin
-        if output.mirror is not None:
-            tally = output.mirror.epoch(state, output, part)
-        elif cached is not None:
-            tally, end, turns = epoch_on_demand(state, output, cached, part)
+        if cached is not None:
+            turns = epoch_on_demand(state, output, cached, part)
         else:
+            turns = part.end - part.begin
             intercept = state.intercept(output)
-            tally = epoch(state.rows, state.loss, state.regularizer, output.table, output.v, intercept, part)
-        if active_set.record(tally, end, state.problem.lam):
-            centre = output.intercept[CENTRE]
-            self._move_centre(state, output)
-            if active_set.needs_refresh(active_set.unchanged and output.intercept[CENTRE] == centre):
-                self._refresh(state, output)
-            if output.mirror is not None:
-                output.mirror.end_epoch(state, output)
-            active_set.end_epoch()
+            data = (state.rows, state.loss, state.regularizer, output.table)
+            mirror = output.mirror
+            tally = epoch(*data, output.v, intercept, part) if mirror is None else mirror.epoch(state, output, part)
+            active_set.record(tally, part.end, state.problem.lam)
+        if active_set.position == active_set.size:
+            self._end_epoch(state, output)
         return turns
+
+    def _end_epoch(self, state: State, output: OutputState) -> None:
+        active_set, centre = output.active_set, np.copy(output.intercept[CENTRE])
+        self._move_centre(state, output)
+        if active_set.needs_refresh(active_set.unchanged and np.array_equal(output.intercept[CENTRE], centre)):
+            state.refresh(output)
+        if output.mirror is not None:
+            output.mirror.end_epoch(state, output)
+        active_set.end_epoch()
 
     def _first_constant(self, problem: Problem, norms: Array) -> float:
         """B^2, from the squared norms of the rows, or from the curvatures of the conjugate along them."""
@@ -322,18 +292,8 @@ class DualCoordinate(Solver):
 
     def _move_centre(self, state: State, output: OutputState) -> None:
         """(31) with eta = 1: the centre moves to the present intercept; B follows the curvatures that steps met."""
-        output.intercept[CENTRE] += output.constant * output.intercept[SUM]
+        state.move_centre(output, 1.0)
         if output.mirror is not None and state.problem.intercept and output.mirror.adapts:
             scale = output.table[:, SCALE]
             curvatures = np.divide(output.table[:, CURVATURE], scale, out=np.zeros_like(scale), where=scale > 0)
             output.constant = self._first_constant(state.problem, curvatures)
-
-    def _refresh(self, state: State, output: OutputState) -> None:
-        """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
-        theta = state.problem.risk.shares * output.table[:, ALPHA]
-        v = state.problem.design.adjoint(theta) / state.problem.lam
-        output.v[:] = state.problem.design.scores(v) if in_kernel_form(state.problem) else v
-        if state.problem.intercept:
-            output.intercept[[SUM, OFFSET]] = np.sum(theta) / state.problem.lam, state.mean @ output.v
-        if output.mirror is not None:
-            output.mirror.begin(state, output)

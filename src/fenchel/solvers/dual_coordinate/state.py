@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.problem import Problem
+from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
-from fenchel.solvers.dual_coordinate.loop import OFFSET, SUM, Intercept
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, Intercept
 from fenchel.solvers.dual_coordinate.mirror import MirrorState
 from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import ActiveSet
@@ -26,19 +26,19 @@ class OutputState:
     table: Floats
     #: X^T theta / lam; with a Gram matrix the scores K theta / lam
     v: Floats
-    #: S, m.v and s: an array, since loops change it
+    #: S, m.v and s, or e, t and s of free directions: an array, since loops change it
     intercept: Floats
     active_set: ActiveSet
-    #: B^2
+    #: B^2, or kappa of free directions
     constant: float = 0.0
     #: of a mirror map that is not linear
     mirror: MirrorState | None = None
-    #: for solvers that adapt the constant: epochs since they did, and |S| then
+    #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
-    last_sum: float = math.inf
+    last_residual: float = math.inf
 
 
-@dataclass
+@dataclass(kw_only=True)
 class State:
     """What does not change during a solve, and the state of each output."""
 
@@ -46,23 +46,110 @@ class State:
     rows: Any
     loss: Any
     regularizer: Any
+    #: m, m.x_i and |m|^2; with free directions M, and B_i, p_i and q_i of each example
     mean: Floats
     projection: Floats
-    #: |m|^2
-    centre_square: float
+    centre_square: float = 0.0
+    #: with free directions |B_i|^2
+    side_norms: Floats | float = 1.0
     random: NDArray[np.uint64]
-    outputs: list[OutputState]
-    #: makes models that meet the constraints, where the loss is one
-    repair: Repair
+    outputs: list[OutputState] = field(default_factory=list)
     #: R of a whitened problem: the weights are R times those of ``problem``
     root: Floats | None = None
     turn: int = 0
-    #: the number of certificates when the solver last restored all examples
-    certificates: int = 0
+
+    def __post_init__(self) -> None:
+        #: makes models that meet the constraints, where the loss is one
+        self.repair = Repair(self.problem)
+
+    def new_output(self, label: Array, theta: Array, v: Array, intercept: Array, constant: float) -> OutputState:
+        """An output without curvatures."""
+        shares = self.problem.risk.shares
+        table = np.zeros((len(shares), 4))
+        table[:, LABEL] = label
+        np.divide(theta, shares, out=table[:, ALPHA], where=shares > 0)
+        table[:, SCALE] = shares / self.problem.lam
+        active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares))
+        self.outputs.append(OutputState(table, v, intercept, active_set, constant))
+        return self.outputs[-1]
 
     def intercept(self, output: OutputState) -> Intercept:
         """The intercept of an output as the loops see it."""
         return Intercept(output.intercept, self.projection, self.centre_square + output.constant)
+
+    def theta(self) -> Floats:
+        """The dual variables of all outputs."""
+        shares = self.problem.risk.shares
+        theta = np.stack([shares * output.table[:, ALPHA] for output in self.outputs], axis=1)
+        return theta.reshape(self.problem.theta_shape)
+
+    def dual_vector(self, theta: Array) -> Floats:
+        """The dual vector of centred rows; of a Gram matrix the coefficients."""
+        if in_kernel_form(self.problem):
+            v = np.atleast_2d(np.ascontiguousarray(theta.T)) / self.problem.lam
+        else:
+            v = np.stack([output.v for output in self.outputs])
+        if self.problem.intercept and np.any(self.mean):
+            v -= np.outer([output.intercept[SUM] for output in self.outputs], self.mean)
+        return v.reshape(self.problem.weights_shape)
+
+    def objective(self) -> float:
+        """The dual objective at the running sums."""
+        theta = self.theta()
+        return -self.dual_square(theta) - self.problem.closed_form.conjugate(theta, feasible=True)
+
+    def dual_square(self, theta: Array) -> float:
+        """Lam times the conjugate of the regularizer.
+
+        In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with v = K theta/lam.
+        """
+        problem, total = self.problem, 0.0
+        if not in_kernel_form(problem):
+            return problem.lam * problem.regularizer.conjugate(self.dual_vector(theta))
+        for output, column in zip(self.outputs, np.atleast_2d(theta.T), strict=True):
+            total += 0.5 * float(column @ output.v)
+            if problem.intercept:
+                size = output.intercept[SUM]
+                total += problem.lam * size * (0.5 * size * self.centre_square - output.intercept[OFFSET])
+        return total
+
+    def propose(self) -> tuple[Model, Witness]:
+        """The present model, whose intercept the certificate chooses, and theta."""
+        problem, theta = self.problem, self.theta()
+        intercept = None if problem.intercept else problem.no_intercept()
+        if problem.intercept and problem.cached_gram is not None:
+            # as a certificate would: the rows of K for the scores of this model are those for theta
+            theta, _ = problem.mean_risk.balance(theta)
+            v = problem.design.adjoint(theta) / problem.lam
+        else:
+            v = self.dual_vector(theta)
+        weights = problem.regularizer.grad_conjugate(v)
+        return self.repair(Model(weights if self.root is None else weights @ self.root.T, intercept), Witness(theta))
+
+    def refresh(self, output: OutputState) -> None:
+        """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
+        problem, theta = self.problem, self.problem.risk.shares * output.table[:, ALPHA]
+        v = problem.design.adjoint(theta) / problem.lam
+        output.v[:] = problem.design.scores(v) if in_kernel_form(problem) else v
+        if problem.intercept:
+            output.intercept[[SUM, OFFSET]] = np.sum(theta) / problem.lam, self.mean @ output.v
+        if output.mirror is not None:
+            output.mirror.begin(self, output)
+
+    def move_centre(self, output: OutputState, eta: float) -> None:
+        """(31): move the multipliers."""
+        output.intercept[CENTRE] += eta * output.constant * output.intercept[SUM]
+
+    def raise_constant(self, output: OutputState, factor: float, stretch: float) -> None:
+        """Multiply B^2, or kappa; the curvatures of all examples follow."""
+        growth = (factor - 1.0) * output.constant
+        output.constant += growth
+        if output.mirror is None:
+            output.table[:, CURVATURE] += output.table[:, SCALE] * growth * self.side_norms / stretch
+
+    def residual_rounding(self, output: OutputState) -> float:
+        """The size of |S| that rounding alone may make."""
+        return 0.0
 
 
 def in_kernel_form(problem: Problem) -> bool:
@@ -78,19 +165,3 @@ def compiled_regularizer(problem: Problem) -> Any:
 def squared_length(problem: Problem, vector: Array) -> float:
     """The squared length of a dual vector."""
     return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
-
-
-def dual_square(state: State, vectors: Array, theta: Array) -> float:
-    """Lam times the conjugate of the regularizer.
-
-    In kernel form it comes from the running sums: lam/2 |Phi^T (theta/lam - S m)|^2 with v = K theta/lam.
-    """
-    problem, total = state.problem, 0.0
-    if not in_kernel_form(problem):
-        return problem.lam * problem.regularizer.conjugate(vectors)
-    for output, column in zip(state.outputs, np.atleast_2d(theta.T), strict=True):
-        total += 0.5 * float(column @ output.v)
-        if problem.intercept:
-            size = output.intercept[SUM]
-            total += problem.lam * size * (0.5 * size * state.centre_square - output.intercept[OFFSET])
-    return total

@@ -67,8 +67,7 @@ from fenchel.risks import MulticlassRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.interior_point.pair_matrix import Rows
-from fenchel.solvers.interior_point.state import Point, State
-from fenchel.solvers.interior_point.step import next_point
+from fenchel.solvers.interior_point.step import Point, State, next_point
 
 #: largest number of weights of all classes together (a matrix of 72 MB), and of pairs of an example and a class
 MOST_WEIGHTS, MOST_PAIRS = 3000, 1 << 22

@@ -1,12 +1,16 @@
-"""One predictor-corrector step of the interior-point method: see ``interior_point.solver`` for the formulas."""
+"""State and predictor-corrector step of the interior-point method: see ``interior_point.solver`` for the formulas."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.solvers.interior_point.pair_matrix import Solve, complete, inverse, star
-from fenchel.solvers.interior_point.state import Point, State, advance
+from fenchel.problem import Problem
+from fenchel.solvers.interior_point.pair_matrix import Rows, Solve, complete, inverse, star
 
 #: share of the largest step to the boundary that is taken (Wright 1997, chapter 10)
 _BOUNDARY_SHARE = 0.995
@@ -24,6 +28,82 @@ _MAX_SOLVES = 3
 _RESIDUAL_SHARE = 1e-3
 
 
+class Point(NamedTuple):
+    """Primal and dual variables, or a direction in them."""
+
+    #: (k, features), or with the intercepts as last column
+    weights: Floats
+    #: (n, k), zero at the labels and where a is zero
+    beta: Floats
+    t: Floats
+    #: (n, k), or (n, 1) for Crammer-Singer
+    u: Floats
+    xi: Floats
+
+    def moved(self, direction: Point, step: float) -> Point:
+        """Return the point after a step along a direction."""
+        return Point(*(value + step * by for value, by in zip(self, direction, strict=True)))
+
+
+@dataclass
+class State:
+    """The constant parts of a problem and the state of the method."""
+
+    problem: Problem
+    rows: Rows
+    #: a, zero at the labels
+    costs: Floats
+    #: where a > 0
+    positive_cost: NDArray[np.bool_]
+    #: a of the slacks: (n, k), or (n, 1) for Crammer-Singer
+    bound_costs: Floats
+    #: lam for a weight, zero for an intercept
+    ridge: Floats
+    point: Point
+    #: z at the point
+    z: Floats
+    #: data passes of the current step
+    passes: float = 0.0
+    objective: float = np.inf
+    gap: float = np.inf
+    #: the point of the smallest gap so far, and that gap
+    best_point: Point | None = None
+    best_gap: float = np.inf
+    steps_without_progress: int = 0
+    stalled: bool = False
+
+    @property
+    def one_bound(self) -> bool:
+        """Whether the wrong classes of an example share one slack (Crammer-Singer)."""
+        return self.bound_costs.shape[1] == 1
+
+    def sum_over_bound(self, values: Array) -> Floats:
+        """Return the sums over the classes that share a slack."""
+        return np.sum(values, axis=1, keepdims=True) if self.one_bound else values
+
+    def theta(self, beta: Array) -> Floats:
+        """Return the dual point of beta."""
+        theta = -self.costs * beta
+        theta[np.arange(len(theta)), self.rows.classes] = -np.sum(theta, axis=1)
+        return theta
+
+    def margins(self, weights: Array, margin: float) -> Floats:
+        """Return z for margin 1, or the change of z by a change of the weights for margin 0."""
+        scores = self.rows.scores(weights)
+        return scores + (margin - scores[np.arange(len(scores)), self.rows.classes][:, None])
+
+    def complementarity(self, point: Point) -> float:
+        """Return the mean complementarity product, weighted by a."""
+        total = float(np.vdot(self.costs, point.beta * point.t) + np.vdot(self.bound_costs, point.u * point.xi))
+        return total / max(float(np.sum(self.costs) + np.sum(self.bound_costs)), 1e-300)
+
+    def largest_step(self, direction: Point) -> float:
+        """Return the largest step, at most 1, that keeps all variables nonnegative."""
+        pairs = zip(self.point[1:], direction[1:], strict=True)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return min(1.0, *(float(np.min(np.where(by < 0.0, -value / by, np.inf))) for value, by in pairs))
+
+
 def next_point(state: State) -> Point | None:
     """1. to 4.: return the next point, or None if the step cannot be computed in double precision."""
     point = state.point
@@ -35,7 +115,7 @@ def next_point(state: State) -> Point | None:
     predictor = _direction(state, h, solve, np.zeros_like(point.t), np.zeros_like(point.u), 1)
     # 2. centring
     length = state.largest_step(predictor)
-    predicted = state.complementarity(advance(point, predictor, length))
+    predicted = state.complementarity(point.moved(predictor, length))
     centre = mean * min(1.0, max(predicted / mean, 0.0) ** 3)
     # 3. corrector
     targets = centre - predictor.beta * predictor.t, centre - predictor.u * predictor.xi
@@ -44,7 +124,7 @@ def next_point(state: State) -> Point | None:
     for _ in range(_MAX_CORRECTIONS):
         if length >= _LONG_STEP:
             break
-        trial = advance(point, direction, min(1.0, length + _DELTA_ALPHA))
+        trial = point.moved(direction, min(1.0, length + _DELTA_ALPHA))
         corrections = _towards_centre(trial.beta * trial.t, centre), _towards_centre(trial.u * trial.xi, centre)
         trial_targets = targets[0] + corrections[0], targets[1] + corrections[1]
         trial_direction = _direction(state, h, solve, *trial_targets, _MAX_SOLVES)
@@ -53,7 +133,7 @@ def next_point(state: State) -> Point | None:
             break
         targets, direction, length = trial_targets, trial_direction, trial_length
     # 4. the step
-    found = advance(point, direction, min(1.0, _BOUNDARY_SHARE * length))
+    found = point.moved(direction, min(1.0, _BOUNDARY_SHARE * length))
     return found if all(np.all(np.isfinite(part)) for part in found) else None
 
 

@@ -12,22 +12,34 @@ by its weighted mean, at the cost of a few scalars.
 symbol                      argument
 ==========================  ==============================================================
 columns of X                ``columns``, each a row of a transposed design
-:math:`r + h\,(Xw - Xw_0)`  ``gradient``, with respect to the scores
-:math:`h_i`                 ``hess``
-:math:`\delta`              ``shift[0]``
-:math:`h\cdot x_k`          ``first[k]``; zero without an intercept
-curvature of weight k       ``second[k]``, :math:`h\cdot x_k^2 - (h\cdot x_k)^2/\sum h`
+:math:`r + h\,(Xw - Xw_0)`  ``model.gradient``, with respect to the scores
+:math:`h_i, \sum h`         ``model.hess``, ``model.total``, which is zero without an intercept
+:math:`\delta`              ``model.shift[0]``
+:math:`h\cdot x_k`          ``model.first[k]``; zero without an intercept
+curvature of weight k       ``model.second[k]``, :math:`h\cdot x_k^2 - (h\cdot x_k)^2/\sum h`
 ==========================  ==============================================================
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_dot, row_end, row_entry
-from fenchel.compile.loop import helper, loop
+from fenchel.compile.loop import loop
+
+
+class QuadraticModel(NamedTuple):
+    """The quadratic model in the symbols above; the descent changes ``gradient`` and ``shift``."""
+
+    gradient: Any
+    hess: Any
+    shift: Any
+    first: Any
+    second: Any
+    total: float
+    lam: float
 
 
 @loop
@@ -43,73 +55,42 @@ def moments(columns: Any, hess: Any, first: Any, second: Any) -> None:
         first[k], second[k] = mean, square
 
 
-@helper
-def _coordinate_step(
-    columns: Any,
-    k: Any,
-    weights: Any,
-    gradient: Any,
-    hess: Any,
-    shift: Any,
-    first: Any,
-    second: Any,
-    total: Any,
-    lam: Any,
-) -> float:
-    """Minimize over weight k; return the absolute change of its partial derivative."""
-    old, curvature = weights[k], second[k]
-    target = old - (row_dot(columns, k, gradient) + shift[0] * first[k]) / curvature
-    size = abs(target) - lam / curvature
-    new = 0.0
-    if size > 0.0:
-        new = size if target > 0.0 else -size
-    step = new - old
-    if step == 0.0:
-        return 0.0
-    weights[k] = new
-    for t in range(row_begin(columns, k), row_end(columns, k)):
-        i = row_column(columns, k, t)
-        gradient[i] += step * hess[i] * row_entry(columns, k, t)
-    if total > 0.0:
-        shift[0] -= step * first[k] / total
-    return abs(step) * curvature
-
-
 @loop
-def descend(
-    columns: Any,
-    weights: Any,
-    gradient: Any,
-    hess: Any,
-    shift: Any,
-    first: Any,
-    second: Any,
-    total: float,
-    lam: float,
-    tolerance: float,
-    max_passes: int,
-) -> tuple[int, int]:
+def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes: int) -> tuple[int, int]:
     """Alternate passes over all columns with passes over the columns of nonzero weights until both have converged.
 
     A pass has converged when no step changes a partial derivative by more than ``tolerance``.  Returns the numbers of
     passes over all columns and over those of nonzero weights.
     """
-    full, partial = 0, 0
+    gradient, hess, shift, first, second, total, lam = model
+    full, partial, everything = 0, 0, True
     while full + partial < max_passes:
         worst = 0.0
         for k in range(np.uint64(len(weights))):
-            worst = max(worst, _coordinate_step(columns, k, weights, gradient, hess, shift, first, second, total, lam))
-        full += 1
-        if worst <= tolerance:
-            break
-        while full + partial < max_passes:
-            worst = 0.0
-            for k in range(np.uint64(len(weights))):
-                if weights[k] != 0.0:
-                    worst = max(
-                        worst, _coordinate_step(columns, k, weights, gradient, hess, shift, first, second, total, lam)
-                    )
-            partial += 1
-            if worst <= 0.5 * tolerance:
+            old, curvature = weights[k], second[k]
+            if old == 0.0 and not everything:
+                continue
+            target = old - (row_dot(columns, k, gradient) + shift[0] * first[k]) / curvature
+            size = abs(target) - lam / curvature
+            new = 0.0
+            if size > 0.0:
+                new = size if target > 0.0 else -size
+            step = new - old
+            if step == 0.0:
+                continue
+            worst = max(worst, abs(step) * curvature)
+            weights[k] = new
+            for t in range(row_begin(columns, k), row_end(columns, k)):
+                i = row_column(columns, k, t)
+                gradient[i] += step * hess[i] * row_entry(columns, k, t)
+            if total > 0.0:
+                shift[0] -= step * first[k] / total
+        if everything:
+            full += 1
+            if worst <= tolerance:
                 break
+            everything = False
+        else:
+            partial += 1
+            everything = worst <= 0.5 * tolerance
     return full, partial

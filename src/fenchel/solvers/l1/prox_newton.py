@@ -35,22 +35,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array
 from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
-from fenchel.errors import FenchelError
 from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.l1.working_set import (
-    OutputState,
-    damp,
-    kkt_violation,
-    step_by_columns,
-    step_by_matrix,
-    with_l1_derivative,
-)
+from fenchel.solvers.l1.working_set import OutputState, damp, step_by_columns, step_by_matrix, with_l1_derivative
+from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
 #: smallest size of a working set, and its size as a multiple of the number of nonzero weights
@@ -77,11 +70,7 @@ class State:
 
     problem: Problem
     outputs: list[OutputState]
-    turn: int
-    #: for theta and second derivatives, and zeros for the centre of the smoothing, which smooth losses do not need
-    theta: Floats
-    hess: Floats
-    centre: Floats
+    turn: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,24 +131,18 @@ class ProxNewton(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.mean_risk
         squares = design.column_squares(risk.shares)
-        if not np.all(np.isfinite(squares)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+        needs.check_norms(squares)
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
-        labels, weights = np.atleast_2d(risk.labels.T), np.atleast_2d(weights)
-        outputs = []
         # the weight of a feature without entries is zero
+        weights = np.atleast_2d(np.where(squares > 0.0, weights, 0.0))
         nonzero = np.flatnonzero(squares > 0.0)
-        norms = np.sqrt(squares[nonzero])
-        for k in range(len(labels)):
+        norms, outputs = np.sqrt(squares[nonzero]), []
+        for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
-            own = replace(problem, risk=MeanRisk(risk.loss, labels[k], risk.shares)) if risk.outputs else problem
-            empty = np.zeros(0, dtype=int)
-            output = OutputState(own, weights[k].copy(), 0.0, np.zeros(len(labels[k])), nonzero, norms, empty)
-            output.weights[squares == 0.0] = 0.0
-            output.scores = design.scores(output.weights)
-            outputs.append(output)
-        return State(problem, outputs, 0, *(np.zeros(len(risk.shares)) for _ in range(3)))
+            own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
+            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms))
+        return State(problem, outputs)
 
     def step(self, state: State, hint: Hint) -> float:
         if all(output.stalled for output in state.outputs):
@@ -168,7 +151,7 @@ class ProxNewton(Solver):
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         if not output.select_next:
-            return self._newton_step(state, output) / len(state.outputs)
+            return self._newton_step(output) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
@@ -240,16 +223,18 @@ class ProxNewton(Solver):
         output.columns = output.design.transposed() if len(working_set) > _MOST_FORMED else None
         return 0.5
 
-    def _newton_step(self, state: State, output: OutputState) -> float:
+    def _newton_step(self, output: OutputState) -> float:
         """4. one proximal Newton step on the working set; return the data passes."""
         problem, lam, design = output.problem, output.problem.lam, output.design
         assert design is not None
-        risk, theta, hess, n = problem.mean_risk, state.theta, state.hess, len(state.theta)
+        risk, n = problem.mean_risk, len(output.scores)
+        # smooth losses need no centre of a smoothing
+        theta, hess, centre = np.zeros((3, n))
         weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
-        data = (risk.loss.compiled(), risk.labels, risk.shares, state.centre, output.scores)
+        data = (risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores)
         smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
         x_theta = design.adjoint(theta)
-        violation = kkt_violation(weights, x_theta, lam)
+        violation = kkt_violation(lam, weights, -x_theta)
         if violation <= 4.0 * _EPS * lam or _is_solved(output, weights, x_theta, theta, hess):
             output.select_next = True
             return share

@@ -33,10 +33,9 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.needs import NO_KERNEL, dual_block, unsupported_regularizer
+from fenchel.solvers.needs import NO_KERNEL, check_norms, dual_block, unsupported_regularizer
 
 #: factor by which L falls with every step, and backtracking steps at most
 _RELAX, _BACKTRACKS = 0.95, 60
@@ -108,8 +107,7 @@ class ProximalGradient(Solver):
         design, risk = problem.design, problem.multiclass_risk
         mean = design.adjoint(risk.shares) if problem.intercept else np.zeros(design.shape[1])
         squares = design.column_squares(risk.shares)
-        if not np.all(np.isfinite(squares)):
-            raise FenchelError("X holds NaN or infinity, or its squared norms overflow: repair or scale X")
+        check_norms(squares)
         # beside an intercept a constant feature has zero variance, up to rounding
         variance = np.where(squares - mean**2 > 1e-12 * squares, squares - mean**2, 0.0)
         weights = np.zeros(problem.weights_shape)

@@ -11,18 +11,18 @@ its accuracy where features are strongly correlated; otherwise coordinate descen
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.compile.primitives.example_sums import half_gram
 from fenchel.designs import Design
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk
-from fenchel.solvers.l1.loop import descend, moments
+from fenchel.solvers.l1.loop import QuadraticModel, descend, moments
 from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
+from fenchel.solvers.threads import Parts, weighted_gram
 
 #: sweeps of coordinate descent between two face steps
 _SWEEPS = 25
@@ -44,14 +44,14 @@ class OutputState:
 
     problem: Problem
     weights: Floats
-    intercept: float
     #: X w + b
     scores: Floats
     #: features that are not screened, and sqrt(sum_i c_i x_ij^2) of each
     unscreened: NDArray[np.int64]
     norms: Floats
+    intercept: float = 0.0
     #: features of the working set
-    working_set: NDArray[np.int64]
+    working_set: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     #: X restricted to the working set, and its transpose if coordinate descent needs that
     design: Design | None = None
     columns: Design | None = None
@@ -88,16 +88,11 @@ def step_by_matrix(
     """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
-    every = np.arange(len(theta))
-    formed = design.gram(every, hess)
-    if formed is None:
-        half, border = np.zeros((size, size)), np.zeros(size)
-        half_gram(design.rows(), every, hess, half, border, 0, len(theta))
-        formed = half + half.T, border
+    formed, border = weighted_gram(design, np.arange(len(theta)), hess, Parts(design))
     matrix, gradient = np.zeros((size + free, size + free)), np.zeros(size + free)
-    matrix[:size, :size], gradient[:size] = formed[0], -x_theta
+    matrix[:size, :size], gradient[:size] = formed, -x_theta
     if free:
-        matrix[size, :size] = matrix[:size, size] = formed[1]
+        matrix[size, :size] = matrix[:size, size] = border
         matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
     thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
     thresholds[size:], point[:size] = 0.0, weights
@@ -123,16 +118,10 @@ def step_by_columns(
     else:
         first[:] = 0.0
     np.maximum(second, np.finfo(np.float64).tiny, out=second)
-    full, partial = descend(rows, new, gradient, hess, shift, first, second, total, problem.lam, tolerance, _MAX_PASSES)
+    model = QuadraticModel(gradient, hess, shift, first, second, total, problem.lam)
+    full, partial = descend(rows, new, model, tolerance, _MAX_PASSES)
     share = np.count_nonzero(new) / max(1, len(new))
     return new - weights, float(shift[0]), 1.0 + full + partial * share
-
-
-def kkt_violation(weights: Array, x_theta: Array, lam: float) -> float:
-    """Return the largest violation of (X^T theta)_j = lam sign(w_j), or of |X^T theta|_j <= lam where w_j = 0."""
-    at_zero = np.maximum(np.abs(x_theta) - lam, 0.0)
-    found = np.where(weights != 0.0, np.abs(x_theta - lam * np.sign(weights)), at_zero)
-    return float(np.max(found, initial=0.0))
 
 
 def with_l1_derivative(derivative: float, lam: float, weights: Array, change: Array, *, right: bool = False) -> float:

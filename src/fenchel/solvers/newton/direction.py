@@ -29,6 +29,7 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
 from fenchel.numerics.linear_algebra import RIDGE, cholesky_solver, conjugate_gradients
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
@@ -156,12 +157,14 @@ class Quadratic:
         thresholds = np.zeros(self.size)
         thresholds[:features] = threshold
         start, scale = point.copy(), float(np.max(np.abs(gradient))) + threshold
+        # a small mu makes H large: rounding errors of w alone then change H w by more than the tolerances
+        rounding = 4.0 * EPS * float(np.max(np.abs(matrix) @ np.abs(point)))
         minimize_quadratic_l1(
             matrix,
             thresholds,
             point,
             gradient.copy(),
-            step_tolerance=_L1_STEP_TOLERANCE * scale,
-            tolerance=_L1_TOLERANCE * scale,
+            step_tolerance=_L1_STEP_TOLERANCE * scale + rounding,
+            tolerance=_L1_TOLERANCE * scale + rounding,
         )
         return point - start

@@ -2,8 +2,8 @@ r"""The direction of a Newton step on the multinomial risk, by preconditioned co
 
 .. math:: H = \lambda I + \sum_i c_i (\operatorname{diag}(p_i) - p_ip_i^T)\otimes\tilde x_i\tilde x_i^T
 
-A direction is an array (d + 1, k) whose last row belongs to the intercepts.  The gradients of the classes sum to zero,
-and so do the directions: the method works in the subspace of zero sums over the classes.  There are three
+A direction is an array (d, k), or (d + 1, k) with a last row for free intercepts.  The gradients of the classes sum to
+zero, and so do the directions: the method works in the subspace of zero sums over the classes.  There are three
 preconditioners; the best one is used whose cost is small compared with the products with H that it saves:
 
 - joint: H itself over a sample of the rows, factorized;
@@ -43,8 +43,8 @@ _MAX_COST, _CHEAP = 20.0, 0.25
 _BLAS_SPEED = 8.0
 #: largest number of entries of a matrix (512 MB)
 _MAX_ENTRIES = 1 << 26
-#: relative residual at which conjugate gradients end
-_CG_TOLERANCE = 0.1
+#: relative residual at which conjugate gradients end, and the largest number of products with H
+_CG_TOLERANCE, _MAX_PRODUCTS = 0.1, 100
 #: they also end at this share of the target gap, provided the relative residual is at most _EARLY_TOLERANCE
 _TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
 #: smallest curvature of a class's intercept, relative to the largest: a class that is certain for all rows has almost
@@ -52,17 +52,8 @@ _TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
 _SMALLEST_CURVATURE = 1e-3
 _TINY = 1e-300
 
-#: M^-1 r for a residual (d + 1, k)
+#: M^-1 r for a residual of the shape of a direction
 Apply = Callable[[Array], Array]
-
-
-class Direction(NamedTuple):
-    """A direction of weights and intercepts, minus the directional derivative, and the rows read."""
-
-    weights: Floats
-    intercept: Floats
-    decrease: float
-    rows_read: int
 
 
 def newton_direction(
@@ -71,27 +62,24 @@ def newton_direction(
     gradient: Array,
     apply: Apply,
     target_gap: float,
-    max_products: int,
     stop_requested: Callable[[], bool],
-    *,
-    free: bool,
-) -> Direction:
-    """Minimize the quadratic model; the change of the scores along the direction is stored in ``sample.change``.
+) -> tuple[Floats, int]:
+    """Return the minimizer of the quadratic model, and the rows read.
 
-    Without free intercepts the last rows of the gradient and of the preconditioner's result are zero.
+    The change of the scores along the direction is stored in ``sample.change``.
     """
     sample.change[:] = 0.0
-    change = np.zeros_like(sample.change)
+    change, d = np.zeros_like(sample.change), sample.features
     products = 0
 
     def product(direction: Array) -> Floats:
         nonlocal products
         products += 1
-        result = np.zeros_like(direction)
-        result[:-1], total = sample.hess_product(direction[:-1], direction[-1], change)
-        result[:-1] += lam * direction[:-1]
-        if free:
-            result[-1] = total
+        result = np.empty_like(direction)
+        # the sum over no free intercepts is zero
+        result[:d], total = sample.hess_product(direction[:d], np.sum(direction[d:], axis=0), change)
+        result[:d] += lam * direction[:d]
+        result[d:] = total
         return result
 
     def accumulate(step: float) -> None:
@@ -99,15 +87,13 @@ def newton_direction(
         sample.change += change
 
     def stop(residual: Array, decrease: float) -> bool:
-        weights, intercept = residual[:-1], residual[-1]
-        gap = float(np.vdot(weights, weights)) / (2.0 * lam) + balance_cost(intercept, lam)
+        gap = float(np.vdot(residual[:d], residual[:d])) / (2.0 * lam) + balance_cost(residual[d:].ravel(), lam)
         return (gap <= _TARGET_SHARE * target_gap and decrease <= _EARLY_TOLERANCE**2) or stop_requested()
 
     found = conjugate_gradients(
-        product, -gradient, apply, tolerance=_CG_TOLERANCE, max_products=max_products, on_step=accumulate, stop=stop
+        product, -gradient, apply, tolerance=_CG_TOLERANCE, max_products=_MAX_PRODUCTS, on_step=accumulate, stop=stop
     )
-    decrease = -float(np.vdot(gradient, found))
-    return Direction(found[:-1], found[-1], decrease, products * len(sample.selected))
+    return found, products * len(sample.selected)
 
 
 def balance_cost(theta_sums: Array, lam: float) -> float:
@@ -123,19 +109,19 @@ class Preconditioner(NamedTuple):
     reusable: bool
 
 
-def preconditioner(sample: SoftmaxSample, lam: float, free: bool, random: np.random.Generator) -> Preconditioner:
+def preconditioner(sample: SoftmaxSample, lam: float, random: np.random.Generator) -> Preconditioner:
     """Return the best preconditioner whose cost is small compared with the products that it saves."""
     kind, size = preconditioner_kind(sample), sample.features + 1
     if kind == "diagonal":
-        return Preconditioner(_diagonal(sample, lam, free), len(sample.selected), False)
+        return Preconditioner(_diagonal(sample, lam), len(sample.selected), False)
     if kind == "joint":
         rows, shares = _draw_rows(sample, _ROWS_PER_UNKNOWN * sample.count * size, random)
-        return Preconditioner(_joint(sample, lam, free, rows, shares), len(rows), True)
+        return Preconditioner(_joint(sample, lam, rows, shares), len(rows), True)
     # more rows than the minimum, as long as their cost is a small share of the allowed one
     cheap = int(_CHEAP * _allowed_cost(sample) / (sample.count * size**2))
     count = min(max(cheap, _ROWS_PER_UNKNOWN * size), _MOST_ROWS_PER_UNKNOWN * size)
     rows, shares = _draw_rows(sample, count, random)
-    return Preconditioner(_per_class(sample, lam, free, rows, shares), len(rows), True)
+    return Preconditioner(_per_class(sample, lam, rows, shares), len(rows), True)
 
 
 def _allowed_cost(sample: SoftmaxSample) -> float:
@@ -149,15 +135,10 @@ def _allowed_cost(sample: SoftmaxSample) -> float:
 def preconditioner_kind(sample: SoftmaxSample) -> str:
     """Return the best preconditioner of allowed cost: "joint", "per_class" or "diagonal"."""
     rows, size, count = len(sample.selected), sample.features + 1, sample.count
-    allowed, unknowns = _allowed_cost(sample), count * size
-    if unknowns**2 <= _MAX_ENTRIES:
-        cost = min(rows, _ROWS_PER_UNKNOWN * unknowns) * unknowns**2 + unknowns**3 / 3.0
-        if cost <= allowed:
-            return "joint"
-    if count * size**2 <= _MAX_ENTRIES:
-        cost = count * (min(rows, _ROWS_PER_UNKNOWN * size) * size**2 + size**3 / 3.0)
-        if cost <= allowed:
-            return "per_class"
+    for kind, matrices, order in (("joint", 1, count * size), ("per_class", count, size)):
+        cost = matrices * (min(rows, _ROWS_PER_UNKNOWN * order) * order**2 + order**3 / 3.0)
+        if matrices * order**2 <= _MAX_ENTRIES and cost <= _allowed_cost(sample):
+            return kind
     return "diagonal"
 
 
@@ -175,7 +156,7 @@ def _draw_rows(sample: SoftmaxSample, count: int, random: np.random.Generator) -
     return drawn, sample.shares[drawn] * times[drawn] / (count * chances[drawn])
 
 
-def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: Array, shares: Array) -> Apply:
+def _joint(sample: SoftmaxSample, lam: float, rows: Array, shares: Array) -> Apply:
     values, p = sample.dense_rows(rows), sample.probabilities[rows]
     size, count = values.shape[1], sample.count
     upper = np.zeros((count * size, count * size), order="F")
@@ -192,60 +173,48 @@ def _joint(sample: SoftmaxSample, lam: float, free: bool, rows: Array, shares: A
         total += gram
     # vectors with zero sums over the classes are in the null space of this term, which makes the matrix regular
     blocks += (total / count**2)[None, :, None, :]
-    _regularize(matrix.reshape(count * size, count * size), np.tile(_ridge(sample, lam), count), free)
+    matrix[np.diag_indices_from(matrix)] += np.tile(_ridge(sample, lam), count)
     solve = cholesky_solver(matrix)
 
     def apply(residual: Array) -> Floats:
-        return _centred(solve(residual.T.ravel()).reshape(count, size).T, free)
+        return _centred(solve(residual.T.ravel()).reshape(count, size).T)
 
     return apply
 
 
-def _per_class(sample: SoftmaxSample, lam: float, free: bool, rows: Array, shares: Array) -> Apply:
+def _per_class(sample: SoftmaxSample, lam: float, rows: Array, shares: Array) -> Apply:
     values, p = sample.dense_rows(rows), sample.probabilities[rows]
     solvers = []
     for j in range(sample.count):
         hess = shares * p[:, j] * (1.0 - p[:, j])
         matrix = values.T @ (values * hess[:, None])
-        _regularize(matrix, _ridge(sample, lam), free)
+        matrix[np.diag_indices_from(matrix)] += _ridge(sample, lam)
         solvers.append(cholesky_solver(matrix))
 
     def apply(residual: Array) -> Floats:
-        return _centred(np.stack([solve(residual[:, j]) for j, solve in enumerate(solvers)], axis=1), free)
+        return _centred(np.stack([solve(residual[:, j]) for j, solve in enumerate(solvers)], axis=1))
 
     return apply
 
 
-def _diagonal(sample: SoftmaxSample, lam: float, free: bool) -> Apply:
+def _diagonal(sample: SoftmaxSample, lam: float) -> Apply:
     hess = sample.hess_diag()
     weights = sample.weights_hess_diag(hess) + lam
     intercept = np.sum(hess, axis=0)
     intercept = np.maximum(intercept, _SMALLEST_CURVATURE * float(np.max(intercept)) + _TINY)
-    diagonal = np.vstack([weights, intercept])
+    diagonal = np.vstack([weights, intercept[None, :][: sample.free]])
 
     def apply(residual: Array) -> Floats:
-        return _centred(residual / diagonal, free)
+        return _centred(residual / diagonal)
 
     return apply
 
 
 def _ridge(sample: SoftmaxSample, lam: float) -> Floats:
     """Return the diagonal of the regularizer's Hessian for one class: intercepts are not regularized."""
-    return np.append(np.full(sample.features, lam), 0.0)
+    return np.append(np.full(sample.features, lam), np.zeros(sample.free))
 
 
-def _regularize(matrix: Array, ridge: Array, free: bool) -> None:
-    """Add the ridge; without free intercepts their rows and columns become those of the identity."""
-    places = np.arange(len(matrix))
-    if not free:
-        matrix[ridge == 0.0] = 0.0
-        matrix[:, ridge == 0.0] = 0.0
-    matrix[places, places] += np.where(ridge == 0.0, 0.0 if free else 1.0, ridge)
-
-
-def _centred(direction: Array, free: bool) -> Floats:
-    """Return a direction minus its mean over the classes, with intercepts zero unless they are free."""
-    result = direction - np.mean(direction, axis=1, keepdims=True)
-    if not free:
-        result[-1] = 0.0
-    return result
+def _centred(direction: Array) -> Floats:
+    """Return a direction minus its mean over the classes."""
+    return direction - np.mean(direction, axis=1, keepdims=True)

@@ -27,6 +27,7 @@ from fenchel.solvers.newton.loop_multinomial import (
     hess_product_classes,
     multiply_classes,
 )
+from fenchel.solvers.newton.sample import RowSample
 
 #: entries of a block of rows for BLAS (1 MB): the block stays in the cache between two products
 _BLOCK_ENTRIES = 1 << 17
@@ -38,18 +39,16 @@ _MEAN_SHARE = 0.1
 _CANCELLATION = 1e-12
 
 
-class SoftmaxSample:
+class SoftmaxSample(RowSample):
     """Rows of a problem, and sums over them."""
 
     def __init__(self, problem: Problem, selected: Array, mean: Array) -> None:
-        self.design, self.rows, self.selected, self.mean = problem.design, problem.design.rows(), selected, mean
+        self.count, self.mean = problem.multiclass_risk.outputs, mean
+        #: the number of intercepts of a class that are free, 0 or 1
+        self.free = int(problem.intercept)
+        super().__init__(problem, selected, self.count)
         self.classes = problem.multiclass_risk.classes[selected]
-        shares = problem.risk.shares[selected]
-        self.shares = shares / np.sum(shares)
-        self.features, self.count = self.design.shape[1], problem.multiclass_risk.outputs
-        shape = (len(selected), self.count)
-        self.scores, self.change = np.zeros(shape), np.zeros(shape)
-        self.probabilities, self.theta = np.zeros(shape), np.zeros(shape)
+        self.probabilities = np.zeros(self.scores.shape)
         self.places = np.arange(len(selected)), self.classes
         self.height = max(_FEWEST_ROWS, _BLOCK_ENTRIES // max(self.features, self.count))
 
@@ -83,14 +82,16 @@ class SoftmaxSample:
         result -= np.multiply.outer(self.mean, total)
         return result, total
 
-    def _adjoint(self, theta: Array) -> Floats:
+    def _adjoint(self, theta: Array, *, squared: bool = False) -> Floats:
+        """Return X^T theta, or the same with the squares of the entries of X."""
         result = np.zeros((self.features, self.count))
         blocks = self.design.blocks(self.selected, self.height)
         if blocks is None:
-            add_adjoint_classes(self.rows, self.selected, theta, result)
+            add = add_hess_diag_classes if squared else add_adjoint_classes
+            add(self.rows, self.selected, theta, result)
         else:
             for part, values in blocks:
-                result += values.T @ theta[part]
+                result += (values * values if squared else values).T @ theta[part]
         return result
 
     def hess_product(self, weights: Array, intercept: Array, change: Array) -> tuple[Floats, Floats]:
@@ -145,13 +146,7 @@ class SoftmaxSample:
 
     def weights_hess_diag(self, hess: Array) -> Floats:
         """Return the diagonal of the Hessian of R in the weights, (d, k), from that in the scores."""
-        result = np.zeros((self.features, self.count))
-        blocks = self.design.blocks(self.selected, self.height)
-        if blocks is None:
-            add_hess_diag_classes(self.rows, self.selected, hess, result)
-        else:
-            for part, values in blocks:
-                result += (values * values).T @ hess[part]
+        result = self._adjoint(hess, squared=True)
         offset = np.multiply.outer(self.mean**2, np.sum(hess, axis=0))
         if np.any(offset > _MEAN_SHARE * result):
             # (x - m)^2 = x^2 + m^2 - 2 m x, bounded from below by its rounding error
@@ -160,8 +155,8 @@ class SoftmaxSample:
         return result
 
     def dense_rows(self, positions: Array) -> Floats:
-        """Return the rows at these positions, centred and followed by a one, as a dense array."""
-        result = np.zeros((len(positions), self.features + 1))
+        """Return the rows at these positions, centred and followed by a one for a free intercept, as a dense array."""
+        result = np.zeros((len(positions), self.features + self.free))
         blocks = self.design.blocks(self.selected[positions], self.height)
         if blocks is None:
             add_dense_rows(self.rows, self.selected[positions], result)
@@ -169,5 +164,5 @@ class SoftmaxSample:
             for part, values in blocks:
                 result[part, : self.features] = values
         result[:, : self.features] -= self.mean
-        result[:, self.features] = 1.0
+        result[:, self.features :] = 1.0
         return result

@@ -30,19 +30,27 @@ from fenchel.problem import Problem
 from fenchel.solvers.threads import Parts, weighted_gram
 
 
-class Sample:
+class RowSample:
+    """Rows of a problem, with one score for each or one for each class."""
+
+    def __init__(self, problem: Problem, selected: Array, *classes: int) -> None:
+        self.design, self.rows, self.selected = problem.design, problem.design.rows(), selected
+        shares = problem.risk.shares[selected]
+        self.shares, self.features = shares / np.sum(shares), self.design.shape[1]
+        self.scores, self.change, self.theta = (np.zeros((len(selected), *classes)) for _ in range(3))
+
+
+class Sample(RowSample):
     """Rows of a problem (one output), and sums over them."""
 
     def __init__(self, problem: Problem, labels: Array, selected: Array, pool: ThreadPoolExecutor | None) -> None:
-        self.design, self.loss, self.rows = problem.design, problem.mean_risk.loss.compiled(), problem.design.rows()
-        self.selected = selected
+        super().__init__(problem, selected)
         self.labels = np.ascontiguousarray(labels[selected])
-        shares = problem.risk.shares[selected]
-        self.shares = shares / np.sum(shares)
-        count, self.features = len(selected), self.design.shape[1]
-        self.scores, self.change = np.zeros(count), np.zeros(count)
-        self.centre, self.theta, self.hess = np.zeros(count), np.zeros(count), np.zeros(count)
-        self.parts = Parts(self.design, pool, count)
+        self.centre, self.hess = np.zeros(len(selected)), np.zeros(len(selected))
+        self.parts = Parts(self.design, pool, len(selected))
+        #: the smoothed loss at the scores, for compiled loops; the arrays are changed in place only
+        loss = problem.mean_risk.loss.compiled()
+        self._smoothed = (loss, self.labels, self.shares, self.centre, self.scores)
 
     def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""
@@ -52,26 +60,18 @@ class Sample:
     def update_dual_point(self, mu: float) -> tuple[float, float]:
         """Update theta and the Hessian at the scores; return the Fenchel-Young gap and the sum of theta."""
         found = self.parts.each(
-            lambda begin, end: smoothed_dual_point(
-                self.loss, self.labels, self.shares, self.centre, self.scores, mu, self.theta, self.hess, begin, end
-            )
+            lambda begin, end: smoothed_dual_point(*self._smoothed, mu, self.theta, self.hess, begin, end)
         )
         return sum(gap for gap, _ in found), sum(total for _, total in found)
 
     def average_hess(self, mu: float, radius: float) -> None:
         """Replace the second derivatives by their averages over scores up to ``radius`` away."""
-        self.parts.each(
-            lambda begin, end: mean_hess(
-                self.loss, self.labels, self.shares, self.centre, self.scores, mu, radius, self.hess, begin, end
-            )
-        )
+        self.parts.each(lambda begin, end: mean_hess(*self._smoothed, mu, radius, self.hess, begin, end))
 
     def directional_derivatives(self, step: float, mu: float) -> tuple[float, float]:
         """Return the first and second derivative of the smoothed risk along ``change``."""
         found = self.parts.each(
-            lambda begin, end: directional_derivatives(
-                self.loss, self.labels, self.shares, self.centre, self.scores, self.change, step, mu, begin, end
-            )
+            lambda begin, end: directional_derivatives(*self._smoothed, self.change, step, mu, begin, end)
         )
         return sum(first for first, _ in found), sum(second for _, second in found)
 

@@ -37,6 +37,7 @@ v                    ``v``, :math:`X^T\theta/\lambda`
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -45,12 +46,11 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.base import Hint, Need, Warm
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.sample import Sample
-from fenchel.solvers.newton.sample_size import first_size, next_size, statistical_accuracy
-from fenchel.solvers.newton.state import OutputState, State
-from fenchel.solvers.newton.step import balance_cost, is_rounding, newton_step, objective_of, update_dual_point
+from fenchel.solvers.newton.sampling import SampledNewton, State
+from fenchel.solvers.newton.step import OutputState
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
 
@@ -60,14 +60,10 @@ _MU_FACTOR = 0.5
 _INNER_ACCURACY = 0.1
 #: the centre moves as well when the gap of the regularizer is below this share of the gap of the risk
 _INNER_GAP = 0.01
-#: fewest rows per feature in the first sample
-_ROWS_PER_FEATURE = 20
-#: the method stalls after this many steps without a gap below _PROGRESS times the smallest gap so far
-_MAX_STEPS_WITHOUT_PROGRESS, _PROGRESS = 100, 0.99
 
 
 @dataclass(frozen=True)
-class Newton(Solver):
+class Newton(SampledNewton):
     """Semismooth Newton method, for many more examples than features and for high accuracy.
 
     Losses with kinks are smoothed around the last dual point, which makes it a proximal point method on the v.  For
@@ -108,6 +104,9 @@ class Newton(Solver):
     #: whether the first steps use samples of the rows
     sampling: bool = True
     name: ClassVar[str] = "newton"
+    rows_per_feature: ClassVar[int] = 20
+    max_steps_without_progress: ClassVar[int] = 100
+    progress: ClassVar[float] = 0.99
 
     def __post_init__(self) -> None:
         check_seed(self.seed)
@@ -132,134 +131,57 @@ class Newton(Solver):
             ),
         )
 
-    def start(self, problem: Problem, warm: Warm | None) -> State:
-        needs.check_scale(problem)
-        random = np.random.default_rng(self.seed or 0)
-        weighted = np.flatnonzero(problem.risk.shares > 0)
-        index = np.uint32 if problem.design.shape[0] < 2**32 else np.uint64
-        order: Array = random.permutation(weighted).astype(index)
-        state = State(problem, order, pool_of(self.n_jobs), random, [])
-        labels = np.atleast_2d(problem.mean_risk.labels.T)
-        usable = warm is not None and problem.fits(warm.model)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for k in range(len(labels)):
-                state.outputs.append(self._start_output(state, labels[k], k, warm if usable else None))
-        return state
+    def first_iterates(self, problem: Problem, selected: Array, warm: Warm | None) -> Iterator[OutputState]:
+        pool = pool_of(self.n_jobs)
+        for k, labels in enumerate(np.atleast_2d(problem.mean_risk.labels.T)):
+            weights, intercept = np.zeros(problem.design.shape[1]), 0.0
+            if warm is not None:
+                weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))[k].copy()
+            if problem.intercept and warm is not None and warm.model.intercept is not None:
+                intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
+            elif problem.intercept:
+                scores = problem.design.scores(weights) if warm is not None else np.zeros(len(labels))
+                intercept = float(problem.mean_risk.loss.best_intercept(scores, labels, problem.risk.shares))
+            sample, mu = Sample(problem, labels, selected, pool), 0.0
+            sample.multiply(weights, intercept, sample.scores)
+            if not problem.risk.smooth:
+                constant_scores = np.full(len(sample.labels), intercept)
+                mu = float(sample.shares @ problem.mean_risk.loss.value(constant_scores, sample.labels))
+                mu = mu if mu > 0.0 else 1.0
+                if warm is not None:
+                    self._warm_centre(problem, sample, warm, k)
+            yield OutputState(problem, weights, intercept, sample=sample, labels=labels, mu=mu)
 
-    def _start_output(self, state: State, labels: Array, k: int, warm: Warm | None) -> OutputState:
-        problem = state.problem
-        weights, intercept, rows = np.zeros(problem.design.shape[1]), 0.0, len(state.order)
-        if warm is not None:
-            weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))[k].copy()
-        if problem.intercept and warm is not None and warm.model.intercept is not None:
-            intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
-        elif problem.intercept:
-            scores = problem.design.scores(weights) if warm is not None else np.zeros(len(labels))
-            intercept = float(problem.mean_risk.loss.best_intercept(scores, labels, problem.risk.shares))
-        if self.sampling and warm is None:
-            rows = first_size(rows, len(weights), _ROWS_PER_FEATURE)
-        sample = self._sample(state, labels, rows)
-        sample.multiply(weights, intercept, sample.scores)
-        mu = 0.0
-        if not problem.risk.smooth:
-            constant_scores = np.full(len(sample.labels), intercept)
-            mu = float(sample.shares @ problem.mean_risk.loss.value(constant_scores, sample.labels))
-            mu = mu if mu > 0.0 else 1.0
-        output = OutputState(labels, weights, intercept, sample, mu)
-        if warm is not None:
-            self._warm_centre(problem, output, warm, k)
-        update_dual_point(problem, output)
-        return output
-
-    def _warm_centre(self, problem: Problem, output: OutputState, warm: Warm, k: int) -> None:
+    def _warm_centre(self, problem: Problem, sample: Sample, warm: Warm, k: int) -> None:
         """Put the centre of the smoothing at the dual point of the warm start, if that has the right shape."""
         theta = np.asarray(warm.witness.theta, dtype=np.float64)
-        if problem.risk.smooth or theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
-            return
-        theta = np.atleast_2d(problem.closed_form.project(theta).T)[k]
-        sample = output.sample
-        sample.centre[:] = theta[sample.selected] / problem.risk.shares[sample.selected]
+        if theta.shape == problem.theta_shape and np.all(np.isfinite(theta)):
+            theta = np.atleast_2d(problem.closed_form.project(theta).T)[k]
+            sample.centre[:] = theta[sample.selected] / problem.risk.shares[sample.selected]
 
-    def _sample(self, state: State, labels: Array, rows: int) -> Sample:
-        # sorted, so that rows are read in the order of storage
-        return Sample(state.problem, labels, np.sort(state.order[:rows]), state.pool)
-
-    def step(self, state: State, hint: Hint) -> float:
-        if all(output.stalled for output in state.outputs):
-            return STALLED
-        while state.outputs[state.turn].stalled:
-            state.turn = (state.turn + 1) % len(state.outputs)
-        output = state.outputs[state.turn]
-        state.turn = (state.turn + 1) % len(state.outputs)
-        with np.errstate(over="ignore", invalid="ignore"):
-            rows_read = self._advance(state, output, hint)
-        return rows_read / (state.problem.design.shape[0] * len(state.outputs))
-
-    def expected_gap(self, state: State) -> float:
-        return sum(self._gap(state, output) for output in state.outputs)
-
-    def expected_objective(self, state: State) -> float:
-        return sum(objective_of(state.problem, output) for output in state.outputs)
+    def improve(self, state: State, output: OutputState, target: float, hint: Hint) -> int:
+        """Move the centre if step 4 requires it, and make a Newton step; return the rows read."""
+        rows_read, sample = 0, output.sample
+        if output.mu > 0.0 and (
+            (output.predicted_decrease <= _INNER_ACCURACY * output.risk_gap and output.risk_gap > 0.5 * target)
+            or output.regularizer_gap <= _INNER_GAP * output.risk_gap
+        ):
+            # 4. the centre moves to the dual point
+            output.move_centre()
+            # at kinks of the loss the gap of the risk is the rounding error of the scores
+            if not output.is_rounding(output.risk_gap, float(sample.shares @ np.abs(sample.scores))):
+                # once the gap of the risk is rounding error, a smaller mu would only add noise to theta
+                output.mu *= _MU_FACTOR
+            output.predicted_decrease = np.inf
+            rows_read += output.update_dual_point()
+        return rows_read + output.newton_step(state.random)
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
         weights = np.stack([output.weights for output in state.outputs]).reshape(problem.weights_shape)
         theta = np.zeros((len(state.outputs), problem.design.shape[0]))
         for k, output in enumerate(state.outputs):
-            if len(output.sample.selected) == len(state.order):
+            if state.uses_all_rows(output):
                 theta[k, output.sample.selected] = output.sample.theta
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
-
-    def _gap(self, state: State, output: OutputState) -> float:
-        """Return the duality gap, or infinity as long as the sample does not contain all rows."""
-        if len(output.sample.selected) < len(state.order):
-            return np.inf
-        return output.risk_gap + output.regularizer_gap + balance_cost(state.problem, output)
-
-    def _advance(self, state: State, output: OutputState, hint: Hint) -> int:
-        """Enlarge the sample, or move the centre if step 4 requires it and make a Newton step; return the rows read."""
-        rows_read, target = 0, hint.target_gap / len(state.outputs)
-        if len(output.sample.selected) < len(state.order):
-            accuracy = statistical_accuracy(len(output.weights), len(output.sample.selected))
-            target = max(target, accuracy * objective_of(state.problem, output))
-            if output.risk_gap + min(output.regularizer_gap, output.predicted_decrease) <= target:
-                return self._enlarge(state, output)
-        if output.mu > 0.0 and (
-            (output.predicted_decrease <= _INNER_ACCURACY * output.risk_gap and output.risk_gap > 0.5 * target)
-            or output.regularizer_gap <= _INNER_GAP * output.risk_gap
-        ):
-            # 4. the centre moves to the dual point
-            output.sample.centre[:] = output.sample.theta / output.sample.shares
-            if not is_rounding(state.problem, output, output.risk_gap, at_kinks=True):
-                # once the gap of the risk is rounding error, a smaller mu would only add noise to theta
-                output.mu *= _MU_FACTOR
-            output.predicted_decrease = np.inf
-            rows_read += update_dual_point(state.problem, output)
-        rows_read += newton_step(state, output)
-        self._check_progress(state, output)
-        return rows_read
-
-    def _enlarge(self, state: State, output: OutputState) -> int:
-        """5. enlarge the sample, with the centre at the dual point of the smoothed loss; return the rows read."""
-        rows = next_size(len(output.sample.selected), len(state.order))
-        output.sample = sample = self._sample(state, output.labels, rows)
-        sample.multiply(output.weights, output.intercept, sample.scores)
-        if output.mu > 0.0:
-            sample.update_dual_point(output.mu)
-            sample.centre[:] = sample.theta / sample.shares
-        output.predicted_decrease, output.best_gap, output.steps_without_progress = np.inf, np.inf, 0
-        return len(sample.selected) + update_dual_point(state.problem, output)
-
-    def _check_progress(self, state: State, output: OutputState) -> None:
-        """Mark the output as stalled when its gap is rounding error or has stopped decreasing."""
-        gap = output.risk_gap + output.regularizer_gap
-        output.steps_without_progress = 0 if gap < _PROGRESS * output.best_gap else output.steps_without_progress + 1
-        output.best_gap = min(output.best_gap, gap)
-        gap += balance_cost(state.problem, output)
-        if output.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS or is_rounding(state.problem, output, gap):
-            output.stalled = True
-        if output.stalled and len(output.sample.selected) < len(state.order):
-            # the sample is solved, not the problem
-            output.stalled = False
-            self._enlarge(state, output)

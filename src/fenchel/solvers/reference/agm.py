@@ -28,7 +28,7 @@ x, v                 ``state.point.weights``, ``v``
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -138,8 +138,7 @@ class AGM(SmoothedSolver):
         """Restart from the current point with another mu."""
         point = state.point
         state.lipschitz *= state.objective.mu / mu
-        state.objective = replace(state.objective, mu=mu)
-        state.point = state.objective.from_scores(point.weights, point.intercept, point.scores)
+        state.objective, state.point = state.objective.with_mu(mu, point)
         state.origin, state.x_theta_sum, state.total = point.weights, np.zeros_like(point.weights), 0.0
 
     def _try(self, state: State) -> bool:

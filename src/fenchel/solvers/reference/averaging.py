@@ -35,10 +35,10 @@ trial needs one product with X, one with its transpose, and one maximizer.
 =======================  ==================================================
 symbol                   here
 =======================  ==================================================
-:math:`\hat\alpha`       ``state.hat``, with :math:`X^T\hat\theta` in ``x_theta_hat``
-:math:`\theta, g`        ``state.theta``, ``state.negative_conjugate``
-:math:`X^T\theta`        ``state.x_theta``
-L                        ``state.lipschitz``
+:math:`\hat\alpha`       ``hat``, with :math:`X^T\hat\theta` in ``x_theta_hat``
+:math:`\theta, g`        ``theta``, ``negative_conjugate``
+:math:`X^T\theta`        ``x_theta``
+L                        ``lipschitz``
 =======================  ==================================================
 """
 
@@ -51,14 +51,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint
-from fenchel.solvers.reference.dual_sets import largest_tau
+from fenchel.solvers.reference.excessive_gap import FIRST_SHARE, Iterates, largest_tau
 
-#: first L, relative to the bound from the data
-_FIRST_SHARE = 2.0**-6
 #: rounding errors that the test of L allows: relative to the right-hand side, and to its terms
-_ROUNDING, _EPS = 1e-9, 16.0 * float(np.finfo(np.float64).eps)
+_ROUNDING, _TERM_ROUNDING = 1e-9, 16.0 * EPS
 #: the method stalls when mu D_2, a bound on the gap, is below this multiple of R(0)
 _SMALLEST_GAP = 1e-14
 
@@ -76,115 +75,96 @@ Maximize = Callable[[float, Floats], Maximizer]
 
 
 @dataclass
-class State:
-    """State of the method."""
+class Averages(Iterates):
+    """Iterates with the images of averages of maximizers."""
 
-    problem: Problem
+    x_theta: Floats
+    negative_conjugate: float
     maximize: Maximize
     #: alpha_mu(w), and its X^T theta
     hat: Maximizer
     x_theta_hat: Floats
-    theta: Floats
-    negative_conjugate: float
-    x_theta: Floats
-    weights: Floats
-    scores: Floats
-    mu: float
-    lipschitz: float
-    #: upper bound on L
-    lipschitz_bound: float
     #: D_2, the maximum of d
     d_range: float
     #: whether L is estimated
-    adaptive: bool = True
-    steps: int = 0
+    adaptive: bool
+
+    def step(self, hint: Hint) -> float:
+        """Steps 2 to 4; return the data passes."""
+        problem, design, hat = self.problem, self.problem.design, self.hat
+        if self.mu * self.d_range <= _SMALLEST_GAP * problem.risk.value_at_zero:
+            return STALLED
+        passes = 0.0
+        while True:
+            tau = largest_tau(self.mu, self.lipschitz)
+            # 2. and 3.
+            weights = ((1.0 - tau) * self.x_theta + tau * self.x_theta_hat) / problem.lam
+            scores = design.scores(weights)
+            # 4.
+            found = self.maximize((1.0 - tau) * self.mu, (1.0 - tau) * self.scores + tau * scores)
+            x_theta = design.adjoint(found.theta)
+            passes += 1.0
+            attained = found.negative_conjugate - float(np.vdot(found.theta, scores))
+            slack = (1.0 - tau) * hat.value - found.value + tau * attained
+            change = tau * (x_theta - self.x_theta_hat)
+            if (
+                not self.adaptive
+                or _preserves_gap(problem, change, slack, abs(hat.value) + abs(found.value))
+                or self.lipschitz >= self.lipschitz_bound
+            ):
+                break
+            self.lipschitz = min(2.0 * self.lipschitz, self.lipschitz_bound)
+            if hint.stop_requested():
+                return passes
+        self.average(tau, weights, scores)
+        self.hat, self.x_theta_hat = found, x_theta
+        self.theta = (1.0 - tau) * self.theta + tau * found.theta
+        self.negative_conjugate = (1.0 - tau) * self.negative_conjugate + tau * found.negative_conjugate
+        self.x_theta = (1.0 - tau) * self.x_theta + tau * x_theta
+        if self.adaptive:
+            self.lipschitz *= 0.5
+        return passes
+
+    def expected_gap(self) -> float:
+        return self.gap(self.x_theta, self.problem.risk.value(self.scores), self.negative_conjugate)
+
+    def propose(self) -> tuple[Model, Witness]:
+        """Return copies of weights and theta, with a bound on the conjugate if that has no closed form."""
+        problem = self.problem
+        bound = -self.negative_conjugate if problem.risk.closed_form() is None else None
+        return Model(self.weights.copy(), problem.no_intercept()), Witness(self.theta.copy(), bound)
 
 
-def start(
+def first_averages(
     problem: Problem,
     maximize: Maximize,
     centre: Floats,
     lipschitz_bound: float,
     d_range: float,
     given: float | None = None,
-) -> State:
+) -> Averages:
     """Step 1, with the image of alpha_c, an upper bound on L, D_2, and L unless it is estimated."""
     design, lam, adaptive = problem.design, problem.lam, given is None
     x_theta = design.adjoint(centre)
     weights = x_theta / lam
     scores = design.scores(weights)
-    L = lipschitz_bound * _FIRST_SHARE if given is None else given
+    L = lipschitz_bound * FIRST_SHARE if given is None else given
     while True:
-        first = maximize(L, scores)
-        x_theta_first = design.adjoint(first.theta)
-        slack = first.negative_conjugate - float(np.vdot(first.theta, scores)) - first.value
+        hat = maximize(L, scores)
+        x_theta_hat = design.adjoint(hat.theta)
+        slack = hat.negative_conjugate - float(np.vdot(hat.theta, scores)) - hat.value
         if (
             not adaptive
-            or _preserves_gap(problem, x_theta_first - x_theta, slack, first.negative_conjugate)
+            or _preserves_gap(problem, x_theta_hat - x_theta, slack, hat.negative_conjugate)
             or lipschitz_bound <= L
         ):
             break
         L = min(2.0 * L, lipschitz_bound)
-    kept = (first, x_theta_first, first.theta, first.negative_conjugate, x_theta_first, weights, scores)
-    return State(problem, maximize, *kept, L, L, lipschitz_bound, d_range, adaptive)
-
-
-def step(state: State, hint: Hint) -> float:
-    """Steps 2 to 4; return the data passes."""
-    problem, design, hat, mu = state.problem, state.problem.design, state.hat, state.mu
-    if mu * state.d_range <= _SMALLEST_GAP * problem.risk.value_at_zero:
-        return STALLED
-    passes = 0.0
-    while True:
-        tau = largest_tau(mu, state.lipschitz)
-        # 2. and 3.
-        weights = ((1.0 - tau) * state.x_theta + tau * state.x_theta_hat) / problem.lam
-        scores = design.scores(weights)
-        next_scores = (1.0 - tau) * state.scores + tau * scores
-        # 4.
-        found = state.maximize((1.0 - tau) * mu, next_scores)
-        x_theta = design.adjoint(found.theta)
-        passes += 1.0
-        attained = found.negative_conjugate - float(np.vdot(found.theta, scores))
-        slack = (1.0 - tau) * hat.value - found.value + tau * attained
-        change = tau * (x_theta - state.x_theta_hat)
-        if (
-            not state.adaptive
-            or _preserves_gap(problem, change, slack, abs(hat.value) + abs(found.value))
-            or state.lipschitz >= state.lipschitz_bound
-        ):
-            break
-        state.lipschitz = min(2.0 * state.lipschitz, state.lipschitz_bound)
-        if hint.stop_requested():
-            return passes
-    state.weights = (1.0 - tau) * state.weights + tau * weights
-    state.scores, state.hat, state.x_theta_hat = next_scores, found, x_theta
-    state.theta = (1.0 - tau) * state.theta + tau * found.theta
-    state.negative_conjugate = (1.0 - tau) * state.negative_conjugate + tau * found.negative_conjugate
-    state.x_theta = (1.0 - tau) * state.x_theta + tau * x_theta
-    state.mu = (1.0 - tau) * mu
-    if state.adaptive:
-        state.lipschitz *= 0.5
-    state.steps += 1
-    return passes
-
-
-def expected_gap(state: State) -> float:
-    """Return J(w) - D(alpha)."""
-    problem = state.problem
-    squares = float(np.vdot(state.x_theta, state.x_theta)) / problem.lam
-    squares += problem.lam * float(np.vdot(state.weights, state.weights))
-    return 0.5 * squares + problem.risk.value(state.scores) - state.negative_conjugate
-
-
-def propose(state: State) -> tuple[Model, Witness]:
-    """Return copies of weights and theta, with a bound on the conjugate if that has no closed form."""
-    problem = state.problem
-    bound = -state.negative_conjugate if problem.risk.closed_form() is None else None
-    return Model(state.weights.copy(), problem.no_intercept()), Witness(state.theta.copy(), bound)
+    iterates = (problem, hat.theta, x_theta_hat, weights, scores, L, L, lipschitz_bound)
+    return Averages(*iterates, hat.negative_conjugate, maximize, hat, x_theta_hat, d_range, adaptive)
 
 
 def _preserves_gap(problem: Problem, x_theta: Array, slack: float, size: float) -> bool:
     """Return whether the excessive gap condition is preserved: the decrease of D is at most the slack."""
     decrease = float(np.vdot(x_theta, x_theta)) / (2.0 * problem.lam)
-    return decrease <= slack * (1.0 + _ROUNDING) + _EPS * size
+    return decrease <= slack * (1.0 + _ROUNDING) + _TERM_ROUNDING * size

@@ -26,16 +26,16 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Problem
 from fenchel.risks.measures.labellings import moments
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Solver, Warm
-from fenchel.solvers.reference import averaging
-from fenchel.solvers.reference.averaging import Maximizer, State
+from fenchel.solvers.base import Need, Warm
+from fenchel.solvers.reference.averaging import Averages, Maximizer, first_averages
+from fenchel.solvers.reference.excessive_gap import ExcessiveGapSolver
 
 
 @dataclass(frozen=True)
-class Bregman(Solver):
+class Bregman(ExcessiveGapSolver):
     """Excessive gap method with the entropy over labellings, for comparison.
 
     For performance measures of a contingency table with some thousand examples: a step takes O(n^2).
@@ -72,7 +72,7 @@ class Bregman(Solver):
         )
         return (table, needs.RIDGE, needs.NO_INTERCEPT)
 
-    def start(self, problem: Problem, warm: Warm | None) -> State:
+    def start(self, problem: Problem, warm: Warm | None) -> Averages:
         design, risk = problem.design, problem.risk.contingency()
         assert risk is not None
         lipschitz_bound = float(np.mean(np.sqrt(design.squared_row_norms))) ** 2 / problem.lam or 1.0
@@ -83,13 +83,4 @@ class Bregman(Solver):
             found = moments(risk, 1.0 / mu, scores / mu)
             return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta)
 
-        return averaging.start(problem, maximize, uniform.theta, lipschitz_bound, risk.examples * math.log(2.0))
-
-    def step(self, state: State, hint: Hint) -> float:
-        return averaging.step(state, hint)
-
-    def expected_gap(self, state: State) -> float:
-        return averaging.expected_gap(state)
-
-    def propose(self, state: State) -> tuple[Model, Witness]:
-        return averaging.propose(state)
+        return first_averages(problem, maximize, uniform.theta, lipschitz_bound, risk.examples * math.log(2.0))

@@ -40,14 +40,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import EPS
+from fenchel.numerics.line_search import Bracket
+from fenchel.risks import MulticlassRisk
+from fenchel.solvers.reference.dual_sets import ClassBlocks, DualSet
 
-_EPS = float(np.finfo(np.float64).eps)
 #: tolerance of the sum of a column, relative to the sum of all |theta|
 _SUM_TOLERANCE = 1e-13
 #: largest number of Newton steps from the last multipliers, and for each q of the continuation
@@ -58,30 +61,16 @@ _CONTINUATION_FACTOR = 0.1
 _RIDGE = 1e-12
 #: relative size of the derivative at which the line search ends, and its largest number of evaluations
 _LINE_SEARCH_TOLERANCE, _MAX_EVALUATIONS = 0.3, 60
-#: evaluations with secant steps, before the bracket is bisected in the logarithm
-_SECANT_EVALUATIONS = 6
 
 
-class Blocks(Protocol):
-    """Dual points of a risk of several classes, without the equalities."""
-
-    risk: Any
-    d_range: float
-
-    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the minimizer, and whether its entries are strictly between their bounds."""
-        ...
-
-    def feasible(self, theta: Array) -> Floats:
-        """Return a point of the blocks near theta."""
-        ...
-
-
-class BalancedClasses:
+class BalancedClasses(DualSet):
     """Blocks of several classes with free intercepts."""
 
-    def __init__(self, blocks: Blocks) -> None:
-        self.blocks, self.risk, self.d_range = blocks, blocks.risk, blocks.d_range
+    risk: MulticlassRisk
+
+    def __init__(self, blocks: ClassBlocks) -> None:
+        super().__init__(blocks.risk, blocks.d_range)
+        self.blocks = blocks
         #: the curvatures and multipliers of the last steps, with mu and with L
         self._last: list[tuple[float, Floats]] = []
 
@@ -145,7 +134,7 @@ class _Evaluation(NamedTuple):
 class _Dual:
     """phi and its derivatives."""
 
-    blocks: Blocks
+    blocks: ClassBlocks
     centre: Floats
     scores: Floats
     curvature: float
@@ -158,7 +147,7 @@ class _Dual:
     def evaluate(self, b: Array) -> _Evaluation:
         theta, free = self.blocks.step_and_free(self.centre, self.scores + b, self.curvature)
         # rounding errors of the scores change the entries between their bounds
-        spacing = _EPS * (self.reach + float(np.max(np.abs(b)))) / self.curvature
+        spacing = EPS * (self.reach + float(np.max(np.abs(b)))) / self.curvature
         tolerances = _SUM_TOLERANCE * float(np.sum(np.abs(theta))) + spacing * (self.blocks.risk.shares @ free)
         return _Evaluation(b, theta, free, np.sum(theta, axis=0), tolerances)
 
@@ -185,24 +174,14 @@ class _Dual:
 
     def _line_search(self, here: _Evaluation, step: Array) -> _Evaluation:
         """Search along a step (2.)."""
-        first = float(step @ here.sums)
-        low, at_low, high, at_high, t = 0.0, first, math.inf, -first, 1.0
-        for trial in range(_MAX_EVALUATIONS):
+        first, t = float(step @ here.sums), 1.0
+        bracket = Bracket(-first, growth=4.0)
+        for _ in range(_MAX_EVALUATIONS):
             found = self.evaluate(here.multipliers + t * step)
             derivative = float(step @ found.sums)
             if abs(derivative) <= _LINE_SEARCH_TOLERANCE * first:
                 break
-            if derivative > 0.0:
-                low, at_low = t, derivative
-            else:
-                high, at_high = t, derivative
-            if high == math.inf:
-                t *= 4.0
-            elif trial < _SECANT_EVALUATIONS:
-                t = low + min(max(at_low / (at_low - at_high), 0.01), 0.99) * (high - low)
-            else:
-                # the root may be many orders of magnitude away
-                t = math.sqrt(low * high) if low > 0.0 else 0.01 * high
-            if not low < t < high:
+            t = bracket.secant(t, -derivative)
+            if not bracket.low < t < bracket.high:
                 break
         return found

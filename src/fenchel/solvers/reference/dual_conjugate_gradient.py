@@ -61,7 +61,6 @@ from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
 from fenchel.solvers.warm_start import first_dual
 from fenchel.validation import check_bool
 
-Vector = Floats
 #: the residual is recomputed after this many iterations, or once it has decreased by this factor
 _RECOMPUTE_ITERATIONS, _RECOMPUTE_DECREASE = 50, 1e-8
 
@@ -88,7 +87,7 @@ class System:
         if not np.all(np.isfinite(self.diagonal)):
             raise FenchelError("X holds NaN or infinity, or its squared norms over lam overflow: repair or scale X")
 
-    def weights(self, t: Vector) -> Vector:
+    def weights(self, t: Floats) -> Floats:
         """Return Z^T C^1/2 t / lam for the centred rows Z; in kernel form its scores before centring."""
         theta = self.root * t
         if self.problem.intercept:
@@ -96,20 +95,20 @@ class System:
         u = self.problem.design.adjoint(theta) / self.lam
         return self.problem.design.scores(u) if self.in_kernel_form else u
 
-    def product(self, t: Vector, weights: Vector) -> Vector:
+    def product(self, t: Floats, weights: Floats) -> Floats:
         """Return A t, for t and its weights."""
         scores = weights if self.in_kernel_form else self.problem.design.scores(weights)
         if self.problem.intercept:
             scores = scores - self.shares @ scores
         return t + self.root * scores
 
-    def sweep(self, given: Vector) -> tuple[Vector, Vector]:
+    def sweep(self, given: Floats) -> tuple[Floats, Floats]:
         """Return M^-1 given, and its weights."""
         t, _, _ = self._half_sweep(given, False)
         t, u, total = self._half_sweep(self.diagonal * t, True)
         return t, u - total * self.mean if self.problem.intercept else u
 
-    def _half_sweep(self, given: Vector, backward: bool) -> tuple[Vector, Vector, float]:
+    def _half_sweep(self, given: Floats, backward: bool) -> tuple[Floats, Floats, float]:
         t, u, free = np.empty(len(given)), np.zeros(self.problem.design.shape[1]), np.zeros(2)
         fixed = (self.rows, self.root, self.diagonal, self.lam, self.projection, self.spread)
         half_sweep(*fixed, backward, given, t, u, free)
@@ -121,12 +120,12 @@ class OutputState:
     """State of one output."""
 
     #: C^1/2 y
-    right: Vector
-    t: Vector
-    weights: Vector
-    residual: Vector
-    direction: Vector
-    weights_direction: Vector
+    right: Floats
+    t: Floats
+    weights: Floats
+    residual: Floats
+    direction: Floats
+    weights_direction: Floats
     #: r^T M^-1 r of the last iteration; zero restarts the recurrence
     squared_norm: float = 0.0
     iterations_since: int = 0
@@ -241,10 +240,8 @@ class DualConjugateGradient(Solver):
             conditioned, weights = residual, system.weights(residual)
         squared_norm = float(residual @ conditioned)
         ratio = squared_norm / output.squared_norm if output.squared_norm > 0.0 else 0.0
-        direction, weights_direction = (
-            conditioned + ratio * output.direction,
-            weights + ratio * output.weights_direction,
-        )
+        direction = conditioned + ratio * output.direction
+        weights_direction = weights + ratio * output.weights_direction
         image = system.product(direction, weights_direction)
         curvature = float(direction @ image)
         if not (squared_norm > 0.0 and curvature > 0.0 and np.isfinite(squared_norm / curvature)):

@@ -30,57 +30,59 @@ q                   ``curvature``
 
 from __future__ import annotations
 
-import math
-from typing import Protocol
+import abc
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.problem import Problem
+from fenchel.compile.primitives.dual_steps import dual_steps
+from fenchel.compile.primitives.projection import project_rows
+from fenchel.errors import FenchelError
+from fenchel.projections import checked_parts
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
-from fenchel.solvers.needs import dual_block
-from fenchel.solvers.reference.class_intercepts import BalancedClasses
-from fenchel.solvers.reference.projecting import project_blocks
 
 
-class DualSet(Protocol):
+class DualSet(abc.ABC):
     """The set Q with its proximal step."""
 
+    risk: MeanRisk | MulticlassRisk | MultilabelHinge
     #: D_2 for the centre zero: the maximum of d over Q
     d_range: float
 
+    def __init__(self, risk: MeanRisk | MulticlassRisk | MultilabelHinge, d_range: float) -> None:
+        self.risk, self.d_range = risk, d_range
+        self._shares = risk.shares if risk.outputs is None else risk.shares[:, None]
+
+    @abc.abstractmethod
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         """Return the minimizer."""
-        ...
 
     def feasible(self, theta: Array) -> Floats:
         """Return a point of Q near theta."""
-        ...
-
-
-class Separate:
-    """The mean of a loss, without an intercept."""
-
-    def __init__(self, risk: MeanRisk) -> None:
-        self.risk, self.d_range = risk, float(risk.smoothing_range)
-        self._shares = risk.shares if risk.outputs is None else risk.shares[:, None]
-
-    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
-        alpha = np.divide(centre, self._shares, out=np.zeros_like(scores), where=self._shares > 0.0)
-        quadratic = np.full_like(scores, curvature)
-        return self._shares * self.risk.loss.dual_step(self.risk.labels, alpha, scores, quadratic)
-
-    def feasible(self, theta: Array) -> Floats:
         return self.risk.project(theta)
 
+    def _alpha(self, theta: Array) -> Floats:
+        """Return theta_i / c_i, or zero for examples of weight zero."""
+        return np.divide(theta, self._shares, out=np.zeros_like(theta), where=self._shares > 0.0)
 
-class Balanced:
+
+class Separate(DualSet):
+    """The mean of a loss, without an intercept."""
+
+    risk: MeanRisk
+
+    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
+        steps = dual_steps(self.risk.loss, self.risk.labels, self._alpha(centre), scores, curvature)
+        return self._shares * steps
+
+
+class Balanced(DualSet):
     """The mean of a piecewise linear or quadratic loss, with an intercept."""
 
     def __init__(self, risk: MeanRisk) -> None:
-        self.risk, self.d_range = risk, float(risk.smoothing_range)
+        super().__init__(risk, risk.smoothing_range)
         pieces = risk.loss.piecewise_quadratic()
         assert pieces is not None
         self._kappa, self._tube = pieces
@@ -107,57 +109,57 @@ class Balanced:
         return zero_sum(self.risk.project(theta))[0]
 
 
-class Simplices:
-    """Crammer-Singer; without intercepts unless in ``BalancedClasses``."""
+class ClassBlocks(DualSet):
+    """Dual points of a risk of several classes; without intercepts unless in ``BalancedClasses``."""
 
-    #: half of the squared length of an edge of the simplex
-    d_range = 1.0
+    risk: MulticlassRisk
 
-    def __init__(self, risk: MulticlassRisk) -> None:
-        self.risk = risk
-        self._rows = np.arange(risk.examples)
+    def __init__(self, risk: MulticlassRisk, d_range: float) -> None:
+        super().__init__(risk, d_range)
+        #: the entries of the labels
+        self._own = (np.arange(risk.examples), risk.classes)
 
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         return self.step_and_free(centre, scores, curvature)[0]
 
+    @abc.abstractmethod
     def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
         """Return the minimizer, and whether its entries are strictly between their bounds."""
-        shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
+
+
+class Simplices(ClassBlocks):
+    """Crammer-Singer."""
+
+    def __init__(self, risk: MulticlassRisk) -> None:
+        # half of the squared length of an edge of the simplex
+        super().__init__(risk, 1.0)
+
+    def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
         # 1 - beta at the label, -beta elsewhere; f* is minus the sum of beta elsewhere
-        beta = -np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
+        beta, own = -self._alpha(centre), self._own
         beta[own] += 1.0
         target = beta + (scores + 1.0) / curvature
         target[own] -= 1.0 / curvature
         beta = project_blocks(target, 0.0, np.inf, 1.0)
         alpha = -beta
         alpha[own] += 1.0
-        return shares * alpha, beta > 0.0
-
-    def feasible(self, theta: Array) -> Floats:
-        return self.risk.project(theta)
+        return self._shares * alpha, beta > 0.0
 
 
-class BoxesOfClasses:
-    """Weston-Watkins; without intercepts unless in ``BalancedClasses``."""
+class BoxesOfClasses(ClassBlocks):
+    """Weston-Watkins."""
 
     def __init__(self, risk: MulticlassRisk) -> None:
-        self.risk = risk
-        self._rows = np.arange(risk.examples)
         self._high = risk.costs[risk.classes]
         sums = np.sum(self._high, axis=1)
-        self.d_range = 0.5 * float(risk.shares @ (np.sum(self._high**2, axis=1) + sums**2))
+        super().__init__(risk, 0.5 * float(risk.shares @ (np.sum(self._high**2, axis=1) + sums**2)))
         # the entry of the label, minus the sum of the others, is unbounded
         self._low = np.zeros(self._high.shape)
-        self._low[self._rows, risk.classes] = -np.inf
-        self._high[self._rows, risk.classes] = np.inf
-
-    def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
-        return self.step_and_free(centre, scores, curvature)[0]
+        self._low[self._own] = -np.inf
+        self._high[self._own] = np.inf
 
     def step_and_free(self, centre: Array, scores: Array, curvature: float) -> tuple[Floats, NDArray[np.bool_]]:
-        """Return the minimizer, and whether its entries are strictly between their bounds."""
-        shares, own = self.risk.shares[:, None], (self._rows, self.risk.classes)
-        alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
+        alpha, own = self._alpha(centre), self._own
         target = (1.0 - scores[own][:, None] + scores) / curvature - alpha + alpha[own][:, None]
         target[own] = 0.0
         beta = project_blocks(target, self._low, self._high, 0.0)
@@ -165,24 +167,17 @@ class BoxesOfClasses:
         beta[own] = 0.0
         alpha = -beta
         alpha[own] = np.sum(beta, axis=1)
-        return shares * alpha, free
-
-    def feasible(self, theta: Array) -> Floats:
-        return self.risk.project(theta)
+        return self._shares * alpha, free
 
 
-class SidesOfLabels:
+class SidesOfLabels(DualSet):
     """Several labels for an example, without intercepts."""
 
-    def __init__(self, risk: MultilabelHinge) -> None:
-        # a mass of one for either sign of each example that has both kinds of labels
-        self.risk, self.d_range = risk, risk.value_at_zero
-        self._has = risk.labels > 0.0
+    risk: MultilabelHinge
 
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
-        shares, has = self.risk.shares[:, None], self._has
-        alpha = np.divide(centre, shares, out=np.zeros_like(scores), where=shares > 0.0)
-        target = alpha + (has - scores) / curvature
+        has = self.risk.labels > 0.0
+        target = self._alpha(centre) + (has - scores) / curvature
         alpha = project_blocks(target, np.where(has, 0.0, -np.inf), np.where(has, np.inf, 0.0), 0.0)
         # a mass that would exceed one is one
         heavy = np.sum(np.maximum(alpha, 0.0), axis=1) > 1.0
@@ -190,34 +185,36 @@ class SidesOfLabels:
             target, has = target[heavy], has[heavy]
             up = project_blocks(target, 0.0, np.where(has, np.inf, 0.0), 1.0)
             alpha[heavy] = up + project_blocks(target, np.where(has, 0.0, -np.inf), 0.0, -1.0)
-        return shares * alpha
-
-    def feasible(self, theta: Array) -> Floats:
-        return self.risk.project(theta)
+        return self._shares * alpha
 
 
-def has_dual_set(problem: Problem) -> bool:
-    """Return whether the domain of the conjugate is one of the sets above."""
-    risk = problem.risk
-    return risk.separable() is not None or risk.multilabel() is not None or dual_block(problem) in ("box", "simplex")
+def project_blocks(
+    target: ArrayLike,
+    low: ArrayLike,
+    high: ArrayLike,
+    totals: ArrayLike,
+    *,
+    weights: ArrayLike = 1.0,
+    scales: ArrayLike = 1.0,
+) -> Floats:
+    """Project the rows of ``target`` onto the points between ``low`` and ``high`` with weighted sums ``totals``.
 
-
-def dual_set(problem: Problem) -> DualSet:
-    """Return Q for a problem that has one."""
-    mean, multilabel = problem.risk.separable(), problem.risk.multilabel()
-    if mean is not None:
-        return Balanced(mean) if problem.intercept else Separate(mean)
-    if multilabel is not None:
-        return SidesOfLabels(multilabel)
-    risk = problem.multiclass_risk
-    blocks = Simplices(risk) if risk.dual_block == "simplex" else BoxesOfClasses(risk)
-    return BalancedClasses(blocks) if problem.intercept else blocks
-
-
-def largest_tau(mu: float, lipschitz: float) -> float:
-    """Return the tau with tau^2 / (1 - tau) = mu / L."""
-    ratio = mu / lipschitz
-    return 2.0 * ratio / (ratio + math.sqrt(ratio * ratio + 4.0 * ratio))
+    The search is compiled; ``fenchel.projections`` contains the same projections in NumPy.
+    A single row may be a vector, with one total.  The other arguments are broadcast to the shape of the target.
+    """
+    m, low, high, sigma, d = checked_parts(target, low, high, weights, scales)
+    if m.ndim not in (1, 2):
+        raise FenchelError(f"target must be one row or a matrix of rows, got shape {m.shape}")
+    rows = np.atleast_2d(m)
+    z = np.broadcast_to(np.asarray(totals, dtype=np.float64), len(rows))
+    found = np.empty(rows.shape)
+    # read-only and with reversed columns: a single memory layout, and so one numba signature, for all broadcasts
+    parts = [np.broadcast_to(part, rows.shape)[:, ::-1] for part in (rows, sigma, d * d, low, high)]
+    row = project_rows(*parts, z, found[:, ::-1])
+    if row >= 0:
+        where = "" if m.ndim == 1 else f" (row {row})"
+        raise FenchelError(f"no point of the box has the sum {z[row]}{where}: check the bounds and the weights")
+    return found.reshape(m.shape)
 
 
 def squared_length(risk: Risk, theta: Array) -> float:

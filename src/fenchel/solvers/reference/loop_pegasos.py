@@ -43,13 +43,13 @@ def pegasos_steps(
     u: Any,
     scalars: Any,
     order: Any,
-    active: Any,
     bounds: Any,
     begin: int,
     end: int,
     lam: float,
 ) -> None:
     """Make the steps of batches ``begin`` to ``end``; batch b is ``order[bounds[b]:bounds[b + 1]]``."""
+    active = np.empty(len(order), np.bool_)
     for b in range(begin, end):
         first, last = np.uint64(bounds[b]), np.uint64(bounds[b + 1])
         time, kappa = scalars[TIME], scalars[KAPPA]

@@ -42,13 +42,12 @@ class State:
     """State of the descent."""
 
     problem: Problem
-    rows: Any
-    gains: Floats
+    #: the rows, the labels and the contributions of the examples
+    data: tuple[Any, Floats, Floats]
     counts: Floats
     u: Floats
     scalars: Floats
     order: Array
-    active: NDArray[np.bool_]
     #: bounds of the batches of an epoch
     bounds: NDArray[np.int64]
     random: NDArray[np.uint64]
@@ -112,18 +111,10 @@ class Pegasos(Solver):
         size = len(order) if self.batch == "all" else min(int(self.batch), len(order))
         batches = -(-len(order) // size)
         bounds = np.linspace(0, len(order), batches + 1).astype(np.int64)
-        return State(
-            problem=problem,
-            rows=problem.design.rows(),
-            gains=batches * shares * problem.mean_risk.labels,
-            counts=np.zeros(len(shares)),
-            u=np.zeros(problem.design.shape[1]),
-            scalars=np.array([0.0, 1.0, 0.0]),
-            order=order,
-            active=np.zeros(len(order), dtype=np.bool_),
-            bounds=bounds,
-            random=random_state(self.seed or 0),
-        )
+        labels = problem.mean_risk.labels
+        data = (problem.design.rows(), labels, batches * shares * labels)
+        counts, u, scalars = np.zeros(len(shares)), np.zeros(problem.design.shape[1]), np.array([0.0, 1.0, 0.0])
+        return State(problem, data, counts, u, scalars, order, bounds, random_state(self.seed or 0))
 
     def step(self, state: State, hint: Hint) -> float:
         batches, examples = len(state.bounds) - 1, len(state.order)
@@ -135,23 +126,11 @@ class Pegasos(Solver):
         entries = max(1, design.stored_entries * examples // (design.shape[0] * batches))
         begin = state.batch
         end = min(batches, begin + max(1, _STEP_ENTRIES // entries))
-        pegasos_steps(
-            state.rows,
-            state.problem.mean_risk.labels,
-            state.gains,
-            state.counts,
-            state.u,
-            state.scalars,
-            state.order,
-            state.active,
-            state.bounds,
-            begin,
-            end,
-            state.problem.lam,
-        )
+        changed = (state.counts, state.u, state.scalars)
+        pegasos_steps(*state.data, *changed, state.order, state.bounds, begin, end, state.problem.lam)
         state.batch = end % batches
         return float(state.bounds[end] - state.bounds[begin]) / examples
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         scale = state.scalars[KAPPA] / max(state.scalars[TIME], 1.0)
-        return Model(scale / state.problem.lam * state.u, 0.0), Witness(scale * state.counts * state.gains)
+        return Model(scale / state.problem.lam * state.u, 0.0), Witness(scale * state.counts * state.data[-1])

@@ -44,9 +44,9 @@ of ``averaging`` is used, which needs only :math:`\theta_\mu(w)`, starts at zero
 =======================  ==================================================
 symbol                   here
 =======================  ==================================================
-:math:`\theta_c`         ``state.centre``
-:math:`X^T\theta`        ``state.x_theta``
-:math:`\mu, L, \tau`     ``state.mu``, ``state.lipschitz``, ``tau``
+:math:`\theta_c`         ``centre``
+:math:`X^T\theta`        ``x_theta``
+:math:`\mu, L, \tau`     ``mu``, ``lipschitz``, ``tau``
 :math:`D_2`              ``dual_set.d_range``
 =======================  ==================================================
 """
@@ -61,26 +61,19 @@ import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
-from fenchel.problem import Model, Problem, Witness
-from fenchel.risks import OrdinalHinge
+from fenchel.problem import Problem
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.reference import averaging
-from fenchel.solvers.reference.averaging import Maximizer
-from fenchel.solvers.reference.dual_sets import dual_set, has_dual_set
-from fenchel.solvers.reference.excessive_gap import State, adaptive_move, gap_of, given_move, intercept_of, restart
+from fenchel.solvers.base import Need, Warm
+from fenchel.solvers.reference.averaging import Maximizer, first_averages
+from fenchel.solvers.reference.excessive_gap import (
+    FIRST_SHARE,
+    ExcessiveGapSolver,
+    Iterates,
+    StoredPoints,
+    dual_set,
+    has_dual_set,
+)
 from fenchel.validation import check_bool, is_positive
-
-#: first L, relative to the bound from the data
-_FIRST_SHARE = 2.0**-6
-#: factor by which the ratio of mu at a restart to its first value decreases at each restart
-_RESTART_FACTOR = 0.25
-#: the method stalls when the bound on the gap is below this multiple of R(0)
-_SMALLEST_GAP = 1e-16
-#: the gap is recomputed when the number of steps has grown by this share
-_GAP_INTERVAL = 0.05
-#: d(theta - theta_c) is at most this multiple of D_2 for any centre in Q
-_CENTRE_FACTOR = 4.0
 
 
 def _is_not_separable(problem: Problem) -> bool:
@@ -88,7 +81,7 @@ def _is_not_separable(problem: Problem) -> bool:
 
 
 @dataclass(frozen=True)
-class Pragam(Solver):
+class Pragam(ExcessiveGapSolver):
     """Pragam: Nesterov's excessive gap technique, for comparison.
 
     Parameters
@@ -159,87 +152,35 @@ class Pragam(Solver):
             ).unless(_is_not_separable),
         )
 
-    def start(self, problem: Problem, warm: Warm | None) -> State | averaging.State:
+    def start(self, problem: Problem, warm: Warm | None) -> Iterates:
         risk, ordinal, design = problem.risk, problem.risk.ordinal(), problem.design
         # |x_i - x_j|^2 <= 2 |x_i|^2 + 2 |x_j|^2 for pairs
         shares = risk.shares if ordinal is None else 2.0 * ordinal.in_pairs
-        lipschitz_bound = float(shares @ design.squared_row_norms) / problem.lam
-        if not math.isfinite(lipschitz_bound):
+        bound = float(shares @ design.squared_row_norms) / problem.lam
+        if not math.isfinite(bound):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         # if X is zero, any L is valid
-        lipschitz_bound = lipschitz_bound or 1.0
+        bound = bound or 1.0
+        adaptive = self.lipschitz == "adaptive"
+        given = None if adaptive else bound if self.lipschitz == "data" else float(self.lipschitz)
         if ordinal is not None:
-            given = None if self.lipschitz == "adaptive" else self._given_lipschitz(lipschitz_bound)
-            return averaging.start(
-                problem, _of_smoothed(ordinal), np.zeros(risk.examples), lipschitz_bound, ordinal.smoothing_range, given
-            )
-        found = dual_set(problem)
-        centre = np.zeros(problem.theta_shape)
+
+            def maximize(mu: float, scores: Floats) -> Maximizer:
+                found = ordinal.smoothed(scores, mu)
+                return Maximizer(found.value, found.theta, -found.conjugate(scores))
+
+            return first_averages(problem, maximize, np.zeros(risk.examples), bound, ordinal.smoothing_range, given)
+        found, centre = dual_set(problem), np.zeros(problem.theta_shape)
         if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
             centre = found.feasible(np.array(warm.witness.theta, dtype=np.float64))
         # 1.
         x_theta = design.adjoint(centre) if np.any(centre) else np.zeros(problem.weights_shape)
         weights = x_theta / problem.lam
         scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
-        adaptive = self.lipschitz == "adaptive"
-        L = lipschitz_bound * _FIRST_SHARE if adaptive else self._given_lipschitz(lipschitz_bound)
-        state = State(problem, found, centre, centre, None, weights, scores, 2.0 * L, L, L, lipschitz_bound)
+        L = bound * FIRST_SHARE if given is None else given
+        state = StoredPoints(problem, centre, None, weights, scores, 2.0 * L, L, bound, found, centre, self.restart, L)
         if adaptive:
-            restart(state, centre, x_theta, weights, scores)
+            state.restart(centre, x_theta, weights, scores)
         else:
             state.theta = found.step(centre, scores, L)
         return state
-
-    def _given_lipschitz(self, lipschitz_bound: float) -> float:
-        """Return L if it is not estimated."""
-        return lipschitz_bound if self.lipschitz == "data" else float(self.lipschitz)
-
-    def step(self, state: State | averaging.State, hint: Hint) -> float:
-        if isinstance(state, averaging.State):
-            return averaging.step(state, hint)
-        if state.mu * _CENTRE_FACTOR * state.dual_set.d_range <= _SMALLEST_GAP * state.problem.risk.value_at_zero:
-            return STALLED
-        # 2.
-        nearest = state.dual_set.step(state.centre, state.scores, state.mu)
-        found = (
-            given_move(state, nearest) if state.x_theta is None else adaptive_move(state, state.x_theta, nearest, hint)
-        )
-        move, passes = found
-        if move is None:
-            return passes
-        tau = move.tau
-        state.weights = (1.0 - tau) * state.weights + tau * move.weights
-        state.scores = (1.0 - tau) * state.scores + tau * move.scores
-        state.theta, state.x_theta, state.mu = move.theta, move.x_theta, (1.0 - tau) * state.mu
-        state.steps += 1
-        if self.restart and state.x_theta is not None and state.mu <= state.restart_mu:
-            state.restart_ratio *= _RESTART_FACTOR
-            weights = state.x_theta / state.problem.lam
-            scores = state.problem.design.scores(weights)
-            passes += 0.5 + restart(state, state.theta, state.x_theta, weights, scores)
-        return passes
-
-    def expected_gap(self, state: State | averaging.State) -> float:
-        """Return J(w) - D(theta); NaN with a given L, where X^T theta is not stored."""
-        if isinstance(state, averaging.State):
-            return averaging.expected_gap(state)
-        if state.x_theta is None:
-            return math.nan
-        if state.steps >= state.gap_due:
-            state.gap, state.gap_due = gap_of(state, state.x_theta), (1.0 + _GAP_INTERVAL) * state.steps
-        return state.gap
-
-    def propose(self, state: State | averaging.State) -> tuple[Model, Witness]:
-        if isinstance(state, averaging.State):
-            return averaging.propose(state)
-        return Model(state.weights.copy(), intercept_of(state)), Witness(state.theta.copy())
-
-
-def _of_smoothed(risk: OrdinalHinge) -> averaging.Maximize:
-    """Return the maximizer of a risk that has a smoothing."""
-
-    def maximize(mu: float, scores: Floats) -> Maximizer:
-        found = risk.smoothed(scores, mu)
-        return Maximizer(found.value, found.theta, -found.conjugate(scores))
-
-    return maximize

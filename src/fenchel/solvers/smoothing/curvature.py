@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from scipy.linalg import toeplitz
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.linear_algebra import cholesky_solver
@@ -143,8 +144,7 @@ def _shares(count: int, width: float, mu: float) -> Floats:
     apart = np.arange(-(count - 1), count, dtype=np.float64)
     z = (apart[:, None] + inner[None, :]) * width
     share = np.mean((z >= 0.0) & (z <= mu), axis=1)
-    place = np.subtract.outer(-np.arange(count), -np.arange(count))
-    return np.asarray(share[place + count - 1])
+    return toeplitz(share[count - 1 :: -1], share[count - 1 :])
 
 
 def curvature_for(problem: Problem, parts: Parts) -> Curvature | None:

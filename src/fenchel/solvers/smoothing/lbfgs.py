@@ -17,44 +17,35 @@ Dot = Callable[[Array, Array], float]
 
 @dataclass
 class Pairs:
-    """The last displacements s_k and gradient changes y_k, newest last."""
+    """The last pairs of a displacement s_k and a change y_k of the gradient."""
 
     memory: int = 20
-    displacements: list[Floats] = field(default_factory=list)
-    gradient_changes: list[Floats] = field(default_factory=list)
+    #: s_k, y_k and rho_k = 1 / (s_k . y_k), newest last
+    stored: list[tuple[Floats, Floats, float]] = field(default_factory=list)
 
     def __len__(self) -> int:
-        return len(self.displacements)
-
-    def clear(self) -> None:
-        """Remove all pairs."""
-        self.displacements.clear()
-        self.gradient_changes.clear()
+        return len(self.stored)
 
     def append(self, displacement: Array, gradient_change: Array, dot: Dot) -> None:
         """Add a pair of positive curvature, and remove pairs beyond the memory."""
         norms = np.sqrt(max(0.0, dot(displacement, displacement) * dot(gradient_change, gradient_change)))
-        if dot(displacement, gradient_change) > _LEAST_COSINE * norms:
-            self.displacements.append(displacement)
-            self.gradient_changes.append(gradient_change)
-        del self.displacements[: -self.memory], self.gradient_changes[: -self.memory]
+        product = dot(displacement, gradient_change)
+        if product > _LEAST_COSINE * norms:
+            self.stored.append((displacement, gradient_change, 1.0 / product))
+        del self.stored[: -self.memory]
 
     def times(self, gradient: Array, dot: Dot, inverse: Callable[[Array], Array] | None) -> Floats:
         """Return H times the gradient (algorithm 7.4); ``inverse`` multiplies with the initial matrix."""
-        if not self.displacements:
-            return gradient.copy() if inverse is None else inverse(gradient)
         result, alphas = gradient.copy(), []
-        pairs = list(zip(self.displacements, self.gradient_changes, strict=True))
-        rhos = [1.0 / dot(s, y) for s, y in pairs]
-        for (s, y), rho in zip(reversed(pairs), reversed(rhos), strict=True):
-            alpha = rho * dot(s, result)
-            result -= alpha * y
-            alphas.append(alpha)
-        if inverse is None:
-            # (7.20)
-            result *= 1.0 / (rhos[-1] * dot(pairs[-1][1], pairs[-1][1]))
-        else:
+        for s, y, rho in reversed(self.stored):
+            alphas.append(rho * dot(s, result))
+            result -= alphas[-1] * y
+        if inverse is not None:
             result = inverse(result)
-        for (s, y), rho, alpha in zip(pairs, rhos, reversed(alphas), strict=True):
+        elif self.stored:
+            # (7.20)
+            _, y, rho = self.stored[-1]
+            result *= 1.0 / (rho * dot(y, y))
+        for (s, y, rho), alpha in zip(self.stored, reversed(alphas), strict=True):
             result += (alpha - rho * dot(y, result)) * s
         return result

@@ -1,4 +1,4 @@
-r"""Loops of smoothed performance measures: the sums of ``RocAUC.smoothed`` and ``smoothed_count`` in few passes.
+r"""Loops of smoothed performance measures: the sums of ``RocAUC.smoothed`` and ``CountedRisk.smoothed`` in few passes.
 
 ROC AUC.  With the positives sorted by :math:`l_i = s_i - 1` and the negatives by :math:`h_j = s_j`, the negatives with
 :math:`z_{ij} = h_j - l_i` between 0 and mu are a window that moves to the right with i, and likewise the positives for
@@ -39,6 +39,14 @@ def _weight(weights: Any, k: Any) -> float:
     return weights[k] if len(weights) > 1 else weights[0]
 
 
+@helper
+def _add(total: float, lost: float, term: float) -> tuple[float, float]:
+    """Compensated summation: return the sum with another term, and its rounding error."""
+    term += lost
+    result = total + term
+    return result, term - (result - total)
+
+
 @loop
 def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: Any) -> tuple[float, float, float]:
     """Write theta of the positives, in sorted order; return R_mu, R and the excess."""
@@ -48,11 +56,7 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
     beyond, beyond_sum, lost = 0.0, 0.0, 0.0
     for j in range(negatives):
         beyond += _weight(b, j)
-        # compensated summation: lost is the rounding error of the sum
-        term = _weight(b, j) * (high[j] - origin) + lost
-        total = beyond_sum + term
-        lost = term - (total - beyond_sum)
-        beyond_sum = total
+        beyond_sum, lost = _add(beyond_sum, lost, _weight(b, j) * (high[j] - origin))
     inside, sums, squares = 0.0, 0.0, 0.0
     value, risk, excess = 0.0, 0.0, 0.0
     part_value, part_risk, part_excess, in_part = 0.0, 0.0, 0.0, 0
@@ -71,18 +75,12 @@ def pairs_of_positives(low: Any, high: Any, a: Any, b: Any, mu: float, theta: An
         origin = low[i]
         squares -= move * (2.0 * sums - move * inside)
         sums -= move * inside
-        term = lost - move * beyond
-        total = beyond_sum + term
-        lost = term - (total - beyond_sum)
-        beyond_sum = total
+        beyond_sum, lost = _add(beyond_sum, lost, -move * beyond)
         # 3. negatives enter the window, or are passed
         while last < negatives and high[last] <= origin + mu:
             z, weight = high[last] - origin, _weight(b, last)
             beyond -= weight
-            term = lost - weight * z
-            total = beyond_sum + term
-            lost = term - (total - beyond_sum)
-            beyond_sum = total
+            beyond_sum, lost = _add(beyond_sum, lost, -weight * z)
             last += one
             if z < 0.0:
                 first = last

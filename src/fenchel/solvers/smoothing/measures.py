@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.risks import ContingencyRisk, Risk, RocAUC
+from fenchel.compile.primitives.dual_steps import dual_steps
+from fenchel.risks import ContingencyRisk, MeanRisk, Risk, RocAUC
 from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
@@ -34,7 +35,19 @@ def evaluator(risk: Risk, pool: ThreadPoolExecutor | None = None) -> Evaluate:
         return _Pairs(pairs, pool)
     if table is not None and bound is not None:
         return _Counts(table, bound, smoothable.smoothed)
-    return smoothable.smoothed
+    mean = risk.separable()
+    return smoothable.smoothed if mean is None else _of_mean(mean)
+
+
+def _of_mean(risk: MeanRisk) -> Evaluate:
+    """Return the smoothed mean of a loss, with compiled dual steps."""
+
+    def evaluate(scores: Array, mu: float) -> Smoothed:
+        if mu == 0.0:
+            return risk.smoothed(scores, mu)
+        return risk.smoothed(scores, mu, dual_steps(risk.loss, risk.labels, np.zeros_like(scores), scores, mu))
+
+    return evaluate
 
 
 class _Pairs:
@@ -75,7 +88,7 @@ class _Pairs:
 
 
 class _Counts:
-    """Measures that are linear in fn with a bound on fp - fn: see ``risks.smoothing.smoothed_count``."""
+    """Measures that are linear in fn with a bound on fp - fn: see ``risks.measures.counted``."""
 
     def __init__(self, risk: ContingencyRisk, bound: CountBound, smoothed: Evaluate) -> None:
         self.risk, (self.surplus, self.exact), self.smoothed = risk, bound, smoothed

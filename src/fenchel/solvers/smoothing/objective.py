@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
@@ -51,8 +52,6 @@ _SMALLEST_FACTOR, _LARGEST_FACTOR = 0.2, 0.5
 _FIXED_TOLERANCE = 1e-3
 #: largest number of decreases of mu at a warm start
 _MAX_WARM_DECREASES = 12
-#: a gap below this multiple of the objective is rounding error
-_ROUNDING = 4.0 * float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -89,6 +88,11 @@ class SmoothedObjective:
         at = at or self.evaluate(scores, self.mu)
         return Point(weights, intercept, scores, at, self.space.adjoint(at.theta))
 
+    def with_mu(self, mu: float, point: Point) -> tuple[SmoothedObjective, Point]:
+        """Return the objective for another mu, and its point at the same scores: one product with X^T."""
+        objective = replace(self, mu=mu)
+        return objective, objective.from_scores(point.weights, point.intercept, point.scores)
+
     def value(self, point: Point) -> float:
         """Return J_mu."""
         return self._penalty(point) + point.at.value
@@ -109,10 +113,6 @@ class SmoothedObjective:
             balance_cost = float(np.sum(np.abs(np.sum(point.at.theta, axis=0)) * (1.0 + np.abs(point.intercept))))
         return point.at.excess + self.distance(point) + balance_cost
 
-    def is_rounding(self, point: Point) -> bool:
-        """Return whether the gap is of the size of rounding errors."""
-        return self.gap(point) <= _ROUNDING * self.unsmoothed(point)
-
     def next_mu(self, point: Point, hint: Hint, fixed: bool) -> float:
         """Return a smaller mu if the excess dominates the gap and is too large for the target, else mu."""
         excess, aim = point.at.excess, _EXCESS_SHARE * hint.target_gap
@@ -122,7 +122,8 @@ class SmoothedObjective:
 
     def has_converged(self, point: Point, fixed: bool) -> bool:
         """Return whether the gap is rounding error or, with a fixed mu, almost all of it is due to smoothing."""
-        return self.is_rounding(point) or (fixed and self.distance(point) <= _FIXED_TOLERANCE * point.at.excess)
+        is_rounding = self.gap(point) <= OBJECTIVE_ROUNDING * self.unsmoothed(point)
+        return is_rounding or (fixed and self.distance(point) <= _FIXED_TOLERANCE * point.at.excess)
 
     def _penalty(self, point: Point) -> float:
         return 0.5 * self.problem.lam * self.space.dot(point.weights, point.weights)
@@ -209,8 +210,7 @@ class SmoothedSolver(Solver):
 def _best_mu(objective: SmoothedObjective, point: Point) -> tuple[SmoothedObjective, Point]:
     """Decrease mu as long as the gap of the warm start decreases."""
     for _ in range(_MAX_WARM_DECREASES if objective.mu > 0.0 else 0):
-        smaller = replace(objective, mu=_SMALLEST_FACTOR * objective.mu)
-        found = smaller.from_scores(point.weights, point.intercept, point.scores)
+        smaller, found = objective.with_mu(_SMALLEST_FACTOR * objective.mu, point)
         if not smaller.gap(found) < objective.gap(point):
             break
         objective, point = smaller, found

@@ -29,12 +29,14 @@ D                      ``risk.smoothing_range``
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
+from fenchel.numerics.line_search import Bracket
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.base import STALLED, Hint, Warm
@@ -53,15 +55,12 @@ _SUFFICIENT_DECREASE = 1e-4
 _MAX_EVALUATIONS = 40
 #: factor of the step as long as no upper end of the bracket is known
 _EXTRAPOLATION = 4.0
-#: smallest distance of a secant step from both ends of its bracket, relative to the bracket
-_SECANT_MARGIN = 0.05
 #: steps after which scores are recomputed from the weights, to remove accumulated rounding errors
 _RECOMPUTE_STEPS = 100
 #: the method stalls after this many steps without a smaller objective or mu
 _MAX_STEPS_WITHOUT_PROGRESS = 10
 #: fewest steps between two approximate Hessians
 _FEWEST_STEPS_PER_HESSIAN = 4.0
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass
@@ -81,7 +80,7 @@ class State(SmoothedState):
 
     def reset(self) -> None:
         """Forget the pairs and the approximate Hessian."""
-        self.pairs.clear()
+        self.pairs.stored.clear()
         self.inverse, self.steps_since_curvature = None, 0
 
 
@@ -164,9 +163,8 @@ class Smoothing(SmoothedSolver):
         mu = state.objective.next_mu(state.point, hint, self.fixed)
         if mu == state.objective.mu:
             return 0.0
-        state.objective, state.steps_without_progress = replace(state.objective, mu=mu), 0
-        state.point = state.objective.from_scores(state.point.weights, state.point.intercept, state.point.scores)
-        state.evaluations += 1
+        state.objective, state.point = state.objective.with_mu(mu, state.point)
+        state.steps_without_progress, state.evaluations = 0, state.evaluations + 1
         return state.objective.space.adjoint_passes
 
     def _update_curvature(self, state: State) -> float:
@@ -207,7 +205,7 @@ class Smoothing(SmoothedSolver):
             state.point = objective.from_scores(weights, intercept, scores, at)
         state.pairs.append(length * direction, _gradient(objective, state.point) - gradient, space.dot)
         before, after = objective.value(point), objective.value(state.point)
-        progress = after < before - 4.0 * _EPS * abs(before)
+        progress = after < before - OBJECTIVE_ROUNDING * abs(before)
         state.steps_without_progress = 0 if progress else state.steps_without_progress + 1
         state.stalled = state.steps_without_progress >= _MAX_STEPS_WITHOUT_PROGRESS
         return passes
@@ -225,7 +223,7 @@ class Smoothing(SmoothedSolver):
         largest = float(np.max(np.abs(score_change)))
         if not (derivative < 0.0 and np.isfinite(largest)):
             return None
-        low, at_low, high, at_high = 0.0, derivative, np.inf, np.nan
+        bracket = Bracket(derivative, growth=_EXTRAPOLATION)
         # without pairs and Hessian the first trial moves the scores by one margin
         length = 1.0 if state.pairs or state.inverse is not None or largest == 0.0 else 1.0 / largest
         for _ in range(_MAX_EVALUATIONS):
@@ -237,23 +235,11 @@ class Smoothing(SmoothedSolver):
             decreases = here <= 0.0 or difference <= _SUFFICIENT_DECREASE * length * derivative
             if decreases and abs(here) <= _CURVATURE_CONDITION * abs(derivative):
                 return length, at
-            if here > 0.0 or not decreases:
-                high, at_high = length, max(here, 0.0)
-            else:
-                low, at_low = length, here
-            following = _secant(low, at_low, high, at_high)
-            if following in (low, high):
+            following = bracket.secant(length, here)
+            if following in (bracket.low, bracket.high):
                 return (length, at) if decreases else None
             length = following
         return (length, at) if decreases else None
-
-
-def _secant(low: float, at_low: float, high: float, at_high: float) -> float:
-    """Return the root of the linear interpolation of the derivative, at a distance from the ends of the bracket."""
-    if np.isinf(high):
-        return _EXTRAPOLATION * low
-    share = at_low / (at_low - at_high) if at_high > at_low else 0.5
-    return low + min(max(share, _SECANT_MARGIN), 1.0 - _SECANT_MARGIN) * (high - low)
 
 
 def _gradient(objective: SmoothedObjective, point: Point) -> Floats:

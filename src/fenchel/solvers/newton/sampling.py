@@ -1,0 +1,172 @@
+"""Newton's methods on growing samples of the rows, where there are many more rows than features."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
+from fenchel.problem import Problem
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Solver, Warm
+from fenchel.solvers.newton.sample import RowSample
+
+#: fewest rows of the first sample
+_FEWEST_ROWS = 1000
+#: factor by which samples grow
+_GROWTH = 4
+#: a sample is solved when its relative gap is below this multiple of unknowns / rows, the order of its sampling error
+_STATISTICAL = 0.3
+#: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
+_CLEARLY_ABOVE_ROUNDING = 1e-10
+
+
+@dataclass
+class Iterate(abc.ABC):
+    """Weights and dual point on a sample: of one output, or of all classes."""
+
+    problem: Problem
+    weights: Floats
+    intercept: Any
+    sample: RowSample
+    #: half of minus the directional derivative along the last direction: the decrease that its quadratic model predicts
+    predicted_decrease: float = np.inf
+    best_gap: float = np.inf
+    steps_without_progress: int = 0
+    stalled: bool = False
+
+    @property
+    @abc.abstractmethod
+    def objective(self) -> float:
+        """The unsmoothed objective on the sample."""
+
+    @property
+    @abc.abstractmethod
+    def gap(self) -> float:
+        """The duality gap on the sample."""
+
+    @property
+    def gap_in_reach(self) -> float:
+        """The decrease that is left on the sample, as bounded by the gap or as predicted, whichever is smaller."""
+        return min(self.gap, self.predicted_decrease)
+
+    @abc.abstractmethod
+    def update_dual_point(self) -> int:
+        """Update the dual point at the scores and its gap; return the rows read."""
+
+    @abc.abstractmethod
+    def resample(self, selected: Array) -> None:
+        """Continue with another sample, at the same weights."""
+
+    def is_rounding(self, gap: float, offset: float = 0.0) -> bool:
+        """Return whether a gap is of the size of rounding errors of the objective plus an offset."""
+        if gap > _CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero:
+            return False
+        return gap <= OBJECTIVE_ROUNDING * (self.objective + offset)
+
+
+@dataclass
+class State:
+    """The constant parts of a problem and the iterates."""
+
+    problem: Problem
+    #: random permutation of the rows with positive weight; samples are its beginnings
+    order: NDArray[np.unsignedinteger]
+    random: np.random.Generator
+    outputs: list[Any]
+    #: the output of the next step
+    turn: int = 0
+
+    def uses_all_rows(self, output: Iterate) -> bool:
+        """Return whether the sample contains all rows."""
+        return len(output.sample.selected) == len(self.order)
+
+
+class SampledNewton(Solver):
+    """Base class: start, growing samples, progress and stalls."""
+
+    #: the options of the subclasses
+    seed: int | None
+    sampling: bool
+    #: fewest rows per feature in the first sample
+    rows_per_feature: ClassVar[int]
+    #: the method stalls after this many steps without a gap below ``progress`` times the smallest gap so far
+    max_steps_without_progress: ClassVar[int]
+    progress: ClassVar[float]
+
+    @abc.abstractmethod
+    def first_iterates(self, problem: Problem, selected: Array, warm: Warm | None) -> Iterator[Iterate]:
+        """Return the first iterates on a sample; ``warm`` fits the problem."""
+
+    @abc.abstractmethod
+    def improve(self, state: State, output: Any, target: float, hint: Hint) -> int:
+        """Make one step on the sample; return the rows read."""
+
+    def start(self, problem: Problem, warm: Warm | None) -> State:
+        needs.check_scale(problem)
+        random, (rows, features) = np.random.default_rng(self.seed or 0), problem.design.shape
+        index = np.uint32 if rows < 2**32 else np.uint64
+        order: Array = random.permutation(np.flatnonzero(problem.risk.shares > 0)).astype(index)
+        usable, rows = warm if warm is not None and problem.fits(warm.model) else None, len(order)
+        if self.sampling and usable is None:
+            fewest = max(_FEWEST_ROWS, self.rows_per_feature * features)
+            while rows >= _GROWTH * fewest:
+                rows //= _GROWTH
+        state = State(problem, order, random, [])
+        with np.errstate(over="ignore", invalid="ignore"):
+            # sorted, so that rows are read in the order of storage
+            for output in self.first_iterates(problem, np.sort(order[:rows]), usable):
+                output.update_dual_point()
+                state.outputs.append(output)
+        return state
+
+    def step(self, state: State, hint: Hint) -> float:
+        if all(output.stalled for output in state.outputs):
+            return STALLED
+        while state.outputs[state.turn].stalled:
+            state.turn = (state.turn + 1) % len(state.outputs)
+        output = state.outputs[state.turn]
+        state.turn = (state.turn + 1) % len(state.outputs)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            rows_read = self._advance(state, output, hint)
+        return rows_read / (state.problem.design.shape[0] * len(state.outputs))
+
+    def expected_gap(self, state: State) -> float:
+        return sum(output.gap if state.uses_all_rows(output) else np.inf for output in state.outputs)
+
+    def expected_objective(self, state: State) -> float:
+        return sum(output.objective for output in state.outputs)
+
+    def _advance(self, state: State, output: Iterate, hint: Hint) -> int:
+        """Enlarge the sample if it is solved, else make one step; return the rows read."""
+        target = hint.target_gap / len(state.outputs)
+        if not state.uses_all_rows(output):
+            accuracy = _STATISTICAL * output.weights.size / len(output.sample.selected)
+            target = max(target, accuracy * output.objective)
+            if output.gap_in_reach <= target:
+                return self._enlarge(state, output)
+        rows_read, gap = self.improve(state, output, target, hint), output.gap
+        progress = gap < self.progress * output.best_gap
+        output.steps_without_progress = 0 if progress else output.steps_without_progress + 1
+        output.best_gap = min(output.best_gap, gap)
+        if output.steps_without_progress >= self.max_steps_without_progress or output.is_rounding(gap):
+            output.stalled = True
+        if output.stalled and not state.uses_all_rows(output):
+            # the sample is solved, not the problem
+            rows_read += self._enlarge(state, output)
+        return rows_read
+
+    def _enlarge(self, state: State, output: Iterate) -> int:
+        """Enlarge the sample; return the rows read."""
+        rows = _GROWTH * len(output.sample.selected)
+        rows = rows if 2 * rows <= len(state.order) else len(state.order)
+        output.resample(np.sort(state.order[:rows]))
+        output.predicted_decrease, output.best_gap = np.inf, np.inf
+        output.steps_without_progress, output.stalled = 0, False
+        return rows + output.update_dual_point()
