@@ -155,6 +155,8 @@ def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
 
 
 def _check_output(output: Path, force: bool) -> None:
+    if output.exists() and not output.is_file():
+        raise FenchelError(f"--output: {output} is no regular file, and only such a file is replaced")
     if output.exists() and not force:
         raise FenchelError(f"{output} exists: choose another --output, or --force to replace it")
     if not output.absolute().parent.is_dir():

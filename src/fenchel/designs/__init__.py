@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fenchel.designs.base import Design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.errors import FenchelError
 
 
 def as_design(X: Any) -> Design:
@@ -37,9 +38,15 @@ def as_design(X: Any) -> Design:
     """
     if isinstance(X, Design):
         return X
-    if sp.issparse(X):
-        return CSRDesign(X)
-    return DenseDesign(np.asanyarray(X))
+    if not sp.issparse(X):
+        X = np.asanyarray(X)
+    if X.dtype.kind == "c":
+        raise FenchelError("X holds complex numbers; pass their real and imaginary parts as separate features")
+    if isinstance(X, np.ma.MaskedArray):
+        if np.ma.is_masked(X):
+            raise FenchelError("X is a masked array with masked entries; impute them or remove their rows")
+        X = X.data
+    return CSRDesign(X) if sp.issparse(X) else DenseDesign(X)
 
 
 def row_lengths(design: Design) -> CSRDesign:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import zipfile
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,21 @@ _KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRegressor, Me
 #: fitted attributes that are kept, where an estimator has them
 _ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
 _FORMAT = 2
+#: what a damaged archive, a damaged array or text of the wrong kind raises
+_DAMAGES = (
+    *(
+        OSError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        ArithmeticError,
+        RuntimeError,
+        MemoryError,
+    ),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 
 
 @dataclass
@@ -61,6 +78,8 @@ def save(path: Path, model: ModelFile) -> None:
         "label": model.label,
         "zero_based": model.zero_based,
     }
+    # a link stays, and the file that it leads to is replaced
+    path = path.resolve()
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as stream:
@@ -80,13 +99,14 @@ def load(path: Path) -> ModelFile:
     if not path.is_file():
         raise FenchelError(f"{path}: there is no such file")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # a file that is no archive is closed too
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             about = json.loads(str(archive["about"]))
             arrays = {name: archive[name] for name in _ARRAYS if name in archive}
         return _restored(path, about, arrays)
     except FenchelError:
         raise
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except _DAMAGES as error:
         raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
 
 
@@ -97,6 +117,7 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> Mo
             f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
             f"format {_FORMAT}: train the model again"
         )
+    _check_arrays(arrays, about["features"], has_classes=about["kind"] != LinearRegressor.__name__)
     estimator: Any = _KINDS[about["kind"]](**about["parameters"])
     for name, array in arrays.items():
         setattr(estimator, name, array if array.ndim else float(array))
@@ -108,7 +129,21 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> Mo
     estimator.certificates_ = [Certificate(**values) for values in about["certificates"]]
     estimator.certificate_ = sum(estimator.certificates_[1:], start=estimator.certificates_[0])
     estimator.converged_ = about["converged"]
-    width, rows = np.shape(np.atleast_2d(estimator.coef_))[1], len(estimator.theta_)
-    if width != estimator.n_features_in_ or not rows:
-        raise FenchelError(f"{path}: is damaged: weights and features differ in number")
     return ModelFile(estimator, about["names"], about["label"], about["zero_based"])
+
+
+def _check_arrays(arrays: dict[str, Array], features: int, *, has_classes: bool) -> None:
+    """Raise unless the arrays are numbers, and their shapes belong together."""
+    coef, theta = arrays["coef_"], arrays["theta_"]
+    for name, array in arrays.items():
+        if name != "classes_" and (array.dtype.kind not in "fiu" or not np.all(np.isfinite(array))):
+            raise ValueError(f"{name} does not hold finite numbers")
+    outputs = coef.shape[:-1]
+    if coef.ndim not in (1, 2) or coef.shape[-1:] != (features,) or np.shape(arrays["intercept_"]) != outputs:
+        raise ValueError("the weights, the intercepts and the number of features differ")
+    if theta.ndim not in (1, 2) or not theta.size:
+        raise ValueError("there are no dual variables")
+    if has_classes:
+        classes = arrays["classes_"]
+        if classes.ndim != 1 or classes.dtype.kind == "O" or outputs not in ((len(classes),), (1,)) or len(classes) < 2:
+            raise ValueError("the classes and the weights differ in number")

@@ -7,7 +7,9 @@ import csv
 import gzip
 import lzma
 import warnings
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -18,6 +20,10 @@ from fenchel.errors import FenchelError
 
 #: what a compressed file is opened with, by its suffix
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+#: what reading a damaged or truncated file raises
+_DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError)
 
 
 class Table(NamedTuple):
@@ -70,9 +76,15 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
         raise FenchelError(f"{path}: is neither a svmlight file nor a table (.csv): {error}") from error
 
 
-def _open(path: Path, mode: str) -> IO[Any]:
+@contextmanager
+def _open(path: Path, mode: str) -> Iterator[IO[Any]]:
+    """The file, unpacked; damage that reading it finds is an error that names the file."""
     text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
-    return _OPENERS.get(path.suffix, open)(path, mode, **text)
+    try:
+        with _OPENERS.get(path.suffix, open)(path, mode, **text) as stream:
+            yield stream
+    except _DAMAGES as error:
+        raise FenchelError(f"{path}: can't be read, it may be damaged or cut off: {error}") from error
 
 
 def _read_svmlight(path: Path, layout: Layout) -> Table:
@@ -84,8 +96,12 @@ def _read_svmlight(path: Path, layout: Layout) -> Table:
     try:
         with _open(path, "rb") as stream:
             X, y = load_svmlight_file(stream, zero_based=True)
-    except (ValueError, OSError, EOFError) as error:
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, FenchelError):
+            raise
         raise FenchelError(f"{path}: can't be read as a svmlight file: {error}") from error
+    if np.any(X.indices < 0):
+        raise FenchelError(f"{path}: has feature numbers of 2^31 or more; number the features from 1")
     if not len(y):
         raise FenchelError(f"{path}: holds no rows")
     # numbered from 1 unless there is a 0; the guess for a training file holds for all others
@@ -109,6 +125,7 @@ def _read_table(path: Path, layout: Layout) -> Table:
     repeated = [] if header is None else sorted({name for name in header if header.count(name) > 1})
     if repeated:
         raise FenchelError(f"{path}: the header names {', '.join(repeated[:5])} more than once; rename the columns")
+    _check_widths(path, len(first))
     column = _label_column(path, first, header, layout)
     if names is not None and header is not None:
         missing = [name for name in names if name not in header]
@@ -137,12 +154,27 @@ def _has_header(first: list[str], layout: Layout) -> bool:
     return not any(map(_is_number, others)) and not all(map(_is_number, first))
 
 
+def _check_widths(path: Path, count: int) -> None:
+    """Raise unless all rows have as many fields as the first one: labels are found by their place."""
+    with _open(path, "rt") as stream:
+        reader = csv.reader(stream)
+        try:
+            for row in reader:
+                if row and len(row) != count:
+                    raise FenchelError(
+                        f"{path}: line {reader.line_num} has {len(row)} fields, the first one {count}; repair the row, or "
+                        "quote fields that contain commas"
+                    )
+        except csv.Error as error:
+            raise FenchelError(f"{path}: line {reader.line_num}: {error}") from error
+
+
 def _first_row(path: Path) -> list[str]:
-    try:
-        with _open(path, "rt") as stream:
+    with _open(path, "rt") as stream:
+        try:
             first = next(csv.reader(stream), [])
-    except (OSError, EOFError) as error:
-        raise FenchelError(f"{path}: can't be read: {error}") from error
+        except csv.Error as error:
+            raise FenchelError(f"{path}: is no table: {error}") from error
     if not first:
         raise FenchelError(f"{path}: holds no rows")
     return first
@@ -178,7 +210,9 @@ def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -
                 stream, dtype=kind, delimiter=",", skiprows=skipped, usecols=columns, ndmin=2, quotechar='"',
                 comments=None,
             )  # fmt: skip
-        except ValueError as error:
+        except UnicodeDecodeError:
+            raise
+        except (ValueError, OverflowError) as error:
             raise FenchelError(f"{path}: {error} Features must be numbers: encode or impute the others") from error
     if not len(found):
         raise FenchelError(f"{path}: holds no rows")
