@@ -26,20 +26,19 @@ LOSSES = [
     "huber",
     "quantile",
 ]
-GAPS = [1e-1, 1e-2, 1e-4, 1e-7, 1e-10, 1e-12]
+#: distances from the optimum; gaps of smooth losses are their squares
+NOISE = [0.3, 0.1, 1e-2, 3e-4, 1e-5, 1e-8, 1e-11]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
 with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 
 
-def near(problem, weights, intercept, noise, rng):
+def near(problem, weights, intercept, theta, noise, rng):
     """A model and a witness about ``noise`` from an optimum, relative to their sizes."""
     w, b = np.array(weights, dtype=float), float(intercept)
     moved = w + noise * (1 + np.abs(w)) * rng.normal(size=w.shape)
     scores = problem.design.scores(w) + b
-    theta = -problem.risk.subgradient(scores + noise * rng.normal(size=scores.shape))
-    best = solve(problem, tol=0.0, max_iter=3000).witness.theta
-    mixed = best + noise * (theta - best)
-    return Model(moved, None if problem.intercept else 0.0), Witness(mixed)
+    other = -problem.risk.subgradient(scores + noise * rng.normal(size=scores.shape))
+    return Model(moved, None if problem.intercept else 0.0), Witness(theta + noise * (other - theta))
 
 
 def exact_scores(rows, weights, intercept):
@@ -58,8 +57,8 @@ def assert_covers(found, scores):
 @with_and_without
 @pytest.mark.parametrize("storage", ["dense", "weighted", "float32", "offset"])
 def test_every_exact_optimum_agrees(loss, intercept, storage, portion, record_property):
-    tried, shares, ratios = 0, [], []
-    for seed in range(portion(20)):
+    tried, decided, ratios = 0, [], []
+    for seed in range(portion(40)):
         offset, dtype = 100.0 * (storage == "offset"), np.float32 if storage == "float32" else np.float64
         X, y, weights, lam = random_problem(seed, loss, offset, storage == "weighted", dtype)
         problem = Problem(X, MeanRisk(loss, y, weights), lam, intercept=intercept)
@@ -70,18 +69,17 @@ def test_every_exact_optimum_agrees(loss, intercept, storage, portion, record_pr
         rng = np.random.default_rng([12, seed])
         rows = np.vstack([X, rng.normal(size=(30, X.shape[1])) + offset])
         scores = exact_scores(rows, *optimum)
-        for noise in GAPS:
-            model, witness = near(problem, *optimum, np.sqrt(noise), rng)
-            found = certified_predictions(problem, model, witness, rows)
+        theta = solve(problem, tol=0.0, max_iter=3000).witness.theta
+        for noise in NOISE:
+            found = certified_predictions(problem, *near(problem, *optimum, theta, noise, rng), rows)
             assert_covers(found, scores)
-            if noise == 1e-10:
-                shares.append(found.share_proved)
-                moved = np.abs(problem.design.scores(model.weights)[:1] * 0 + rows @ model.weights)
-                away = np.abs(rows @ (model.weights - np.array(optimum[0], dtype=float)))
-                ratios.append(float(np.median(0.5 * (found.upper - found.lower) / (away + 1e-15 * moved + 1e-300))))
-    assert tried >= portion(20) // 2
-    # where the optimal intercept is an interval, or a score is zero, nothing better is true
-    assert np.mean(shares) >= (0.7 if intercept and storage == "offset" else 0.8)
+            half, away = 0.5 * (found.upper - found.lower), 0.5 * (found.upper + found.lower) - np.array(scores, float)
+            ratios.append(float(np.median(half / np.maximum(np.abs(away), 1e-300))))
+            if found.certificate.relative_gap <= 1e-10:
+                decided.append(np.mean((found.lower > 0) | (found.upper < 0)))
+    assert tried >= portion(40) // 2
+    # an optimal intercept that is not unique leaves some signs open, and far from zero few optima are known to 1e-10
+    assert not decided or np.mean(decided) >= (0.9 if not intercept else 0.75)
     record_property("half_width_over_deviation", float(np.median(ratios)))
 
 
