@@ -40,7 +40,6 @@ from fenchel.designs import Design
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.problem import Model, Problem, Witness
-from fenchel.risks import MeanRisk
 
 #: features at most for which H is inverted
 MOST_HESSIAN_FEATURES = 500
@@ -250,12 +249,10 @@ def _inverse_root(problem: Problem, curvature: float, reference: Array, sigma: f
     design, d = problem.design, problem.design.shape[1]
     if d > MOST_HESSIAN_FEATURES:
         return None
-    mean = problem.risk.separable()
-    assert isinstance(mean, MeanRisk)
     hessian, size = problem.lam * sigma * np.eye(d), 0.0
     for rows, part in _parts(design, d):
         centred = part.scores(np.eye(d)) - reference
-        shares = curvature * mean.shares[rows, None]
+        shares = curvature * problem.risk.shares[rows, None]
         hessian += centred.T @ (shares * centred)
         size += float(np.sum(shares * (np.abs(centred) + 4.0 * gamma(design.shape[0] + 8) * np.abs(reference)) ** 2))
     try:
