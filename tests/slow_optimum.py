@@ -128,3 +128,23 @@ def random_problem(seed, loss, offset=0.0, weighted=False, dtype=np.float64):
         y[:2] = 1.0, -1.0
     weights = rng.integers(0, 4, size=n) + (np.arange(n) < 2) if weighted else None
     return X, y, weights, 10.0 ** rng.uniform(-2, 0)
+
+
+def optimal_intercepts(loss, X, y, c, weights):
+    """The ends of the interval of optimal intercepts of a piecewise linear loss, exactly, for the optimal weights."""
+    kinks = []
+    for row, label, share in zip(X, y, c, strict=True):
+        score = sum(Fraction(float(a)) * v for a, v in zip(row, weights, strict=True))
+        for low, high, target, slope in _pieces(loss, label):
+            assert slope == 0, f"{loss!r} is not piecewise linear"
+            kinks.append((target - score, Fraction(float(share)) * low, Fraction(float(share)) * high))
+
+    def derivative(b, right):
+        # u is at its upper bound beyond a kink; the pieces of an example add up, since they begin or end at zero
+        return sum(high if kink < b or (right and kink == b) else low for kink, low, high in kinks)
+
+    places = [kink for kink, low, high in kinks if low != high]
+    return (
+        min(b for b in places if derivative(b, right=True) >= 0),
+        max(b for b in places if derivative(b, right=False) <= 0),
+    )

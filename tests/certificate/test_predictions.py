@@ -13,7 +13,7 @@ from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L1, ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.risks import CrammerSinger, MeanRisk, Multinomial, WestonWatkins
-from slow_optimum import exact_optimum, random_problem
+from slow_optimum import exact_optimum, optimal_intercepts, random_problem
 
 LOSSES = [
     "hinge",
@@ -26,6 +26,8 @@ LOSSES = [
     "huber",
     "quantile",
 ]
+#: those whose optimal intercept may be an interval
+PIECEWISE_LINEAR = ["hinge", "absolute", "epsilon_insensitive", "quantile"]
 #: distances from the optimum; gaps of smooth losses are their squares
 NOISE = [0.3, 0.1, 1e-2, 3e-4, 1e-5, 1e-8, 1e-11]
 every_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -69,10 +71,15 @@ def test_every_exact_optimum_agrees(loss, intercept, storage, portion, record_pr
         rng = np.random.default_rng([12, seed])
         rows = np.vstack([X, rng.normal(size=(30, X.shape[1])) + offset])
         scores = exact_scores(rows, *optimum)
+        ends = [optimum[1]]
+        if intercept and loss in PIECEWISE_LINEAR:
+            ends = optimal_intercepts(loss, X, y, problem.risk.shares, optimum[0])
+            assert ends[0] <= optimum[1] <= ends[1]
         theta = solve(problem, tol=0.0, max_iter=3000).witness.theta
         for noise in NOISE:
             found = certified_predictions(problem, *near(problem, *optimum, theta, noise, rng), rows)
-            assert_covers(found, scores)
+            for b in ends:
+                assert_covers(found, [score - optimum[1] + b for score in scores])
             half, away = 0.5 * (found.upper - found.lower), 0.5 * (found.upper + found.lower) - np.array(scores, float)
             ratios.append(float(np.median(half / np.maximum(np.abs(away), 1e-300))))
             if found.certificate.relative_gap <= 1e-10:
