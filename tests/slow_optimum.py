@@ -130,21 +130,32 @@ def random_problem(seed, loss, offset=0.0, weighted=False, dtype=np.float64):
     return X, y, weights, 10.0 ** rng.uniform(-2, 0)
 
 
-def optimal_intercepts(loss, X, y, c, weights):
-    """The ends of the interval of optimal intercepts of a piecewise linear loss, exactly, for the optimal weights."""
-    kinks = []
+def optimal_intercepts(loss, X, y, c, weights, b):
+    """The ends of the interval of optimal intercepts, exactly, for optimal weights with the intercept b."""
+    pieces = []
     for row, label, share in zip(X, y, c, strict=True):
         score = sum(Fraction(float(a)) * v for a, v in zip(row, weights, strict=True))
-        for low, high, target, slope in _pieces(loss, label):
-            assert slope == 0, f"{loss!r} is not piecewise linear"
-            kinks.append((target - score, Fraction(float(share)) * low, Fraction(float(share)) * high))
+        pieces += [(Fraction(float(share)), target - score, *rest) for *rest, target in _reordered(loss, label)]
 
     def derivative(b, right):
-        # u is at its upper bound beyond a kink; the pieces of an example add up, since they begin or end at zero
-        return sum(high if kink < b or (right and kink == b) else low for kink, low, high in kinks)
+        # the pieces of an example add up, since each begins or ends at u = 0
+        return sum(share * _u(b - start, low, high, slope, right) for share, start, low, high, slope in pieces)
 
-    places = [kink for kink, low, high in kinks if low != high]
+    places = [start + slope * u for _, start, low, high, slope in pieces for u in (low, high) if u is not None]
     return (
-        min(b for b in places if derivative(b, right=True) >= 0),
-        max(b for b in places if derivative(b, right=False) <= 0),
+        min([b, *(place for place in places if place < b and derivative(place, right=True) >= 0)]),
+        max([b, *(place for place in places if place > b and derivative(place, right=False) <= 0)]),
     )
+
+
+def _reordered(loss, label):
+    return [(low, high, slope, target) for low, high, target, slope in _pieces(loss, label)]
+
+
+def _u(distance, low, high, slope, right):
+    """The subgradient of a piece at this distance from its score at u = 0; at a kink the right or the left one."""
+    if slope == 0:
+        return high if distance > 0 or (right and distance == 0) else low
+    u = distance / slope
+    u = u if low is None else max(u, low)
+    return u if high is None else min(u, high)
