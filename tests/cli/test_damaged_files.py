@@ -138,9 +138,7 @@ def test_a_zip_bomb_is_refused(tmp_path, capsys, model):
             if name != "theta_.npy":
                 target.writestr(name, source.read(name))
         with target.open("theta_.npy", "w", force_zip64=True) as stream:
-            np.lib.format.write_array_header_1_0(
-                stream, {"descr": "<f8", "fortran_order": False, "shape": (2**33,)}
-            )
+            np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": False, "shape": (2**33,)})
             block = bytes(1 << 20)
             for _ in range(64):
                 stream.write(block)

@@ -13,8 +13,9 @@ from hypothesis import given
 import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
-from fenchel import FenchelError
+from fenchel import FenchelError, Problem
 from fenchel.designs import as_design
+from fenchel.risks import MeanRisk
 from strategies import matrices
 
 DTYPES = (np.float32, np.float64, np.int8, np.int64, np.bool_, np.float16, np.uint16)
@@ -230,8 +231,9 @@ def test_broken_csc_is_refused(part, position, value):
     """In a process of its own: SciPy's conversion to rows writes to foreign memory if it is not checked before."""
     code = f"""
 import numpy as np, scipy.sparse as sp
-from fenchel import FenchelError
+from fenchel import FenchelError, Problem
 from fenchel.designs import as_design
+from fenchel.risks import MeanRisk
 X = sp.csc_array(np.ones((5, 3)))
 X.{part}[{position}] = {value}
 try:
@@ -241,3 +243,47 @@ except FenchelError as error:
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("refused: X is a broken sparse matrix"), (done.returncode, done.stderr[-500:])
+
+
+def test_matrices_with_broken_indices_are_refused():
+    """SciPy's own conversions would read foreign memory."""
+    broken = []
+    coo = sp.coo_array(np.eye(4))
+    for where, value in (("row", 99), ("col", -3), ("row", 2**30)):
+        one = coo.copy()
+        one.coords = tuple(c.copy() for c in one.coords)
+        one.coords[0 if where == "row" else 1][1] = value
+        broken.append(one)
+    bsr = sp.bsr_array(np.kron(np.eye(2), np.ones((2, 2))), blocksize=(2, 2))
+    for name, value in (("indices", 77), ("indices", -1), ("indptr", 9)):
+        one = bsr.copy()
+        getattr(one, name)[-1] = value
+        broken.append(one)
+    for columns in ([0, 50], [-1], [0]):
+        one = sp.lil_array(np.eye(4))
+        one.rows[1] = columns
+        one.data[1] = [1.0] * (2 if len(columns) == 1 and columns == [0] else len(columns))
+        broken.append(one)
+    for matrix in broken:
+        with pytest.raises(FenchelError, match="broken sparse matrix"):
+            as_design(matrix)
+    for sound in (coo, bsr, sp.lil_array(np.eye(4)), sp.dok_array(np.eye(4)), sp.dia_array(np.eye(4))):
+        np.testing.assert_array_equal(as_design(sound).scores(np.arange(4.0)), sound.toarray() @ np.arange(4.0))
+
+
+def test_complex_masked_and_infinite_entries_are_refused():
+    with pytest.raises(FenchelError, match="complex"):
+        as_design(np.ones((2, 2)) * 1j)
+    with pytest.raises(FenchelError, match="complex"):
+        as_design(sp.csr_array(np.eye(2) * 1j))
+    with pytest.raises(FenchelError, match="masked"):
+        as_design(np.ma.masked_equal(np.eye(2), 0.0))
+    np.testing.assert_array_equal(as_design(np.ma.array(np.eye(2))).scores(np.ones(2)), np.ones(2))
+    for value in (np.nan, np.inf, -np.inf):
+        X = np.ones((3, 2))
+        X[1, 1] = value
+        for matrix in (X, sp.csr_array(X), X.astype(np.float32)):
+            with pytest.raises(FenchelError, match="NaN or infinity"):
+                Problem(matrix, MeanRisk("hinge", [1, -1, 1]), 0.1)
+    with pytest.raises(FenchelError, match="no features"):
+        Problem(np.zeros((3, 0)), MeanRisk("hinge", [1, -1, 1]), 0.1, "entropy")

@@ -127,3 +127,13 @@ def test_bootstrap_samples_of_one_class():
     assert any(constant)
     assert not all(constant)
     assert model.predict_proba(X).shape == (150, 2)
+
+
+def test_a_certificate_is_dropped_with_the_parameters_that_it_belongs_to():
+    model = LinearClassifier(random_state=0).fit(X, TWO)
+    assert model.set_params(verbose=0, n_jobs=1).certificate_ is not None
+    model.set_params(C=100.0)
+    assert not hasattr(model, "certificate_") and not hasattr(model, "converged_")
+    # the weights are still those of the fit
+    assert model.predict(X).shape == TWO.shape
+    assert model.fit(X, TWO).certificate_ is not None

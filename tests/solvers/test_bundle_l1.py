@@ -74,3 +74,16 @@ def test_a_line_search_is_refused():
     problem = Problem(np.eye(3), MeanRisk("hinge", [1, -1, 1]), 0.1, L1())
     with pytest.raises(FenchelError, match="strongly convex"):
         solve(problem, Bundle(inner="line_search"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_one_column_far_from_zero_loses_no_model(seed):
+    """The minimizer of the model can be the best point itself, up to rounding."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 20))
+    X, y = rng.normal(size=(n, 1)) + 10.0 ** rng.integers(0, 8), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    for intercept in (False, True):
+        for lam in (1e-6, 1e-2, 1.0, 100.0):
+            problem = Problem(X, MeanRisk("hinge", y), lam, "l1", intercept=intercept)
+            certificate = solve(problem, "bundle", max_iter=50).certificate
+            assert np.isfinite(certificate.gap) and not certificate.contradictory

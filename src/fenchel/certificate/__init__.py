@@ -2,7 +2,21 @@
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
+from fenchel.certificate.optimum import OptimumBall, optimum_ball
 from fenchel.certificate.other_lambdas import PathCertificate
+from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
 
-__all__ = ["Certificate", "PathCertificate", "Verdict", "best_of", "judge", "judge_moved", "scores_of"]
+__all__ = [
+    "Certificate",
+    "CertifiedPredictions",
+    "OptimumBall",
+    "PathCertificate",
+    "Verdict",
+    "best_of",
+    "certified_predictions",
+    "judge",
+    "judge_moved",
+    "optimum_ball",
+    "scores_of",
+]

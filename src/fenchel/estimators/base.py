@@ -176,7 +176,13 @@ class LinearEstimator(LinearModel):
     # --- what encode and problems are made of
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters.  ``loss__quantile=0.5`` replaces the loss object by one with that parameter."""
+        """Set parameters.  ``loss__quantile=0.5`` replaces the loss object by one with that parameter.
+
+        A certificate belongs to the parameters of its fit: it is dropped, unless only ``verbose`` or ``n_jobs`` is set.
+        """
+        if set(params) - {"verbose", "n_jobs"}:
+            for name in ("certificate_", "certificates_", "converged_"):
+                vars(self).pop(name, None)
         nested: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for name in [name for name in params if "__" in name]:
             owner, _, key = name.partition("__")

@@ -162,8 +162,8 @@ def _check_widths(path: Path, count: int) -> None:
             for row in reader:
                 if row and len(row) != count:
                     raise FenchelError(
-                        f"{path}: line {reader.line_num} has {len(row)} fields, the first one {count}; repair the row, or "
-                        "quote fields that contain commas"
+                        f"{path}: line {reader.line_num} has {len(row)} fields, the first one {count}; repair the row, "
+                        "or quote fields that contain commas"
                     )
         except csv.Error as error:
             raise FenchelError(f"{path}: line {reader.line_num}: {error}") from error

@@ -246,6 +246,13 @@ class Regularizer(abc.ABC):
     def grad_conjugate(self, v: Array) -> Floats:
         """The gradient of Omega* at v: the weights of a dual point, eq. (9) of Zhang (2002)."""
 
+    def grad_conjugate_error(self, v: Array, norm: float) -> float:
+        """A bound on the Euclidean error of the computed ``grad_conjugate(v)`` if v has an error of at most ``norm``.
+
+        Infinite where no bound is known: then nothing can be proved about the optimal weights.
+        """
+        return math.inf
+
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne | None:
         """The Hessian of Omega* at v, for one output; None unless it is a diagonal plus a matrix of rank one."""
         return None

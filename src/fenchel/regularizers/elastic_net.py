@@ -20,7 +20,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import tree_sum
+from fenchel.numerics.rounding import UNIT, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -122,6 +122,11 @@ class ElasticNet(Regularizer):
     def grad_conjugate(self, v: Array) -> Floats:
         excess = np.abs(v) - self.l1_ratio
         return np.where(excess > 0.0, np.copysign(excess / (1.0 - self.l1_ratio), v), 0.0)
+
+    def grad_conjugate_error(self, v: Array, norm: float) -> float:
+        """The soft threshold is 1/(1 - rho)-Lipschitz, and computed with four roundings at most."""
+        size = math.sqrt(float(np.sum(np.square(self.grad_conjugate(v)))))
+        return (1.0 + 1e-6) * (norm / (1.0 - self.l1_ratio) + 4.0 * UNIT * size)
 
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         return DiagonalPlusRankOne((np.abs(v) > self.l1_ratio) / (1.0 - self.l1_ratio), 0.0, v)

@@ -75,6 +75,9 @@ class L2(Regularizer):
     def grad_conjugate(self, v: Array) -> Floats:
         return np.asarray(v, dtype=np.float64)
 
+    def grad_conjugate_error(self, v: Array, norm: float) -> float:
+        return norm
+
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         return DiagonalPlusRankOne(np.ones(len(v)), 0.0, v)
 

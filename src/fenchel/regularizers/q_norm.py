@@ -169,6 +169,14 @@ class QNorm(Regularizer):
     def grad_conjugate(self, v: Array) -> Floats:
         return _gradient(v, *self.dual_exponents)
 
+    def grad_conjugate_error(self, v: Array, norm: float) -> float:
+        """The gradient is 1/(q - 1)-Lipschitz; its powers amplify relative errors by their exponents."""
+        if self.strong_convexity <= 0.0:
+            return math.inf
+        p, features = self.dual_exponents[0], np.shape(v)[-1]
+        size = math.sqrt(np.size(v)) * float(np.sum(_norms(v, p)))
+        return (1.0 + 1e-6) * (norm / self.strong_convexity + gamma(4.0 * p * (features + ELEMENTARY)) * size)
+
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         p, power = self.dual_exponents
         v = np.asarray(v, dtype=np.float64)

@@ -149,16 +149,27 @@ class QuadraticForm(Regularizer):
         r"""With :math:`r = v - Kw` the conjugate is :math:`(v + r)\cdot w/2 + r^TK^{-1}r/2` for every w."""
         v = np.asarray(v, dtype=np.float64)
         weights, size = self.grad_conjugate(v), math.sqrt(float(np.sum(v**2)))
-        residual = norm + 8.0 * UNIT * size
-        if not self.diagonal:
-            removed = v - self.gradient(weights)
-            magnitudes = np.abs(v) + (
-                np.abs(weights) @ np.abs(self.operator) if isinstance(self.operator, np.ndarray) else np.abs(v)
-            )
-            residual += math.sqrt(float(np.sum((np.abs(removed) + gamma(v.shape[-1] + 4) * magnitudes) ** 2)))
+        residual = self._residual(v, weights, norm)
         length = math.sqrt(float(np.sum(weights**2)))
         own = gamma(v.size + 8) * (size + residual) * length
         return (1.0 + 1e-6) * (own + residual * length + residual**2 / self.strong_convexity)
+
+    def grad_conjugate_error(self, v: Array, norm: float) -> float:
+        r"""The distance of w from :math:`K^{-1}v` is :math:`\|K^{-1}(v - Kw)\|`."""
+        v = np.asarray(v, dtype=np.float64)
+        weights = self.grad_conjugate(v)
+        return (1.0 + 1e-6) * self._residual(v, weights, norm) / self.strong_convexity
+
+    def _residual(self, v: Array, weights: Array, norm: float) -> float:
+        """A bound on the norm of v - K w, if v has an error of at most ``norm`` and eight roundings."""
+        residual = norm + 8.0 * UNIT * math.sqrt(float(np.sum(v**2)))
+        if self.diagonal:
+            return residual
+        removed = v - self.gradient(weights)
+        magnitudes = np.abs(v) + (
+            np.abs(weights) @ np.abs(self.operator) if isinstance(self.operator, np.ndarray) else np.abs(v)
+        )
+        return residual + math.sqrt(float(np.sum((np.abs(removed) + gamma(v.shape[-1] + 4) * magnitudes) ** 2)))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

@@ -121,12 +121,12 @@ def level_point(state: State) -> Floats:
         value = problem.lam * problem.regularizer.value(weights)
         return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
 
-    if share(centre) <= _LEVEL:
-        # the planes at the best point have been dropped
+    plain, apart = penalty_of(problem), float(np.sum((model.weights - centre) ** 2))
+    if share(centre) <= _LEVEL or not (plain.curvature or apart):
+        # the planes at the best point have been dropped, or it is the minimizer up to rounding
         return model.weights
-    plain = penalty_of(problem)
     # without strong convexity, the curvature with which the step to the minimizer costs as much as the gap
-    unit = plain.curvature or 2.0 * gap / float(np.sum((model.weights - centre) ** 2))
+    unit = plain.curvature or 2.0 * gap / apart
     low, high = 0.0, np.inf
     proximity, combination, weights = state.proximity or unit, planes.weights, model.weights
     for _ in range(_MAX_LEVEL_TRIALS):
