@@ -104,3 +104,13 @@ def test_a_tolerance_below_rounding_is_said_to_be_unresolved():
     solution = solve(Problem(X, MeanRisk("squared", y), 1e-6, intercept=True), tol=1e-14, max_iter=200)
     assert not solution.converged
     assert solution.status is Status.UNRESOLVED
+
+
+def test_rounding_that_exceeds_everything_proves_nothing():
+    """Where the zero model is as good only because nothing is known, the model is not called optimal."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((20, 2)) * 1e20, np.where(rng.random(20) < 0.5, 1.0, -1.0)
+    problem = Problem(X, MeanRisk("hinge", y), 1e-3)
+    certificate = judge(problem, Model(np.array([1.0, -1.0])), Witness(np.zeros(20))).certificate
+    assert not certificate.trivial
+    assert not certificate.meets(0.0)

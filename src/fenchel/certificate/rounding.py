@@ -44,6 +44,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate.certificate import RESOLVED
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
@@ -59,8 +60,6 @@ MANY_SCORES = 1 << 23
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
 _FACTORS = 8.0
-#: share of R(0) up to which an objective counts as zero
-_NEGLIGIBLE = 1e-12
 #: gap, in units of the rough bounds, above which the finer ones are not computed
 _NEAR_FLOOR = 1e2
 
@@ -217,10 +216,10 @@ def zero_objective(problem: Problem) -> float:
 
 
 def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:
-    """Whether the objective is negligible beside R(0), or not below that of the zero model by more than ``floor``."""
-    at_zero = problem.risk.value_at_zero
-    negligible = math.isfinite(at_zero) and abs(value) + floor <= _NEGLIGIBLE * at_zero
-    return negligible or zero <= value + floor
+    """Whether the zero model is as good up to rounding, and rounding is a small share of R(0)."""
+    # R(0) = 0 has no size of its own: that of a loss of one counts then
+    known = math.isfinite(floor) and floor <= RESOLVED * (problem.risk.value_at_zero or UNIT)
+    return known and zero <= value + floor
 
 
 def output_norms(weights: Array) -> Floats:
