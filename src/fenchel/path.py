@@ -11,12 +11,12 @@ tried and dropped: it took more passes on 20news.binary and a9a than starting at
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from fenchel.certificate import PathCertificate
+from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver
@@ -119,12 +119,12 @@ class _Points:
     ) -> None:
         check_time_limit(time_limit)
         self.problem, self.solver, self.options = problem, solver, options
-        self.deadline = None if time_limit is None else time.perf_counter() + time_limit
+        self.deadline = None if time_limit is None else stopwatch.clock() + time_limit
         self.ended = False
 
     def solve(self, lam: float, warm: Warm | None) -> Solution:
-        problem, now = replace(self.problem, lam=lam), time.perf_counter()
+        problem, now = replace(self.problem, lam=lam), stopwatch.clock()
         limit = None if self.deadline is None else max(0.0, self.deadline - now)
         solution = solve(problem, self.solver, warm_start=warm, time_limit=limit, **self.options)
-        self.ended = solution.status in _ENDS or (self.deadline is not None and time.perf_counter() >= self.deadline)
+        self.ended = solution.status in _ENDS or (self.deadline is not None and stopwatch.clock() >= self.deadline)
         return solution

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -255,3 +256,36 @@ def test_edited_and_removed(tmp_path):
     gone = run(code + "print(fit('squared'))\n    import my_losses", tmp_path)
     assert float(gone.stdout) > 0.0, gone.stderr
     assert "No module named 'my_losses'" in gone.stderr
+
+
+def test_a_time_limit_begins_after_compilation(data):
+    """A loss of a user's own is compiled in every process, which takes longer than this limit."""
+
+    class Derivative(NamedTuple):
+        factor: float
+
+        def derivative(self, label, score):
+            return self.factor * (score - label)
+
+    @dataclass(frozen=True)
+    class Half(CustomLoss):
+        name, task, smooth = "half", "regression", True
+
+        def value(self, score, label):
+            return (score - label) ** 2 / 4
+
+        def derivative(self, score, label):
+            return (score - label) / 2
+
+        def conjugate(self, u, label):
+            return u**2 + u * label
+
+        def domain(self, label):
+            return np.full_like(label, -np.inf), np.full_like(label, np.inf)
+
+        def compiled(self):
+            return Derivative(0.5)
+
+    X, y = data
+    solution = solve(Problem(X, MeanRisk(Half(), y), 0.1), "dual_coordinate", time_limit=0.2)
+    assert solution.converged

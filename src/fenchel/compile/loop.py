@@ -11,6 +11,7 @@ import difflib
 import functools
 import inspect
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -42,13 +43,23 @@ class Loop:
                     for cls in theirs:
                         _check_names(cls)
                     self._dispatchers[theirs] = _compiled(self._function, cached=not theirs)
+        dispatcher, begin = self._dispatchers[theirs], time.perf_counter()
+        known = _signatures(dispatcher)
         try:
-            return self._dispatchers[theirs](*arguments)
+            return dispatcher(*arguments)
         except Exception as error:
             stopwatch.stop()  # compiling may have failed
             if theirs and isinstance(error, NumbaError):
                 raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
             raise
+        finally:
+            if _signatures(dispatcher) > known:
+                stopwatch.first_call(begin)
+
+
+def _signatures(dispatcher: Any) -> int:
+    """The number of argument types that a dispatcher is compiled for; none for a plain function."""
+    return 0 if numba.config.DISABLE_JIT else len(dispatcher.overloads)
 
 
 def _methods(cls: type) -> dict[str, Callable[..., Any]]:

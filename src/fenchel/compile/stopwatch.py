@@ -1,4 +1,4 @@
-"""Announces long compilation to the user, once."""
+"""Time spent compiling: long compilation is announced once, and the clock of time limits does not count it."""
 
 from __future__ import annotations
 
@@ -18,6 +18,19 @@ class _Stopwatch:
     def __init__(self) -> None:
         self._spent, self._begin = 0.0, 0.0
         self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._first_calls, self._counted_until = 0.0, 0.0
+
+    def clock(self) -> float:
+        """Seconds since some moment, without those of first calls of loops: a time limit begins after compilation."""
+        return time.perf_counter() - self._first_calls
+
+    def first_call(self, begin: float) -> None:
+        """Note that a loop was compiled, or loaded, in a call that began then; threads do so side by side."""
+        with self._lock:
+            now = time.perf_counter()
+            self._first_calls += max(0.0, now - max(begin, self._counted_until))
+            self._counted_until = now
 
     def start(self) -> None:
         # numba compiles one function at a time, so one watch is enough

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.multiclass import stacked_pairs
@@ -102,7 +102,7 @@ class LinearEstimator(LinearModel):
         stop = threading.Event()
         seeds = self._random().randint(2**31 - 1, size=len(problems))
         check_time_limit(self.time_limit)
-        deadline = None if self.time_limit is None else time.perf_counter() + self.time_limit
+        deadline = None if self.time_limit is None else stopwatch.clock() + self.time_limit
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
 
@@ -110,7 +110,7 @@ class LinearEstimator(LinearModel):
             remaining = None
             if deadline is not None:
                 # an equal share of the remaining time for each round of problems that is still to come
-                remaining = max(0.0, deadline - time.perf_counter()) / math.ceil((len(problems) - k) / workers)
+                remaining = max(0.0, deadline - stopwatch.clock()) / math.ceil((len(problems) - k) / workers)
             solution = solve(
                 problems[k](),
                 self._solver(),

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.certificate import Verdict, best_of, judge, judge_moved
+from fenchel.compile.stopwatch import stopwatch
 from fenchel.problem import Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
@@ -52,7 +52,7 @@ class Run:
         self.solver: Solver = candidates[0].solver
         self.callback = stopping.callback
         self.stop_requested = stopping.stop_requested or (lambda: False)
-        self.begin = time.perf_counter()
+        self.begin = stopwatch.clock()
         self.deadline = math.inf if stopping.time_limit is None else self.begin + stopping.time_limit
         self.best: Verdict | None = None
         self.passes = 0.0
@@ -216,7 +216,7 @@ class Run:
 
     def _must_stop(self) -> bool:
         """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""
-        return self.stop_requested() or time.perf_counter() >= self.deadline
+        return self.stop_requested() or stopwatch.clock() >= self.deadline
 
     def _limit_reached(self, used: float) -> Status | None:
         """The limit that ends the solver after this step, or None."""
@@ -224,15 +224,15 @@ class Run:
             return Status.STALLED
         if self.stop_requested():
             return Status.INTERRUPTED
-        if time.perf_counter() >= self.deadline:
+        if stopwatch.clock() >= self.deadline:
             return Status.TIME_LIMIT
         return Status.MAX_ITER if self.passes >= self.schedule.most else None
 
     def _certify(self, state: Any) -> None:
         """Certify the point that the solver proposes."""
-        begin = time.perf_counter()
+        begin = stopwatch.clock()
         verdict = judge(self.problem, *self.solver.propose(state))
-        self.certifying += time.perf_counter() - begin
+        self.certifying += stopwatch.clock() - begin
         self._record(verdict)
         if math.isnan(self.first_gap) and self.passes >= 1.0 - PASS_ROUNDING:
             assert self.best is not None
@@ -259,7 +259,7 @@ class Run:
 
     def _record(self, verdict: Verdict) -> None:
         """Append a trace point and update the best verdict."""
-        elapsed = time.perf_counter() - self.begin
+        elapsed = stopwatch.clock() - self.begin
         certificate = verdict.certificate
         point = TracePoint(
             elapsed - self.certifying, self.certifying, self.passes, certificate.primal, certificate.dual
@@ -272,8 +272,8 @@ class Run:
         """Call the callback; its time does not count as the solver's."""
         if self.callback is None or self.best is None:
             return False
-        now = time.perf_counter()
+        now = stopwatch.clock()
         progress = Progress(self.best.certificate, self.passes, now - self.begin, self.trace[-1], self.present)
         stop = bool(self.callback(progress))
-        self.begin += time.perf_counter() - now
+        self.begin += stopwatch.clock() - now
         return stop
