@@ -15,7 +15,8 @@ constants that are added to them, and of itself (``Risk.roundings``).  With g th
     \tilde D - D \le \lambda\,\Delta\Omega^*(e) + \Delta R^*
 
 A regularizer bounds :math:`\Delta\Omega` and :math:`\Delta\Omega^*` (``value_error``, ``conjugate_error``), a risk
-:math:`\Delta R^*` (``conjugate_error``).  c and :math:`\lambda` may themselves be rounded numbers, by a few u.  The
+:math:`\Delta R^*` (``conjugate_error``).  c and :math:`\lambda` may themselves be rounded numbers, by a few u.
+
 Two kinds of numbers can't be stored exactly.  Weights with a fixed mass stand for their multiple of that mass
 (``Regularizer.weights_error``, in units of which the scores are off), and theta, where its domain has equalities, for
 a point of the domain near it (``Risk.dual_roundings``, a part of e).  A constraint (``Loss.constraint``) holds or not
