@@ -183,8 +183,8 @@ class Problem:
         object.__setattr__(self, "intercept", bool(self.intercept))
         if self.intercept and self.risk.intercepts() is None:
             raise FenchelError(f"the risk {self.risk.name!r} {self.risk.intercept_refusal}")
-        if not np.isfinite(self.design.largest_entry):
-            raise FenchelError("X holds NaN or infinity; impute or remove such entries")
+        if not np.isfinite(self.design.largest_row_norm):
+            raise FenchelError("X holds NaN or infinity, or numbers whose sums overflow: impute, remove or scale them")
         if not self.design.shape[1] and not self.regularizer.finite:
             raise FenchelError(
                 f"X has no features; the regularizer {self.regularizer.name!r} requires at least one, for its mass"

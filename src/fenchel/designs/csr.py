@@ -83,7 +83,7 @@ class CSRDesign(Design):
     @cached_property
     def largest_row_norm(self) -> float:
         # entries of the same column add up, so the 1-norm is the safe one
-        return largest_size(self._data) * self._longest_row
+        return self._largest_size * self._longest_row
 
     @cached_property
     def row_magnitudes(self) -> Floats:
@@ -98,7 +98,11 @@ class CSRDesign(Design):
 
     @cached_property
     def largest_entry(self) -> float:
-        return largest_size(self._data) * (self._longest_row if self._repeats else 1.0)
+        return self._largest_size * (self._longest_row if self._repeats else 1.0)
+
+    @cached_property
+    def _largest_size(self) -> float:
+        return largest_size(self._data)
 
     @cached_property
     def _longest_row(self) -> float:
@@ -107,7 +111,8 @@ class CSRDesign(Design):
     @cached_property
     def _repeats(self) -> bool:
         """Whether some column may occur twice in a row."""
-        return any(_may_repeat(block) for _, block in self._blocks(BLOCK))
+        # of a matrix of its own, so that the user's is not marked
+        return not self._matrix().has_canonical_format
 
     @property
     def score_roundings(self) -> Floats:
@@ -145,7 +150,7 @@ class CSRDesign(Design):
     def _squares(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Row blocks with the squares of their entries."""
         for rows, block in self._blocks(BLOCK):
-            if _may_repeat(block):
+            if not block.has_canonical_format:
                 block = block.copy()
                 block.sum_duplicates()
             block.data = block.data**2
@@ -249,14 +254,3 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
     "coo": _check_coordinates,
     "lil": _check_lists,
 }
-
-
-def _may_repeat(block: sp.csr_array) -> bool:
-    """Whether a row has duplicate or unsorted columns, so that squares can't be added entry by entry."""
-    if len(block.indices) < 2:
-        return False
-    rising = np.diff(block.indices) > 0
-    # the step from one row's last entry to the next row's first says nothing
-    borders = block.indptr[1:-1]
-    rising[borders[(borders > 0) & (borders < len(block.indices))] - 1] = True
-    return not bool(np.all(rising))

@@ -79,7 +79,7 @@ class DenseDesign(Design):
 
     @cached_property
     def largest_row_norm(self) -> float:
-        return largest_size(self._values) * math.sqrt(self.shape[1])
+        return self.largest_entry * math.sqrt(self.shape[1])
 
     @cached_property
     def largest_entry(self) -> float:
