@@ -499,9 +499,9 @@ def test_numbers_that_no_step_can_handle_are_refused(risk):
     X, y = np.eye(3), [0, 1, 2]
     bad = X.copy()
     bad[0, 0] = np.nan
-    for problem in (Problem(bad, risk(y), 0.1), Problem(X * 1e200, risk(y), 0.1), Problem(X, risk(y), 1e-300)):
+    for data, lam in ((bad, 0.1), (X * 1e200, 0.1), (X, 1e-300)):
         with pytest.raises(FenchelError, match=r"NaN or infinity|too small|overflow|not finite"):
-            solve(problem)
+            solve(Problem(data, risk(y), lam))
 
 
 def test_the_rows_of_x_and_the_classes_must_agree():

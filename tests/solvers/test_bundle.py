@@ -170,7 +170,7 @@ def test_degenerate_data_at_every_scale(kind, stabilisation, intercept, lam):
     problem = Problem(X, MeanRisk("hinge", np.array(y, dtype=float)), lam, intercept=intercept)
     solution = solve(problem, Bundle("qp", stabilisation), tol=1e-6, max_iter=500)
     # planes tell the risk up to the rounding of R(0): with huge rows and little regularization the optimum is far below
-    assert solution.converged or solution.certificate.gap <= 1e-16 * problem.risk.value_at_zero, str(solution)
+    assert solution.converged or solution.certificate.gap <= 1e-15 * problem.risk.value_at_zero, str(solution)
 
 
 @every_variant

@@ -23,7 +23,7 @@ def test_tol_zero_ends_quickly_with_a_status(case):
     begin = time.perf_counter()
     solution = solve(case.problem(), tol=0.0, max_iter=100_000)
     assert solution.status in (Status.FLOOR, Status.STALLED, Status.CONVERGED)
-    assert solution.certificate.relative_gap <= 1e-12
+    assert solution.certificate.at_floor or solution.certificate.relative_gap <= 1e-12
     assert time.perf_counter() - begin < 10
 
 

@@ -26,7 +26,9 @@ from fenchel.solving.solution import Progress, Solution, Status, TracePoint
 _UNRESOLVED_ROUNDS = 3
 
 #: factor by which the gap must fall from one certificate to the next for a solve with tol = 0 to go on at the floor
-_STILL_FALLING = 0.5
+_STILL_FALLING = 0.8
+#: certificates without that, in a row, that end a solve with tol = 0
+_ROUNDS_AT_FLOOR = 3
 
 #: data passes of the first of several solvers, however small max_iter is
 _FEWEST_PASSES = 20.0
@@ -57,7 +59,7 @@ class Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
-        self.rounds_unresolved = 0
+        self.rounds_unresolved = self.rounds_at_floor = 0
         #: the last gap that was within the rounding floor, for tol = 0
         self.gap_at_floor = math.inf
         self.decay = stopping.decay
@@ -151,7 +153,8 @@ class Run:
                 continue
             self._certify(state)
             assert self.best is not None
-            if self._enough():
+            # a solver that stalls at the floor has done what can be done
+            if self._enough() or (status is Status.STALLED and self.best.certificate.meets(self.tol)):
                 return Status.CONVERGED
             if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
                 return Status.UNRESOLVED
@@ -183,7 +186,7 @@ class Run:
         return small and not certificate.contradictory
 
     def _enough(self) -> bool:
-        """Whether the certificate proves tol.  With tol = 0 rounds follow at the floor while the gap still halves.
+        """Whether the certificate proves tol.  With tol = 0 rounds follow at the floor until the gap no longer halves.
 
         The proved floor takes every rounding for the worst one, and the gap can be far below it.
         """
@@ -194,9 +197,11 @@ class Run:
         self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
         if self.tol > 0 or not certificate.optimal:
             return certificate.meets(self.tol)
-        done = not certificate.gap < _STILL_FALLING * self.gap_at_floor
-        self.gap_at_floor = certificate.gap
-        return done
+        falls = self.gap_at_floor > 0.0 and certificate.gap < _STILL_FALLING * self.gap_at_floor
+        self.rounds_at_floor = 0 if falls else self.rounds_at_floor + 1
+        self.gap_at_floor = min(self.gap_at_floor, certificate.gap)
+        # the model still improves for a round where the gap has no digits left: the gap is quadratic in its error
+        return self.rounds_at_floor >= (1 if certificate.gap <= 0.0 else _ROUNDS_AT_FLOOR)
 
     def _hint(self, state: Any) -> Hint:
         """The last certificate and the gap to reach, for the solver."""
