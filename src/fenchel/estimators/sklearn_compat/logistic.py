@@ -27,8 +27,8 @@ _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 #: lam of an unregularized fit relative to the mean variance of the features: it moves weights by about this share
 _UNREGULARIZED = 1e-11
 
-#: smallest relative gap that a positive tol asks for
-_SMALLEST_GAP = 1e-11
+#: smallest relative gap that is asked for; below it rounding decides
+_SMALLEST_GAP = 1e-13
 
 
 @dataclass(eq=False, repr=False)
@@ -169,8 +169,8 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
         # at a gap of tol**2 the weights are accurate to about tol, which is what scikit-learn's tol asks for
         if not isinstance(self.tol, Real):
             return self.tol
-        # rounding of the objective may hide smaller gaps; tol=0 runs until the gap is within rounding
-        return min(self.tol, max(self.tol**2, _SMALLEST_GAP))
+        # rounding of the objective hides smaller gaps: the fit runs until its gap is within rounding
+        return min(self.tol, self.tol**2) if self.tol**2 >= _SMALLEST_GAP else 0.0
 
     def _predict_proba_lr(self, X: Any) -> Floats:
         """One-vs-rest probabilities under the name that scikit-learn's estimator has for them."""
