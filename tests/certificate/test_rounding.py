@@ -52,7 +52,7 @@ def test_a_fit_whose_rounding_exceeds_tol_has_not_converged():
     exact = lam * sum(v * v for v in w) / 2 + sum(losses) / 4
     certificate = model.certificate_
     assert Fraction(certificate.upper) >= exact
-    assert not model.converged_ or certificate.upper - certificate.lower <= 1e-3 * certificate.upper
+    assert not model.converged_
 
 
 @pytest.mark.parametrize(("n", "dtype"), [(10**5, np.float64), (3 * 10**6, np.float32)])

@@ -48,7 +48,7 @@ def test_a_real_signal_ends_a_long_fit(n_jobs):
         X, y = rng.normal(size=(20000, 50)), rng.integers(0, 3, 20000)
         LinearClassifier(max_iter=1).set_params(tol=1).fit(X[:100], y[:100])
         model = LinearClassifier(C=1e4, tol=0, max_iter=1e9, n_jobs={n_jobs})
-        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         begin = time.perf_counter()
         try:
             model.fit(X, y)
