@@ -174,7 +174,7 @@ def ratios():
     yield found
     if len(found) > 50:
         print(f"\nmedian of the bounds over the true errors: {statistics.median(found):.1f} in {len(found)} cases")
-        assert statistics.median(found) <= 300.0
+        assert statistics.median(found) <= 120.0
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)

@@ -57,10 +57,12 @@ if TYPE_CHECKING:
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
+#: scores up to which the finer bounds cost no more than the rough ones
+_FEW_SCORES = 1 << 11
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
-_FACTORS = 8.0
+_FACTORS = 4.0
 #: gap, in units of the rough bounds, above which the finer ones are not computed
 _NEAR_FLOOR = 1e2
 
@@ -101,6 +103,8 @@ def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
         scores = _scores(problem, primal)
         magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
         refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
+    if math.prod(problem.theta_shape) <= _FEW_SCORES:
+        return _errors(problem, primal, bound, fine=True)
     errors = _errors(problem, primal, bound, fine=False)
     if not primal.value - bound.value > _NEAR_FLOOR * (errors.primal + errors.dual):
         errors = _errors(problem, primal, bound, fine=True)
@@ -187,7 +191,8 @@ def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) 
     regularizer = problem.lam * (error + _FACTORS * UNIT * abs(bound.penalty))
     form = problem.risk.closed_form()
     conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
-    return regularizer, conjugate + 4.0 * UNIT * (abs(bound.value) + abs(bound.conjugate) + bound.charge)
+    # the three terms of D are added with two roundings
+    return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge)
 
 
 def absolute_sums(theta: Array, lengths: Array | None = None) -> Floats:

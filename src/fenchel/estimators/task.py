@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -53,7 +54,7 @@ class Task:
     @property
     def total_weight(self) -> float:
         """The sum of the weights of the examples; without weights their number."""
-        return float(self.design.shape[0]) if self.weights is None else float(np.sum(self.weights))
+        return float(self.design.shape[0]) if self.weights is None else math.fsum(self.weights)
 
     def subset(self, rows: Array) -> Self:
         """The same task for some of the rows."""

@@ -29,6 +29,7 @@ from scipy.special import logsumexp, xlog1py, xlogy
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
+from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
 #: e^-t underflows to zero for larger t
 _LARGEST_EXPONENT = 745.0
@@ -120,6 +121,7 @@ class Exponential(_ExponentialLoss):
     """
 
     name: ClassVar[str] = "exponential"
+    roundings: ClassVar[float] = FUNCTION + RATIONAL
     task: ClassVar[str] = "classification"
 
     def value(self, score: Floats, label: Floats) -> Floats:

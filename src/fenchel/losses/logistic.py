@@ -23,6 +23,7 @@ from scipy.special import expit, xlog1py, xlogy
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel
 from fenchel.losses.intercept import newton_root
+from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
 #: smallest beta or 1 - beta whose logarithm counts in the rounding bound
 _SMALLEST_SHARE = 2.0**-54
@@ -110,6 +111,7 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
+    roundings: ClassVar[float] = 2.0 * FUNCTION + RATIONAL
     task: ClassVar[str] = "classification"
     smooth: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True

@@ -36,6 +36,7 @@ from scipy.optimize import brentq
 from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel, never_below
 from fenchel.losses.intercept import feasible_interval, flat_or_root
+from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
 
 class CompiledPower(NamedTuple):
@@ -112,6 +113,7 @@ class PowerLoss(Loss):
 
     name: ClassVar[str] = "power"
     has_hess_conjugate: ClassVar[bool] = True
+    roundings: ClassVar[float] = FUNCTION + RATIONAL
     task: str = "classification"  # type: ignore[misc]
     epsilon: float = 0.0
     power: float = 3.0

@@ -19,11 +19,13 @@ from fenchel.arrays import Array
 
 #: u, the largest relative error of one operation
 UNIT = 2.0**-53
-#: errors of a formula with elementary functions, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1,
-#: log, log1p and powers, and a formula here takes at most three of them
-ELEMENTARY = 16.0
-#: errors of a formula of sums, products and quotients alone
-RATIONAL = 8.0
+#: errors of an elementary function, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1, log, log1p and
+#: powers
+FUNCTION = 8.0
+#: errors of a formula of a few sums, products and quotients alone
+RATIONAL = 4.0
+#: errors of a formula with at most three elementary functions
+ELEMENTARY = 3.0 * FUNCTION + RATIONAL
 #: rows that are added one after the other before the tree of ``tree_sum`` begins
 _WIDTH = 16
 #: entries of a temporary block (512 kB)

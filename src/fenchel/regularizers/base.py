@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import ELEMENTARY, UNIT, gamma, tree_depth
+from fenchel.numerics.rounding import ELEMENTARY, RATIONAL, UNIT, gamma, tree_depth
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
@@ -121,6 +121,8 @@ class Regularizer(abc.ABC):
     name: ClassVar[str]
     #: whether Omega is half the squared Euclidean norm of the weights
     is_ridge: ClassVar[bool] = False
+    #: roundings of a term of Omega and of its conjugate, beside those of the sums
+    roundings: ClassVar[float] = ELEMENTARY + RATIONAL
 
     @property
     def l1_ratio(self) -> float | None:
@@ -188,7 +190,7 @@ class Regularizer(abc.ABC):
 
         The default is for a sum of non-negative terms by ``tree_sum``, each with a few elementary functions.
         """
-        return gamma(tree_depth(np.size(weights)) + 2.0 * ELEMENTARY) * abs(value)
+        return gamma(tree_depth(np.size(weights)) + self.roundings) * abs(value)
 
     def weights_error(self, weights: Array) -> float:
         """A bound on the relative error of the weights: those that certificates are for are this near the stored ones.
@@ -207,7 +209,7 @@ class Regularizer(abc.ABC):
         """
         if self.strong_convexity <= 0.0:
             return math.inf
-        own = gamma(tree_depth(np.size(v)) + 2.0 * ELEMENTARY) * abs(conjugate)
+        own = gamma(tree_depth(np.size(v)) + self.roundings) * abs(conjugate)
         weights, v = np.ravel(self.grad_conjugate(v)), np.ravel(v)
         largest += 8.0 * UNIT * float(np.max(np.abs(v), initial=0.0))
         norm += 8.0 * UNIT * math.sqrt(float(v @ v))

@@ -20,7 +20,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import UNIT, tree_sum
+from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -99,6 +99,7 @@ class ElasticNet(Regularizer):
     """
 
     name: ClassVar[str] = "elastic_net"
+    roundings: ClassVar[float] = RATIONAL
     l1_ratio: float = 0.5
 
     def __post_init__(self) -> None:

@@ -33,7 +33,7 @@ from scipy.special import logsumexp, softmax, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import ELEMENTARY, gamma
+from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
@@ -162,14 +162,15 @@ class Entropy(Regularizer):
         """The terms w ln(w/mu), w and mu, and the change of Omega from the stored weights to those of mass A."""
         rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
         prior = self.priors(rows.shape[-1])
-        terms = float(np.sum(np.abs(xlogy(rows, rows / prior)) + _MULTIPLIERS * (rows + prior)))
+        constants = _MULTIPLIERS if self.balanced else 2.0
+        terms = float(np.sum(np.abs(xlogy(rows, rows / prior)) + constants * (rows + prior)))
         error = self.weights_error(weights)
-        return (gamma(2.0 * rows.shape[-1] + 2.0 * ELEMENTARY) + error) * terms
+        return (gamma(2.0 * rows.shape[-1] + FUNCTION + RATIONAL) + error) * terms
 
     def weights_error(self, weights: Array) -> float:
         """The model is the multiple of the stored weights with the mass A exactly; balanced, with at most A."""
         rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
-        mass, rounded = self.total(rows.shape[-1]), gamma(2.0 * rows.shape[-1] + 8.0)
+        mass, rounded = self.total(rows.shape[-1]), gamma(2.0 * rows.shape[-1] + 2.0)
         missed = np.sum(rows, axis=-1) / mass - 1.0
         if self.balanced:
             missed = np.maximum(missed, 0.0)
@@ -180,7 +181,7 @@ class Entropy(Regularizer):
         """Omega* is the mass times a logarithmic mean of exponentials, which moves by no more than v does."""
         v = np.atleast_2d(np.asarray(v, dtype=np.float64))
         mass, size = self.total(v.shape[-1]), float(np.max(np.abs(v), initial=0.0))
-        own = gamma(2.0 * v.shape[-1] + 2.0 * ELEMENTARY) * (1.0 + size)
+        own = gamma(2.0 * v.shape[-1] + 2.0 * FUNCTION + RATIONAL) * (1.0 + size)
         return (1.0 + 1e-6) * mass * len(v) * (largest + own)
 
     def grad_conjugate(self, v: Array) -> Floats:

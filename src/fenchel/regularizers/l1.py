@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
-from fenchel.numerics.rounding import UNIT, tree_sum
+from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
 from fenchel.regularizers.base import Regularizer
 
 #: excess of max |t v_j| over 1 that counts as feasible: the rounding of a product and a quotient
@@ -46,6 +46,7 @@ class L1(Regularizer):
     """
 
     name: ClassVar[str] = "l1"
+    roundings: ClassVar[float] = RATIONAL
 
     @property
     def l1_ratio(self) -> float:

@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import RATIONAL, gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 
 
@@ -49,6 +49,7 @@ class L2(Regularizer):
     """
 
     name: ClassVar[str] = "l2"
+    roundings: ClassVar[float] = RATIONAL
     is_ridge: ClassVar[bool] = True
 
     @property
@@ -67,7 +68,9 @@ class L2(Regularizer):
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         size = math.sqrt(2.0 * conjugate)
-        return gamma(tree_depth(np.size(v)) + 2.0 * ELEMENTARY) * conjugate + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
+        return gamma(tree_depth(np.size(v)) + 16.0 + self.roundings) * conjugate + (1.0 + 1e-6) * norm * (
+            size + 0.5 * norm
+        )
 
     def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])

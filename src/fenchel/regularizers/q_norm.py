@@ -26,7 +26,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import ELEMENTARY, gamma
+from fenchel.numerics.rounding import FUNCTION, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.validation import check_number
 
@@ -151,7 +151,7 @@ class QNorm(Regularizer):
         norms = _norms(v, p)
         # the p-norm of the error; q-norms and powers amplify relative errors by their exponents
         size = norm * float(features) ** max(0.0, 1.0 / p - 0.5)
-        relative = gamma((features + ELEMENTARY) * (1.0 + 1.0 / p) * power + ELEMENTARY)
+        relative = gamma((features + 2.0 * FUNCTION) * (1.0 + 1.0 / p) * power + 2.0 * FUNCTION)
         with np.errstate(over="ignore", divide="ignore"):
             # p' is rounded, which the logarithm of the norm multiplies
             logarithms = np.where(norms > 0.0, np.abs(np.log(norms + size)), 0.0)
@@ -161,7 +161,7 @@ class QNorm(Regularizer):
 
     def value_error(self, weights: Array, value: float) -> float:
         features = np.shape(weights)[-1]
-        return gamma((features + ELEMENTARY) * (1.0 + 1.0 / self.q) * self.power + ELEMENTARY) * value
+        return gamma((features + 2.0 * FUNCTION) * (1.0 + 1.0 / self.q) * self.power + 2.0 * FUNCTION) * value
 
     def compress(self, v: Array) -> Floats:
         return _norms(v, self.dual_exponents[0])
@@ -175,7 +175,7 @@ class QNorm(Regularizer):
             return math.inf
         p, features = self.dual_exponents[0], np.shape(v)[-1]
         size = math.sqrt(np.size(v)) * float(np.sum(_norms(v, p)))
-        return (1.0 + 1e-6) * (norm / self.strong_convexity + gamma(4.0 * p * (features + ELEMENTARY)) * size)
+        return (1.0 + 1e-6) * (norm / self.strong_convexity + gamma(4.0 * p * (features + 2.0 * FUNCTION)) * size)
 
     def hess_conjugate(self, v: Array) -> DiagonalPlusRankOne:
         p, power = self.dual_exponents

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.special import kl_div, xlogy
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import ELEMENTARY, gamma
+from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.prior import checked_prior, largest_in_level_set, relative_entropy, spread_prior
 
@@ -140,12 +140,12 @@ class UnnormalizedEntropy(Regularizer):
         rows = np.abs(np.asarray(weights, dtype=np.float64))
         prior = self.priors(rows.shape[-1])
         terms = np.abs(xlogy(rows, rows / prior)) + 4.0 * (rows + prior)
-        return gamma(rows.size + 2.0 * ELEMENTARY) * float(np.sum(terms))
+        return gamma(rows.size + FUNCTION + RATIONAL) * float(np.sum(terms))
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """Omega* grows with every |v_j|, if balanced, or with every v_j."""
         v = np.asarray(v, dtype=np.float64)
-        rounded = gamma(v.size + 2.0 * ELEMENTARY)
+        rounded = gamma(v.size + 2.0 * FUNCTION + RATIONAL)
         with np.errstate(over="ignore", invalid="ignore"):
             grown = np.exp((np.abs(v) if self.balanced else v) + largest)
             sizes = grown * (-math.expm1(-largest) + rounded * (1.0 + np.abs(v))) + rounded

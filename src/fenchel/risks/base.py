@@ -248,7 +248,7 @@ class Risk(abc.ABC):
         where g bounds the subgradients near s and :math:`\ell` are the ``label_sizes``.  The default takes any order of
         summation.
         """
-        return 4.0 * self.examples * (self.outputs or 1) + 2.0 * ELEMENTARY + 2.0 * self.dual_roundings
+        return 4.0 * self.examples * (self.outputs or 1) + ELEMENTARY + 2.0 * self.dual_roundings
 
     @property
     def score_roundings(self) -> float:

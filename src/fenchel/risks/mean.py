@@ -121,13 +121,13 @@ class MeanRisk(Risk):
 
     @property
     def roundings(self) -> float:
-        """Those of a loss, of a weight and of the sum."""
-        return 2.0 * (self.loss.roundings + tree_depth(self.labels.size))
+        """Those of a loss, of c_i, of their product, and of the sums of the weights and of the losses."""
+        return self.loss.roundings + 4.0 + tree_depth(self.examples) + tree_depth(self.labels.size)
 
     @property
     def score_roundings(self) -> float:
         """Those of a loss and of the intercept; only losses >= 0 are known to be bounded by their mean."""
-        return 2.0 * self.loss.roundings + 4.0 if self.loss.bounded_below else self.roundings
+        return self.loss.roundings + 2.0 if self.loss.bounded_below else self.roundings
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope

@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import ELEMENTARY, tree_depth, tree_sum
+from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
 from fenchel.risks.base import ClosedForm, Risk
 
 
@@ -139,7 +139,7 @@ class MultilabelHinge(Risk):
     @property
     def roundings(self) -> float:
         """Those of a margin, of a weight and of the sum; of R*, those of theta too."""
-        return 2.0 * ELEMENTARY + 2.0 * tree_depth(self.examples) + self.dual_roundings
+        return RATIONAL + 4.0 + 2.0 * tree_depth(self.examples) + self.dual_roundings
 
     @property
     def dual_roundings(self) -> float:

@@ -30,11 +30,14 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
+from fenchel.numerics.rounding import RATIONAL
 from fenchel.risks.multiclass.base import MulticlassRisk, inwards
 
 
 class _HingeRisk(MulticlassRisk):
     """Base class of both."""
+
+    loss_roundings = RATIONAL
 
     def best_intercept(self, scores: Array) -> Floats:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
