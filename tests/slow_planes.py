@@ -64,6 +64,28 @@ class ListedPlanes(Risk):
         return found.fun
 
 
+class Opaque(Risk):
+    """A user's own risk: value and subgradient of another one, and the infimum zero, but no way to its conjugate."""
+
+    name = "opaque"
+    conjugate_at_zero = 0.0
+
+    def __init__(self, risk):
+        self.risk, self.examples = risk, risk.examples
+
+    def value(self, scores):
+        return self.risk.value(scores)
+
+    def subgradient(self, scores):
+        return self.risk.subgradient(scores)
+
+    def cutting_plane(self, scores):
+        return self.risk.cutting_plane(scores)
+
+    def subgradient_norm_bound(self):
+        return self.risk.subgradient_norm_bound()
+
+
 def listed_hinge(y):
     """The mean hinge as the maximum over all sets of examples."""
     sets = np.array(list(itertools.product([0.0, 1.0], repeat=len(y))))

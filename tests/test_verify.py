@@ -9,6 +9,7 @@ from fenchel import FenchelError, LinearClassifier, Model, Problem, Witness, cer
 from fenchel.losses import LOSSES
 from fenchel.risks import F1, MeanRisk, OrdinalHinge
 from slow_conic import best_objective
+from slow_planes import Opaque
 
 #: LIBLINEAR's estimators penalize their intercept, which is another problem than ours
 LIBLINEAR = ("hinge", "squared_hinge", "epsilon_insensitive", "squared_epsilon_insensitive")
@@ -166,7 +167,7 @@ def test_weights_that_are_not_finite_are_refused(loss, value):
 @pytest.mark.parametrize("name", ["f1", "ordinal"])
 def test_a_claimed_bound_that_the_scores_refute_is_refused(name, claimed):
     X, y = generated("dense", n=30, d=4)
-    risk = F1(y) if name == "f1" else OrdinalHinge((y > 0).astype(int))
+    risk = Opaque(F1(y) if name == "f1" else OrdinalHinge((y > 0).astype(int)))
     problem = Problem(X, risk, 0.02)
     model, nothing = problem.zero_model(), np.zeros(problem.theta_shape)
     # R*(0) >= -R(0) = -1

@@ -80,8 +80,12 @@ class Witness:
     theta : ndarray of shape (n,) or (n, k)
         The dual variables, one for each example and output.
     conjugate_bound : float, default=None
-        An upper bound on :math:`R^*(-\theta)`, used only where the risk has no conjugate in closed form; the
-        certificate then states that the bound was taken on trust.
+        An upper bound on :math:`R^*(-\theta)`, used only where the certificate can't recompute one, that is, for a risk
+        of your own with a subgradient alone; the certificate then states that the bound was taken on trust.
+    decomposition : ndarray, default=None
+        Parts of :math:`\theta` that prove a bound on :math:`R^*(-\theta)` where that has no closed form: for measures
+        of the contingency table a row (weight, fn, fp) for each labelling of a mixture.  Multiples of :math:`\theta`
+        have the same one.
 
     See Also
     --------
@@ -100,6 +104,7 @@ class Witness:
 
     theta: Floats
     conjugate_bound: float | None = None
+    decomposition: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

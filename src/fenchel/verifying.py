@@ -138,7 +138,7 @@ def _is_tight(progress: Progress, known: Certificate) -> bool:
 
 
 def _gradient_witness(problem: Problem, model: Model) -> Witness:
-    """Minus the subgradient at the model, with the bound of its cutting plane where R* has no closed form."""
+    """Minus the subgradient at the model, with what bounds R* there where that has no closed form."""
     scores = scores_of(problem, np.asarray(model.weights, dtype=np.float64))
     intercept = model.intercept
     if intercept is None:
@@ -146,7 +146,8 @@ def _gradient_witness(problem: Problem, model: Model) -> Witness:
     if problem.risk.closed_form() is not None:
         return Witness(-problem.risk.subgradient(scores + intercept))
     subgradient, offset, _ = problem.risk.cutting_plane(scores + intercept)
-    return Witness(-subgradient, -offset)
+    parts = problem.risk.decomposable()
+    return Witness(-subgradient, -offset, None if parts is None else parts.decompose(scores + intercept, subgradient))
 
 
 def _descend(problem: Problem, model: Model, evaluations: int) -> Model:

@@ -84,10 +84,12 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
     assert model.converged_
     assert model.certificate_.primal == pytest.approx(plain.certificate.primal, rel=1e-5)
     # what is stored proves the certificate again
-    witness = Witness(model.theta_, model.conjugate_bounds_[0])
+    witness = Witness(model.theta_, decomposition=model.decompositions_[0])
     again = certify(problem, Model(model.coef_[0], float(model.risk_intercept_[0])), witness)
     assert again.gap == pytest.approx(model.dual_gap_, rel=1e-6, abs=1e-12)
-    assert again.recomputed == model.certificate_.recomputed == hasattr(risk, "conjugate")
+    assert again.recomputed
+    assert model.certificate_.recomputed
+    assert (model.decompositions_[0] is None) == (risk.closed_form() is not None)
     np.testing.assert_array_equal(model.intercept_, -model.thresholds_)
     assert model.solver_ == plain.solver
 
@@ -151,9 +153,10 @@ def test_micro_is_one_table_of_all_scores(measure):
     problem = Problem(wide, model._choice().risk(labels, None), 1 / (0.3 * 60))
     assert solve(problem, "bundle", tol=1e-5).certificate.primal == pytest.approx(model.certificate_.primal, rel=3e-5)
     assert len(np.unique(model.thresholds_)) == 1
-    bound = model.conjugate_bounds_[0]
     wrapped = Problem(X, micro(model._choice().risk(labels, None), 3), 1 / (0.3 * 60))
-    again = certify(wrapped, Model(model.coef_, np.zeros(3)), Witness(model.theta_, bound))
+    again = certify(
+        wrapped, Model(model.coef_, np.zeros(3)), Witness(model.theta_, decomposition=model.decompositions_[0])
+    )
     assert again.gap == pytest.approx(model.dual_gap_, rel=1e-6, abs=1e-12)
     predicted = model.decision_function(X).ravel() > 0
     fn, fp = np.sum(~predicted & (labels > 0)), np.sum(predicted & (labels < 0))
@@ -221,7 +224,8 @@ def test_warm_starts_and_limits():
     model = MeasureClassifier("roc_auc", warm_start=True, random_state=0, tol=1e-5).fit(X, y)
     assert model.fit(X, y).trace_[-1].passes == 0
     counted = MeasureClassifier("f1", warm_start=True, random_state=0).fit(X, y)
-    # other labels: a bound that was taken on trust for the old ones must not be used
+    assert counted.fit(X, y).trace_[-1].passes == 0
+    # other labels: the bound of the old ones must not be used
     other = np.random.default_rng(0).permutation(y)
     moved = counted.fit(X, other).certificate_
     cold = MeasureClassifier("f1", random_state=0).fit(X, other).certificate_

@@ -10,8 +10,8 @@ is a lower bound for every :math:`\theta` in the domain of :math:`R^*` with, for
 case                lower bound
 ==================  ===================================================================================
 ``zero``            :math:`D(0) = -R^*(0)`, minus the infimum of the risk
-``closed_form``     :math:`D(\theta)` recomputed from theta alone
-``on_trust``        :math:`R^*` has no closed form: the witness brings an upper bound on it
+``recomputed``      :math:`D(\theta)`, with :math:`R^*` in closed form or bounded by a decomposition of theta
+``on_trust``        a user's own risk without either: the witness brings an upper bound on :math:`R^*`
 ==================  ===================================================================================
 """
 
@@ -29,6 +29,7 @@ from fenchel.certificate.rescaling import best_multiple
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.risks.base import ClosedForm
+from fenchel.risks.decomposition import DecomposedForm
 
 #: largest |theta_i| that is used: squares of larger ones overflow
 _LARGEST_THETA = 1e150
@@ -51,21 +52,28 @@ class Bound(NamedTuple):
     charge: float = 0.0
     #: Omega*(v)
     penalty: float = 0.0
+    #: the bound on R* by a decomposition, where there is one
+    decomposed: DecomposedForm | None = None
 
 
 def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
     """The better of D(theta) and D(0); ``level`` is an objective that the optimum does not exceed."""
-    risk = problem.risk.closed_form()
+    closed, decomposable = problem.risk.closed_form(), problem.risk.decomposable()
     theta = np.asarray(witness.theta)
-    if risk is None or theta.dtype != np.float32:
+    if closed is None or theta.dtype != np.float32:
         # float32 is cast in blocks by the projection
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
-    if risk is None:
-        bound = _on_trust(problem, theta, witness.conjugate_bound, level)
+    if not _usable(theta):
+        bound = _nothing(problem, None, trusted=closed is None and decomposable is None)
+    elif closed is not None:
+        bound = _recomputed(problem, closed, theta, level)
+    elif decomposable is not None:
+        form = decomposable.decomposed_form(theta, witness.decomposition)
+        bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
-        bound = _closed_form(problem, risk, theta, level)
+        bound = _on_trust(problem, theta, witness.conjugate_bound, level)
     at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
     better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
     return bound if better or not math.isfinite(at_zero) else _zero(problem)
@@ -78,37 +86,33 @@ def _zero(problem: Problem) -> Bound:
     return Bound(-conjugate, theta, v, conjugate, np.zeros(1))
 
 
-def _nothing(problem: Problem, theta: Array | None, *, trusted: bool) -> Bound:
+def _nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) -> Bound:
     """The bound minus infinity, for a theta that can't be used."""
     theta = np.zeros(problem.theta_shape) if theta is None else theta
     return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
-def _closed_form(problem: Problem, risk: ClosedForm, theta: Array, level: float) -> Bound:
-    """D of the feasible point near theta, or of its best multiple."""
+def _recomputed(
+    problem: Problem, form: ClosedForm, theta: Array, level: float, decomposed: DecomposedForm | None = None
+) -> Bound:
+    """D of the point near theta in the domain of a form, or of its best multiple."""
+    theta, unbalanced = _feasible(problem, form, theta, decomposed)
     if not _usable(theta):
-        return _nothing(problem, None, trusted=False)
-    theta, unbalanced = _feasible(problem, risk, theta)
-    if not _usable(theta):
-        return _nothing(problem, None, trusted=False)
-    conjugate = risk.conjugate(theta, feasible=True)
+        return _nothing(problem, None)
+    conjugate = form.conjugate(theta, feasible=True)
     v = _v(problem, theta)
-    scale = best_multiple(problem, theta, v, conjugate, risk)
+    scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
     if scale != 1.0:
-        theta, unbalanced = _feasible(problem, risk, scale * theta)
+        theta, unbalanced = _feasible(problem, form, scale * theta, decomposed)
         # of this very theta, which is some roundings from the multiple
-        conjugate, v = risk.conjugate(theta, feasible=True), _v(problem, theta)
-    return _assembled(problem, theta, v, conjugate, unbalanced, level, trusted=False)
+        conjugate, v = form.conjugate(theta, feasible=True), _v(problem, theta)
+    return _assembled(problem, theta, v, conjugate, unbalanced, level)._replace(decomposed=decomposed)
 
 
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:
     """D(theta) with the witness's bound on R*(-theta); R*(-t theta) <= t R*(-theta) + (1 - t) R*(0) for t <= 1."""
-    if not _usable(theta):
-        return _nothing(problem, None, trusted=True)
     conjugate = math.inf if conjugate_bound is None else conjugate_bound
-    unbalanced = np.zeros(1)
-    if problem.intercept:
-        unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
+    unbalanced = _absolute_sums(theta) if problem.intercept else np.zeros(1)
     v = _v(problem, theta)
     scale = best_multiple(problem, theta, v, conjugate, None)
     if scale != 1.0:
@@ -125,7 +129,7 @@ def _assembled(
     unbalanced: Array,
     level: float,
     *,
-    trusted: bool,
+    trusted: bool = False,
 ) -> Bound:
     """-lam Omega*(v) - R*(-theta) less the charge for ``unbalanced``."""
     own = problem.regularizer.relaxed_conjugate(v)
@@ -149,12 +153,24 @@ def _usable(theta: Array) -> bool:
     return bool(max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_THETA)
 
 
-def _feasible(problem: Problem, risk: ClosedForm, theta: Array) -> tuple[Array, Array]:
-    """Theta in the domain of R* and on the dual equalities, with bounds on their residuals."""
-    theta = risk.project(theta)
+def _absolute_sums(theta: Array) -> Floats:
+    """|sum theta| of each output."""
+    return np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
+
+
+def _feasible(
+    problem: Problem, form: ClosedForm, theta: Array, decomposed: DecomposedForm | None
+) -> tuple[Array, Array]:
+    """Theta in the domain of a form and on the dual equalities, with bounds on their residuals."""
+    theta = form.project(theta)
     if not _usable(theta):
         return theta, np.zeros(1)
     if problem.regularizer.free_directions() is not None:
         return restored(problem, theta)
     intercepts = problem.risk.intercepts() if problem.intercept else None
-    return (theta, np.zeros(1)) if intercepts is None else intercepts.balance(theta, overwrite=True)
+    if intercepts is None:
+        return theta, np.zeros(1)
+    if decomposed is not None:
+        # a balanced theta would need another decomposition
+        return theta, _absolute_sums(theta) + decomposed.domain_distance(theta)
+    return intercepts.balance(theta, overwrite=True)

@@ -48,8 +48,8 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, _level(problem, primal.value))
-        has_closed_form = problem.risk.closed_form() is not None
-        witness = Witness(bound.theta, witness.conjugate_bound if has_closed_form else bound.conjugate)
+        conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
+        witness = Witness(bound.theta, conjugate, witness.decomposition)
         errors = rounding_errors(problem, primal, bound)
         near = primal.value - bound.value <= errors.primal + errors.dual
         zero = zero_objective(problem) if near and math.isfinite(primal.value) else math.inf
@@ -108,7 +108,7 @@ def judge_moved(problem: Problem, model: Model, witness: Witness, known: PathCer
         errors=known.errors_at(problem.lam, scale),
     )
     bound = witness.conjugate_bound if known.conjugate_at_zero is not None else conjugate
-    return Verdict(certificate, model, Witness(scale * witness.theta, bound), moved)
+    return Verdict(certificate, model, Witness(scale * witness.theta, bound, witness.decomposition), moved)
 
 
 def best_of(known: Verdict | None, found: Verdict) -> Verdict:

@@ -174,8 +174,8 @@ def _check(problem: Problem) -> None:
         )
     if problem.risk.closed_form() is None:
         raise FenchelError(
-            f"the risk {problem.risk.name!r} has no conjugate in closed form, so its lower bound is taken on trust: "
-            "nothing is proved about the optimum; use a mean of losses"
+            f"the risk {problem.risk.name!r} has no conjugate in closed form: proved predictions are not implemented "
+            "for it; use a mean of losses"
         )
 
 

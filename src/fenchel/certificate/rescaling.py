@@ -27,6 +27,7 @@ from fenchel.certificate.rounding import adjoint_spread
 from fenchel.numerics.rounding import tree_depth
 from fenchel.problem import Problem
 from fenchel.risks.base import ClosedForm
+from fenchel.risks.decomposition import DecomposedForm
 
 #: distance of the second evaluation from T, relative to T
 _BEFORE = 1e-3
@@ -39,7 +40,14 @@ _MOVED = 32.0
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, closed_form: ClosedForm | None) -> float:
+def best_multiple(
+    problem: Problem,
+    theta: Array,
+    v: Array,
+    conjugate: float,
+    closed_form: ClosedForm | None,
+    decomposed: DecomposedForm | None = None,
+) -> float:
     """The t of the best bound; 1 if every multiple is feasible.
 
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
@@ -48,7 +56,8 @@ def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, cl
     if math.isfinite(most):
         # the multiple is rounded, and mapped into the domain once more
         moved = tree_depth(len(theta)) + _MOVED
-        most = problem.regularizer.largest_scale(v, adjoint_spread(problem, theta, fine=False, moved=moved).largest)
+        spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed)
+        most = problem.regularizer.largest_scale(v, spread.largest)
     if math.isinf(most) or not math.isfinite(conjugate):
         return 1.0
     if closed_form is None:

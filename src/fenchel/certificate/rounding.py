@@ -19,10 +19,10 @@ A regularizer bounds :math:`\Delta\Omega` and :math:`\Delta\Omega^*` (``value_er
 
 Two kinds of numbers can't be stored exactly.  Weights with a fixed mass stand for their multiple of that mass
 (``Regularizer.weights_error``, in units of which the scores are off), and theta, where its domain has equalities, for
-a point of the domain near it (``Risk.dual_roundings``, a part of e).  A constraint (``Loss.constraint``) holds or not
-for the computed scores: P counts them as given.  Assumed are exp, log and powers with the errors that
-``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that underflow, less than
-:math:`2^{-1000}`, does not count.
+a point of the domain near it (``Risk.dual_roundings`` and ``DecomposedForm.domain_distance``, a part of e).  A
+constraint (``Loss.constraint``) holds or not for the computed scores: P counts them as given.  Assumed are exp, log and
+powers with the errors that ``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that
+underflow, less than :math:`2^{-1000}`, does not count.
 
 The bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is
 near them.
@@ -54,6 +54,7 @@ from fenchel.problem import Problem
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
     from fenchel.certificate.primal import Primal
+    from fenchel.risks.decomposition import DecomposedForm
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
@@ -122,7 +123,7 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
     if not math.isfinite(bound.value):
         return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
-    spread = adjoint_spread(problem, bound.theta, fine=fine)
+    spread = adjoint_spread(problem, bound.theta, fine=fine, decomposed=bound.decomposed)
     regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
     charge = 0.0
     if problem.regularizer.free_directions() is not None:
@@ -163,7 +164,9 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     return total + summed
 
 
-def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0) -> Spread:
+def adjoint_spread(
+    problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0, decomposed: DecomposedForm | None = None
+) -> Spread:
     """Bounds on the error of v, apart from relative errors of its components.
 
     ``moved`` are relative errors of each theta_i in units of u.
@@ -178,9 +181,12 @@ def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float =
         lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
         largest, norm = design.largest_entry * float(np.max(sums)), math.sqrt(float(lengths @ lengths))
         spread = Spread(rounded * largest, rounded * norm)
-        if problem.risk.dual_roundings:
+        distance = gamma(problem.risk.dual_roundings) * float(np.sum(sums))
+        if decomposed is not None:
+            distance = decomposed.domain_distance(theta)
+        if distance:
             # from theta to a point of the domain
-            away = _UPWARDS * gamma(problem.risk.dual_roundings) / lam * float(np.sum(sums))
+            away = _UPWARDS * distance / lam
             spread = Spread(spread.largest + away * design.largest_entry, spread.norm + away * design.largest_row_norm)
         return spread
 
@@ -189,7 +195,7 @@ def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) 
     """Bounds on the errors of lam Omega*(v) and of R*(-theta)."""
     error = problem.regularizer.conjugate_error(bound.v, bound.penalty, *spread)
     regularizer = problem.lam * (error + _FACTORS * UNIT * abs(bound.penalty))
-    form = problem.risk.closed_form()
+    form = bound.decomposed or problem.risk.closed_form()
     conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
     # the three terms of D are added with two roundings
     return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge)

@@ -121,11 +121,11 @@ def _certify(options: Namespace) -> int:
 def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
     """The certificate of the fitted estimator's model on the data that it was trained on.
 
-    Only the weights and the dual point are taken from the file.  Where a dual point alone proves nothing, because the
-    conjugate of the risk has no closed form (F1 and its like), a new one is searched for here.
+    Only the weights and the witness are taken from the file.  Where the dual point alone proves little, because the
+    conjugate of the risk has no closed form (F1 and its like) and the file has no decomposition, a new witness is
+    searched for here.
     """
     from fenchel.estimators.labels import unknown_labels
-    from fenchel.problem import Witness
     from fenchel.verifying import certify
 
     if hasattr(estimator, "classes_"):
@@ -149,8 +149,8 @@ def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
     found = []
     for lazy, start in zip(problems, starts, strict=True):
         problem = lazy()
-        witness = None if problem.risk.closed_form() is None else Witness(start.witness.theta)
-        found.append(certify(problem, start.model, witness))
+        proves = problem.risk.closed_form() is not None or start.witness.decomposition is not None
+        found.append(certify(problem, start.model, start.witness if proves else None))
     return sum(found[1:], start=found[0])
 
 

@@ -248,14 +248,16 @@ class LinearEstimator(LinearModel):
             return cold
         coef, theta = np.atleast_2d(self._weights()), self.theta_
         intercept = np.atleast_1d(fitted.get("risk_intercept_", self.intercept_))
+        parts = fitted.get("decompositions_", [None] * count)
         # the dual variables of pairs of classes are no start for one problem
         if count == 1 and not sp.issparse(theta):
             model = Model(coef[0], float(intercept[0])) if len(coef) == 1 else Model(coef, intercept)
-            return [Start(model, Witness(theta))]
+            return [Start(model, Witness(theta, decomposition=parts[0]))]
         if count == 1 or len(coef) != count:
             return cold
         thetas = [theta[:, [k]].toarray().ravel() if sp.issparse(theta) else theta[:, k] for k in range(count)]
-        return [Start(Model(coef[k], float(intercept[k])), Witness(thetas[k])) for k in range(count)]
+        witnesses = [Witness(one, decomposition=part) for one, part in zip(thetas, parts, strict=True)]
+        return [Start(Model(coef[k], float(intercept[k])), witnesses[k]) for k in range(count)]
 
     # --- what every fitted estimator has
 

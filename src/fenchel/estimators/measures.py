@@ -104,8 +104,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         The positive one of two classes, else None.
     risk_intercept_ : float or ndarray
         The intercept b of the problem that was solved, to which the certificate refers.
-    conjugate_bounds_ : list of float or None
-        For each problem the bound on the conjugate that its certificate takes on trust; None where it is recomputed.
+    decompositions_ : list of ndarray or None
+        For each problem the ``decomposition`` of its :class:`fenchel.Witness`, which proves a bound on the conjugate
+        where that has no closed form; None where ``theta_`` suffices.
     classes_ : ndarray
         The class labels.
     certificate_ : Certificate

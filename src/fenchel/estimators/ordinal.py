@@ -70,8 +70,8 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         The class labels, sorted, as scikit-learn expects; columns of ``decision_function`` are in this order.
     order_ : ndarray
         The class labels from the lowest to the highest.
-    conjugate_bounds_ : list of float
-        The bound on the conjugate that the certificate takes on trust.
+    decompositions_ : list of ndarray
+        The ``decomposition`` of the :class:`fenchel.Witness`, which proves a bound on the conjugate.
     certificate_ : Certificate
         The duality gap of the fit, summed over the problems that were solved; print it.
     certificates_ : list of Certificate

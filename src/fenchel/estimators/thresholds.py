@@ -77,11 +77,11 @@ def below_threshold(above: Array) -> Floats:
 def with_thresholds(found: dict[str, Any], thresholds: Floats, solutions: Sequence[Solution]) -> dict[str, Any]:
     """The attributes of a fit whose intercepts are replaced by minus these thresholds.
 
-    ``conjugate_bounds_`` are the bounds that certificates take on trust; None where they are recomputed.
+    ``decompositions_`` belong to the witnesses; None where theta suffices.
     """
-    bounds = [None if one.certificate.recomputed else one.witness.conjugate_bound for one in solutions]
+    decompositions = [one.witness.decomposition for one in solutions]
     risk_intercept = found["intercept_"]
-    more = {"thresholds_": thresholds, "risk_intercept_": risk_intercept, "conjugate_bounds_": bounds}
+    more = {"thresholds_": thresholds, "risk_intercept_": risk_intercept, "decompositions_": decompositions}
     return {**found, **more, "intercept_": -thresholds}
 
 

@@ -25,6 +25,8 @@ from fenchel.io.readers import Layout
 _KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRegressor, MeasureClassifier)}
 #: fitted attributes that are kept, where an estimator has them
 _ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
+#: the decomposition of the k-th problem's witness, where it has one
+_DECOMPOSITION = "decomposition_{}".format
 _FORMAT = 2
 #: what a damaged archive, a damaged array or text of the wrong kind raises
 _DAMAGES = (
@@ -65,6 +67,9 @@ def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
     estimator = model.estimator
     arrays = {name: _dense(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
+    for k, decomposition in enumerate(getattr(estimator, "decompositions_", ())):
+        if decomposition is not None:
+            arrays[_DECOMPOSITION(k)] = decomposition
     about = {
         "format": _FORMAT,
         "version": fenchel.__version__,
@@ -102,7 +107,8 @@ def load(path: Path) -> ModelFile:
         # a file that is no archive is closed too
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             about = json.loads(str(archive["about"]))
-            arrays = {name: archive[name] for name in _ARRAYS if name in archive}
+            names = [*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))]
+            arrays = {name: archive[name] for name in names if name in archive}
         return _restored(path, about, arrays)
     except FenchelError:
         raise
@@ -119,8 +125,11 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> Mo
         )
     _check_arrays(arrays, about["features"], has_classes=about["kind"] != LinearRegressor.__name__)
     estimator: Any = _KINDS[about["kind"]](**about["parameters"])
-    for name, array in arrays.items():
-        setattr(estimator, name, array if array.ndim else float(array))
+    for name in _ARRAYS:
+        if name in arrays:
+            setattr(estimator, name, arrays[name] if arrays[name].ndim else float(arrays[name]))
+    if about["kind"] == MeasureClassifier.__name__:
+        estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
     if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]

@@ -66,7 +66,7 @@ class OneFalsePositive(F1):
     def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The adversarial choice of the theorem."""
         slope = np.zeros(self.examples)
-        slope[self._negatives[first_tied(scores[self._negatives])]] = 1.0 / self.examples
+        slope[self.negatives[first_tied(scores[self.negatives])]] = 1.0 / self.examples
         delta = float(self.delta(np.array(0), np.array(1)))
         return _attained(self, scores, slope, delta) or super().cutting_plane(scores)
 
@@ -108,8 +108,8 @@ class OneSwap(BreakEven):
     def cutting_plane(self, scores: Array) -> CuttingPlane:
         """The adversarial choice of the theorem."""
         slope = np.zeros(self.examples)
-        slope[self._positives] = -1.0 / self.examples
-        slope[self._negatives[first_tied(scores[self._negatives])]] = 1.0 / self.examples
+        slope[self.positives] = -1.0 / self.examples
+        slope[self.negatives[first_tied(scores[self.negatives])]] = 1.0 / self.examples
         return _attained(self, scores, slope, 1.0) or super().cutting_plane(scores)
 
 

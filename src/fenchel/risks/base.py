@@ -7,6 +7,7 @@ type, or None:
 accessor            capability
 ==================  ====================================================================================
 ``closed_form()``   the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
+``decomposable()``  a bound on the conjugate from a decomposition of :math:`\theta`
 ``separable()``     a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
 ``multiclass()``    a weighted mean of joint losses of the k scores of an example
 ``smoothable()``    Nesterov's smoothing :math:`R_\mu`
@@ -38,6 +39,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
+    from fenchel.risks.decomposition import Decomposable
     from fenchel.risks.mean import MeanRisk
     from fenchel.risks.measures.contingency import ContingencyRisk
     from fenchel.risks.measures.roc_auc import RocAUC
@@ -278,6 +280,10 @@ class Risk(abc.ABC):
 
     def closed_form(self) -> ClosedForm | None:
         """This risk if its conjugate is known in closed form."""
+        return None
+
+    def decomposable(self) -> Decomposable | None:
+        """This risk if a decomposition of theta bounds its conjugate."""
         return None
 
     def separable(self) -> MeanRisk | None:

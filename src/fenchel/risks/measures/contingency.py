@@ -5,8 +5,8 @@ r"""Performance measures of the contingency table: functions of false negatives 
 
 over labellings z with fn false negatives and fp false positives: half the score term of eq. (3) of Zhang, Saha and
 Vishwanathan (2012), so that the error rate is exactly the mean hinge loss and C means the same for every measure.
-:math:`\Delta(0, 0) = 0`, hence :math:`R \ge 0`.  The conjugate has no closed form in general: a solver's cutting
-planes bound it, and the certificate says that the bound was taken on trust.
+:math:`\Delta(0, 0) = 0`, hence :math:`R \ge 0`.  The conjugate has no closed form in general: the mixture of labellings
+of a solver's cutting planes bounds it (``mixtures``).
 
 ====================  ==========================================================
 symbol                here
@@ -21,6 +21,7 @@ p = fp - fn           the surplus of predicted positives over positives
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,8 +30,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import RATIONAL, gamma
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
+from fenchel.risks.decomposition import Decomposable, DecomposedForm
+from fenchel.risks.measures.mixtures import mixed, mixture_form
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
 
@@ -88,22 +92,25 @@ class ContingencyRisk(Risk):
                 "'roc_auc'"
             )
         self.examples = len(self.labels)
-        self._positives, self._negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
+        self.positives, self.negatives = np.flatnonzero(self.labels > 0), np.flatnonzero(self.labels < 0)
 
     @property
     def n_pos(self) -> int:
         """The number of positives."""
-        return len(self._positives)
+        return len(self.positives)
 
     @property
     def n_neg(self) -> int:
         """The number of negatives."""
-        return len(self._negatives)
+        return len(self.negatives)
 
     def label_sizes(self) -> Floats:
         return np.abs(self.labels)
 
     def contingency(self) -> ContingencyRisk:
+        return self
+
+    def decomposable(self) -> Decomposable | None:
         return self
 
     def intercepts(self) -> Intercepts | None:
@@ -125,11 +132,24 @@ class ContingencyRisk(Risk):
         best = cells.best()
         fn, fp = int(cells.fn[best]), int(cells.fn[best] + cells.surplus[best])
         subgradient = np.zeros(self.examples)
-        flipped = _lowest(scores[self._positives], order.positives, fn)
-        subgradient[self._positives[flipped]] = -1.0 / self.examples
-        flipped = _lowest(-scores[self._negatives], -order.negatives, fp)
-        subgradient[self._negatives[flipped]] = 1.0 / self.examples
+        flipped = _lowest(scores[self.positives], order.positives, fn)
+        subgradient[self.positives[flipped]] = -1.0 / self.examples
+        flipped = _lowest(-scores[self.negatives], -order.negatives, fp)
+        subgradient[self.negatives[flipped]] = 1.0 / self.examples
         return subgradient, float(cells.delta[best]), float(cells.height[best])
+
+    def decompose(self, scores: Array, subgradient: Array) -> Floats:
+        """The counts of the labelling of a cutting plane."""
+        fn, fp = (np.count_nonzero(subgradient[own]) for own in (self.positives, self.negatives))
+        return np.array([[1.0, fn, fp]])
+
+    def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
+        """The mixture of mixtures of labellings."""
+        return mixed(weights, decompositions)
+
+    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+        """The bound of a mixture of labellings, or of nested ones; None if it is no mixture."""
+        return mixture_form(self, theta, decomposition)
 
     def seeds(self) -> list[tuple[Floats, float]]:
         """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of labellings with the
@@ -138,8 +158,8 @@ class ContingencyRisk(Risk):
         planes = [(np.zeros(self.examples), 0.0)]
         for fn, fp, delta in self._ends:
             subgradient = np.zeros(self.examples)
-            subgradient[self._positives[:fn]] = -1.0 / self.examples
-            subgradient[self._negatives[:fp]] = 1.0 / self.examples
+            subgradient[self.positives[:fn]] = -1.0 / self.examples
+            subgradient[self.negatives[:fp]] = 1.0 / self.examples
             planes.append((subgradient, delta))
         return planes
 
@@ -164,7 +184,7 @@ class ContingencyRisk(Risk):
         bounds = [0.0]
         for fn, fp, delta in self._ends:
             # delta + (b p + sum of s z) / n <= level, for the examples with the smallest bounds
-            least = _smallest_sum(score_bounds[self._positives], fn) + _smallest_sum(score_bounds[self._negatives], fp)
+            least = _smallest_sum(score_bounds[self.positives], fn) + _smallest_sum(score_bounds[self.negatives], fp)
             bounds.append((self.examples * (level - delta) + least) / abs(fp - fn))
         if len(self._ends) == 1:
             # R is flat far away on one side: the best b nearest to zero is where some h(p) meets h(0)
@@ -185,12 +205,16 @@ class ContingencyRisk(Risk):
     def delta(self, fn: Array, fp: Array) -> Floats:
         """Delta of labellings with these errors; minus infinity for labellings that are not allowed."""
 
+    def delta_error(self, fn: Array, fp: Array) -> Floats:
+        """Bounds on the rounding errors of ``delta``."""
+        return np.zeros(np.shape(fn))
+
     @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
         """The best labelling for every surplus."""
 
     def _ranked(self, scores: Array) -> Ranked:
-        return ranked(scores[self._positives], scores[self._negatives], self.examples)
+        return ranked(scores[self.positives], scores[self.negatives], self.examples)
 
 
 class DiagonalRisk(ContingencyRisk):
@@ -202,6 +226,9 @@ class DiagonalRisk(ContingencyRisk):
     def delta(self, fn: Array, fp: Array) -> Floats:
         return on_diagonals(self.diagonals, fn, fp)
 
+    def delta_error(self, fn: Array, fp: Array) -> Floats:
+        return diagonals_error(self.diagonals, fn, fp)
+
     def _cells(self, order: Ranked) -> Cells:
         return best_cells(order, self.diagonals)
 
@@ -212,6 +239,12 @@ def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
     inside = (place >= 0) & (place < len(diagonals.base))
     place = np.where(inside, place, 0)
     return np.where(inside, diagonals.base[place] + diagonals.slope[place] * fn, -np.inf)
+
+
+def diagonals_error(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
+    """Bounds on the rounding errors of ``on_diagonals``, for labellings that are allowed."""
+    place = np.asarray(fp) - np.asarray(fn) - diagonals.first
+    return gamma(2.0 * RATIONAL) * (np.abs(diagonals.base[place]) + np.abs(diagonals.slope[place] * fn))
 
 
 def two_classes(labels: ArrayLike, name: str) -> Floats:

@@ -38,6 +38,9 @@ class CountedRisk(DiagonalRisk):
     def closed_form(self) -> ClosedForm:
         return self
 
+    def decomposable(self) -> None:
+        """None: the closed form needs no decomposition."""
+
     def smoothable(self) -> Smoothable:
         return self
 
@@ -52,7 +55,7 @@ class CountedRisk(DiagonalRisk):
             missing = -self.room - math.fsum(theta)
             if max(outside, abs(missing) if self.bound.equality else missing) > DOMAIN_TOLERANCE:
                 return np.inf
-        return -(self.examples / self.n_pos) * float(np.sum(theta[self._positives], dtype=np.longdouble))
+        return -(self.examples / self.n_pos) * float(np.sum(theta[self.positives], dtype=np.longdouble))
 
     @abc.abstractmethod
     def project(self, theta: Array) -> Floats:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.risks.measures.contingency import ContingencyRisk, on_diagonals
+from fenchel.risks.measures.contingency import ContingencyRisk, diagonals_error, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
 
 #: cells of the largest table that is made from a function (400 MB)
@@ -90,6 +90,10 @@ class CustomMeasure(ContingencyRisk):
             return on_diagonals(self.diagonals, fn, fp)
         assert self._table is not None
         return self._table[fn, fp]
+
+    def delta_error(self, fn: Array, fp: Array) -> Floats:
+        # a table is exact by definition
+        return np.zeros(np.shape(fn)) if self.diagonals is None else diagonals_error(self.diagonals, fn, fp)
 
     def _cells(self, order: Ranked) -> Cells:
         if self.diagonals is not None:

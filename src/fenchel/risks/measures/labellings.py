@@ -30,14 +30,18 @@ from fenchel.risks.measures.contingency import ContingencyRisk
 
 #: cells (fn, fp) in a temporary block (8 MB)
 _BLOCK_CELLS = 1 << 20
+#: smallest weight of a cell in a mixture: a hundred million cells below it are less than a rounding of 1
+_LEAST_WEIGHT = 1e-24
 
 
 class Moments(NamedTuple):
-    """The logarithm of the sum over all labellings, and the means of theta(z) and of Delta."""
+    """The logarithm of the sum over all labellings, the means of theta(z) and of Delta, and the mixture of counts."""
 
     log_total: float
     theta: Floats
     delta: float
+    #: rows (weight, fn, fp), as in ``mixtures``
+    mixture: Floats
 
 
 def moments(risk: ContingencyRisk, scale: float, scores: Array) -> Moments:
@@ -46,7 +50,7 @@ def moments(risk: ContingencyRisk, scale: float, scores: Array) -> Moments:
     positives, negatives = np.flatnonzero(labels > 0.0), np.flatnonzero(labels < 0.0)
     up, down = -scores[positives] / n, scores[negatives] / n
     of_up, of_down = _log_polynomials(up), _log_polynomials(down)
-    by_fn, by_fp, sums = np.full(len(of_up), -np.inf), np.full(len(of_down), -np.inf), []
+    by_fn, by_fp, sums, cells_of = np.full(len(of_up), -np.inf), np.full(len(of_down), -np.inf), [], []
     false_positives = np.arange(len(of_down))[None]
     step = max(1, _BLOCK_CELLS // len(of_down))
     for begin in range(0, len(of_up), step):
@@ -61,11 +65,16 @@ def moments(risk: ContingencyRisk, scale: float, scores: Array) -> Moments:
         if not math.isinf(top):
             weights = np.exp(logits - top)
             sums.append((top, float(np.sum(weights * np.where(weights > 0.0, delta, 0.0)))))
+            fn, fp = np.nonzero(weights > _LEAST_WEIGHT)
+            cells_of.append(np.column_stack([logits[fn, fp], fn + rows.start, fp]))
     log_total = float(_log_sums(by_fn + of_up, axis=0))
     theta = np.empty(n)
     theta[positives] = _flipped(up, by_fn, log_total) / n
     theta[negatives] = -_flipped(down, by_fp, log_total) / n
-    return Moments(log_total, theta, math.fsum(math.exp(top - log_total) * total for top, total in sums))
+    mixture = np.concatenate(cells_of)
+    mixture[:, 0] = np.exp(mixture[:, 0] - log_total)
+    mixture = mixture[mixture[:, 0] > _LEAST_WEIGHT]
+    return Moments(log_total, theta, math.fsum(math.exp(top - log_total) * total for top, total in sums), mixture)
 
 
 def _log_sums(values: Array, axis: int) -> Floats:

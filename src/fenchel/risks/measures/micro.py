@@ -7,12 +7,14 @@ chosen afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
+from fenchel.risks.decomposition import Decomposable, DecomposedForm
 
 
 class MicroRisk(Risk):
@@ -43,13 +45,16 @@ class MicroRisk(Risk):
 
     def __init__(self, table: Risk, outputs: int) -> None:
         #: the risk of all scores in one row
-        self.table, self._form = table, table.closed_form()
+        self.table, self._form, self._parts = table, table.closed_form(), table.decomposable()
         self.outputs = outputs
         self.examples = table.examples // outputs
         self.name = f"micro {table.name}"
 
     def closed_form(self) -> ClosedForm | None:
         return None if self._form is None else self
+
+    def decomposable(self) -> Decomposable | None:
+        return None if self._parts is None else self
 
     @cached_property
     def shares(self) -> Floats:
@@ -73,6 +78,19 @@ class MicroRisk(Risk):
         """The cutting plane of the most violated labelling: subgradient, offset and R(s)."""
         subgradient, offset, value = self.table.cutting_plane(scores.ravel())
         return self._wide(subgradient), offset, value
+
+    def decompose(self, scores: Array, subgradient: Array) -> Floats:
+        assert self._parts is not None
+        return self._parts.decompose(scores.ravel(), subgradient.ravel())
+
+    def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
+        assert self._parts is not None
+        return self._parts.mixed(weights, decompositions)
+
+    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+        assert self._parts is not None
+        form = self._parts.decomposed_form(theta.ravel(), decomposition)
+        return None if form is None else _WideForm(form, self.outputs)
 
     @property
     def roundings(self) -> float:
@@ -108,6 +126,28 @@ class MicroRisk(Risk):
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self.table.conjugate_error(theta.ravel(), conjugate, fine=fine)
+
+
+class _WideForm:
+    """The bound of a decomposition, for theta of shape (n, k)."""
+
+    def __init__(self, form: DecomposedForm, outputs: int) -> None:
+        self._form, self._outputs = form, outputs
+
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
+        return self._form.conjugate(theta.ravel(), feasible=feasible)
+
+    def project(self, theta: Array) -> Floats:
+        return self._form.project(theta.ravel()).reshape(-1, self._outputs)
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        return self._form.conjugate_error(theta.ravel(), conjugate, fine=fine)
+
+    def largest_scale(self, theta: Array) -> float:
+        return self._form.largest_scale(theta.ravel())
+
+    def domain_distance(self, theta: Array) -> float:
+        return self._form.domain_distance(theta.ravel())
 
 
 def micro(table: Risk, outputs: int) -> MicroRisk:

@@ -128,10 +128,10 @@ class RecallAtK(CountedRisk):
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self._clipped(theta)
-        up, down = math.fsum(theta[self._positives]), -math.fsum(theta[self._negatives])
+        up, down = math.fsum(theta[self.positives]), -math.fsum(theta[self.negatives])
         # a sum that is off by rounding alone is left as it is, so that a point of the domain keeps every bit
         if down - up > self.room + _ROUNDINGS * UNIT * down:
-            theta[self._negatives] *= (up + self.room) / down
+            theta[self.negatives] *= (up + self.room) / down
         return theta
 
     @property

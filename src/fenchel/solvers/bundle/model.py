@@ -24,6 +24,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
+from fenchel.risks.base import ClosedForm
 from fenchel.solvers.base import Warm
 from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
 from fenchel.solvers.bundle.line_search import Point, point_at
@@ -87,9 +88,11 @@ def minimize_model(
     return minimize_model_l1(planes, problem.lam, (best.value - infimum) / problem.lam, combination, weights)
 
 
-def add_plane(problem: Problem, planes: Planes, slope: Array, offset: float) -> None:
-    """Add the plane R(s) >= slope . s + offset."""
-    planes.add(slope, offset, problem.design.adjoint(slope).ravel())
+def add_plane(problem: Problem, planes: Planes, point: Point) -> None:
+    """Add the plane of a point."""
+    parts, plane = problem.risk.decomposable(), point.plane
+    decomposition = None if parts is None else plane.decomposed(parts, point.scores)
+    planes.add(plane.slope, plane.offset, problem.design.adjoint(plane.slope).ravel(), decomposition=decomposition)
 
 
 def add_dual_point(problem: Problem, planes: Planes, warm: Warm) -> None:
@@ -97,18 +100,22 @@ def add_dual_point(problem: Problem, planes: Planes, warm: Warm) -> None:
     theta = np.array(warm.witness.theta, dtype=np.float64)
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         return
-    form, known, bound = problem.risk.closed_form(), warm.path_certificate, warm.witness.conjugate_bound
+    known, decomposition, parts = warm.path_certificate, warm.witness.decomposition, problem.risk.decomposable()
+    form: ClosedForm | None = problem.risk.closed_form()
+    if parts is not None:
+        form = None if decomposition is None else parts.decomposed_form(theta, decomposition)
     if form is not None:
         theta = form.project(theta)
         conjugate = form.conjugate(theta, feasible=True)
-    elif known is not None and known.fits(problem) and bound is not None:
-        conjugate = bound
+    elif parts is None and known is not None and known.fits(problem) and warm.witness.conjugate_bound is not None:
+        conjugate = warm.witness.conjugate_bound
     else:
         return
     sums, sizes = np.abs(np.sum(theta, axis=0)), np.sum(np.abs(theta), axis=0)
     balanced = not problem.intercept or bool(np.all(sums <= _BALANCE_TOLERANCE * sizes))
     if balanced and np.isfinite(conjugate):
-        add_plane(problem, planes, -theta, -conjugate)
+        vector = problem.design.adjoint(-theta).ravel()
+        planes.add(-theta, -conjugate, vector, decomposition=None if parts is None else decomposition)
 
 
 def level_point(state: State) -> Floats:

@@ -20,6 +20,7 @@ from fenchel.numerics.limits import EPS
 from fenchel.numerics.line_search import Tangent, tangent_minimum
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, Risk
+from fenchel.risks.decomposition import Decomposable
 
 #: a sum of a below this multiple of the sum of |a| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-14
@@ -37,6 +38,14 @@ class Plane:
     offset: float
     value: float
     intercept: Any = 0.0
+    #: of a combination of two planes, where the risk has decompositions
+    decomposition: Floats | None = None
+
+    def decomposed(self, risk: Decomposable, scores: Array) -> Floats:
+        """Return the decomposition of minus a, for the scores X w of the plane."""
+        if self.decomposition is not None:
+            return self.decomposition
+        return risk.decompose(scores + self.intercept, self.slope)
 
 
 class PlaneOracle:
@@ -109,7 +118,10 @@ class PlaneOracle:
         if mean is not None:
             # the highest plane with this a, which is at least as high as the combination
             offset = -mean.conjugate(-slope, feasible=True)
-        return Plane(slope, offset, best.value, best.intercept)
+        parts, mixed = risk.decomposable(), None
+        if parts is not None:
+            mixed = parts.mixed(np.array([share, 1.0 - share]), [one.decomposed(parts, scores) for one in (low, high)])
+        return Plane(slope, offset, best.value, best.intercept, mixed)
 
 
 def cutting_plane(risk: Risk, scores: Array, intercept: Any) -> Plane:

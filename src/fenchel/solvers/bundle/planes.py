@@ -2,7 +2,8 @@ r"""The cutting planes of a bundle method: minorants of the risk, :math:`R(s) \g
 
 In the weights a plane is :math:`g\cdot w + c` with :math:`g = X^T a`.  Convex combinations of planes are planes.  The
 coefficients :math:`\alpha` of the best combination are the dual variables of the inner problem and give the dual point
-:math:`\theta = -\sum_j\alpha_j a_j` with :math:`R^*(-\theta) \le -\sum_j\alpha_j c_j`.
+:math:`\theta = -\sum_j\alpha_j a_j` with :math:`R^*(-\theta) \le -\sum_j\alpha_j c_j`.  Where a decomposition of
+:math:`\theta` proves that bound, each plane has its own.
 
 ===================  ==========================================================
 symbol               attribute
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.risks.decomposition import Decomposable
 
 #: initial capacity, in planes
 _CAPACITY = 16
@@ -26,9 +28,12 @@ _CAPACITY = 16
 class Planes:
     """Planes with their weights.  An interrupt leaves it valid: a plane is counted after it has been written."""
 
-    def __init__(self, features: int) -> None:
+    def __init__(self, features: int, risk: Decomposable | None = None) -> None:
         #: a of each plane, in the shape of the scores
         self.slopes: list[Floats] = []
+        #: of each plane, where the risk has decompositions
+        self.decompositions: list[Floats] = []
+        self._risk = risk
         self._vectors = np.empty((_CAPACITY, features))
         #: c and alpha of each plane
         self.offsets, self.weights = np.zeros(0), np.zeros(0)
@@ -47,7 +52,9 @@ class Planes:
         """g of each plane, as rows."""
         return self._vectors[: self.count]
 
-    def add(self, slope: Array, offset: float, vector: Array, weight: float = 0.0) -> None:
+    def add(
+        self, slope: Array, offset: float, vector: Array, weight: float = 0.0, decomposition: Array | None = None
+    ) -> None:
         """Add a plane."""
         m = self.count
         if m == len(self._vectors):
@@ -60,9 +67,10 @@ class Planes:
         gram[m] = gram[:, m] = self._vectors[: m + 1] @ self._vectors[m]
         offsets, weights = np.append(self.offsets, offset), np.append(self.weights, weight)
         steps, slopes = np.append(self.steps_without_weight, 0), [*self.slopes, slope]
+        decompositions = self.decompositions if decomposition is None else [*self.decompositions, decomposition]
         # no calls from here on: an interrupt comes before or after all assignments
         self.offsets, self.weights, self.steps_without_weight = offsets, weights, steps
-        self.gram, self.slopes = gram, slopes
+        self.gram, self.slopes, self.decompositions = gram, slopes, decompositions
 
     def set_weights(self, weights: Array) -> None:
         """Set the weights, and count the steps without weight."""
@@ -72,6 +80,15 @@ class Planes:
     def combination(self) -> tuple[Floats, float, Floats]:
         """Return a, c and g of the weighted combination of the planes."""
         return self._combined(np.flatnonzero(self.weights))
+
+    def decomposition(self) -> Floats | None:
+        """Return the decomposition of minus a of the weighted combination."""
+        return self._mixed(np.flatnonzero(self.weights))
+
+    def _mixed(self, members: Array) -> Floats | None:
+        if self._risk is None:
+            return None
+        return self._risk.mixed(self.weights[members], [self.decompositions[j] for j in members])
 
     def _combined(self, members: Array) -> tuple[Floats, float, Floats]:
         shares = self.weights[members] / np.sum(self.weights[members])
@@ -85,12 +102,15 @@ class Planes:
 
         The weighted combination, and with it the lower bound, stays the same.
         """
-        fewer, kept = Planes(self._vectors.shape[1]), np.flatnonzero(~leaving)
+        fewer, kept = Planes(self._vectors.shape[1], self._risk), np.flatnonzero(~leaving)
         fewer._vectors, fewer.offsets, fewer.weights = self.vectors[kept], self.offsets[kept], self.weights[kept]
         fewer.steps_without_weight = self.steps_without_weight[kept]
         fewer.gram = np.ascontiguousarray(self.gram[np.ix_(kept, kept)])
         fewer.slopes = [self.slopes[j] for j in kept]
+        if self._risk is not None:
+            fewer.decompositions = [self.decompositions[j] for j in kept]
         merged = np.flatnonzero(leaving & (self.weights > 0.0))
         if merged.size:
-            fewer.add(*self._combined(merged), weight=float(np.sum(self.weights[merged])))
+            weight = float(np.sum(self.weights[merged]))
+            fewer.add(*self._combined(merged), weight=weight, decomposition=self._mixed(merged))
         return fewer

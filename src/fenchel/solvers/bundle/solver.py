@@ -162,15 +162,14 @@ class Bundle(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, _ = in_parts(problem, self.n_jobs)
         oracle = PlaneOracle(problem)
-        planes = Planes(int(np.prod(problem.weights_shape)))
+        planes = Planes(int(np.prod(problem.weights_shape)), problem.risk.decomposable())
         usable = warm if warm is not None and problem.fits(warm.model) else None
         weights = np.zeros(problem.weights_shape)
         if usable is not None:
             weights = np.array(usable.model.weights, dtype=np.float64)
         scores = problem.design.scores(weights)
-        plane = oracle.plane(scores)
-        best = point_at(problem, weights, scores, plane)
-        add_plane(problem, planes, plane.slope, plane.offset)
+        best = point_at(problem, weights, scores, oracle.plane(scores))
+        add_plane(problem, planes, best)
         if usable is not None:
             add_dual_point(problem, planes, usable)
         first = np.zeros(planes.count)
@@ -194,7 +193,7 @@ class Bundle(Solver):
         if is_rounding or end.value < state.best.value:
             state.best = end
         # lines 3 and 4: add the plane
-        add_plane(problem, state.planes, end.plane.slope, end.plane.offset)
+        add_plane(problem, state.planes, end)
         self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._restore_zeros(state, hint.target_gap)
         self._limit_planes(state)
@@ -218,7 +217,8 @@ class Bundle(Solver):
         problem, best = state.problem, state.best
         slope, offset, _ = state.planes.combination()
         bound = -offset if problem.risk.closed_form() is None else None
-        return Model(best.weights.copy(), None if problem.intercept else best.plane.intercept), Witness(-slope, bound)
+        model = Model(best.weights.copy(), None if problem.intercept else best.plane.intercept)
+        return model, Witness(-slope, bound, state.planes.decomposition())
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""

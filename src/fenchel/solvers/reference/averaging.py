@@ -29,8 +29,8 @@ excessive gap condition :math:`J_{\mu_k}(w_k) \le D(\alpha_k)` is preserved if
 where the right-hand side is at least :math:`(1-\tau)\mu_k` times the Bregman distance of :math:`\tilde\alpha` from
 :math:`\hat\alpha` in d, so that :math:`\tau^2/(1-\tau) \le \mu_k/L` implies it if L is the Lipschitz constant of
 :math:`\nabla D` with respect to d.  L is given or estimated: it doubles until the inequality holds and is halved after
-every step.  Of a convex combination only :math:`\theta` and g are stored, which suffice for the certificate.  Each
-trial needs one product with X, one with its transpose, and one maximizer.
+every step.  Of a convex combination only :math:`\theta`, g and a decomposition are stored, which suffice for the
+certificate.  Each trial needs one product with X, one with its transpose, and one maximizer.
 
 =======================  ==================================================
 symbol                   here
@@ -68,6 +68,8 @@ class Maximizer(NamedTuple):
     value: float
     theta: Floats
     negative_conjugate: float
+    #: the decomposition of theta, where the risk has them
+    decomposition: Floats | None = None
 
 
 #: returns the maximizer for mu and scores
@@ -88,6 +90,8 @@ class Averages(Iterates):
     d_range: float
     #: whether L is estimated
     adaptive: bool
+    #: the decomposition of theta, where the risk has them
+    decomposition: Floats | None
 
     def step(self, hint: Hint) -> float:
         """Steps 2 to 4; return the data passes."""
@@ -119,6 +123,10 @@ class Averages(Iterates):
         self.average(tau, weights, scores)
         self.hat, self.x_theta_hat = found, x_theta
         self.theta = (1.0 - tau) * self.theta + tau * found.theta
+        parts = problem.risk.decomposable()
+        if parts is not None and self.decomposition is not None and found.decomposition is not None:
+            both = self.decomposition, found.decomposition
+            self.decomposition = parts.mixed(np.array([1.0 - tau, tau]), both)
         self.negative_conjugate = (1.0 - tau) * self.negative_conjugate + tau * found.negative_conjugate
         self.x_theta = (1.0 - tau) * self.x_theta + tau * x_theta
         if self.adaptive:
@@ -129,10 +137,11 @@ class Averages(Iterates):
         return self.gap(self.x_theta, self.problem.risk.value(self.scores), self.negative_conjugate)
 
     def propose(self) -> tuple[Model, Witness]:
-        """Return copies of weights and theta, with a bound on the conjugate if that has no closed form."""
+        """Return copies of weights and theta, with what bounds the conjugate if that has no closed form."""
         problem = self.problem
         bound = -self.negative_conjugate if problem.risk.closed_form() is None else None
-        return Model(self.weights.copy(), problem.no_intercept()), Witness(self.theta.copy(), bound)
+        model = Model(self.weights.copy(), problem.no_intercept())
+        return model, Witness(self.theta.copy(), bound, self.decomposition)
 
 
 def first_averages(
@@ -161,7 +170,8 @@ def first_averages(
             break
         L = min(2.0 * L, lipschitz_bound)
     iterates = (problem, hat.theta, x_theta_hat, weights, scores, L, L, lipschitz_bound)
-    return Averages(*iterates, hat.negative_conjugate, maximize, hat, x_theta_hat, d_range, adaptive)
+    more = (hat.negative_conjugate, maximize, hat, x_theta_hat, d_range, adaptive, hat.decomposition)
+    return Averages(*iterates, *more)
 
 
 def _preserves_gap(problem: Problem, x_theta: Array, slack: float, size: float) -> bool:

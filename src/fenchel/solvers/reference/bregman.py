@@ -81,6 +81,7 @@ class Bregman(ExcessiveGapSolver):
 
         def maximize(mu: float, scores: Floats) -> Maximizer:
             found = moments(risk, 1.0 / mu, scores / mu)
-            return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta)
+            mixture = found.mixture if risk.decomposable() is not None else None
+            return Maximizer(mu * (found.log_total - uniform.log_total), found.theta, found.delta, mixture)
 
         return first_averages(problem, maximize, uniform.theta, lipschitz_bound, risk.examples * math.log(2.0))

@@ -1,0 +1,48 @@
+r"""Risks whose conjugate has no closed form but is bounded by a decomposition of the dual point.
+
+.. math:: R^*(-\theta) \le \sum_k p_k R^*(-\theta_k), \qquad \theta = \sum_k p_k\theta_k, \quad p\ge 0,\ \sum_k p_k = 1
+
+by convexity, and :math:`R^*(-\theta) \le \sum_k R_k^*(-\theta_k)` for :math:`R = \sum_k R_k` and :math:`\theta =
+\sum_k\theta_k`.  Where the right-hand sides are known, a witness that holds the decomposition proves its bound.
+
+==================  ========================================================================
+risk                decomposition
+==================  ========================================================================
+contingency table   mixture of labellings: a weight and the counts fn and fp of each, (m, 3)
+==================  ========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from fenchel.arrays import Array, Floats
+from fenchel.risks.base import ClosedForm
+
+
+class DecomposedForm(ClosedForm, Protocol):
+    """The upper bound on the conjugate of a decomposition, as a conjugate with a domain of its own.
+
+    The domain contains the multiples t theta, 0 <= t <= 1, of the theta that was decomposed.
+    """
+
+    def domain_distance(self, theta: Array) -> float:
+        """A bound on the 1-norm between a theta of ``project`` and some point that is in the domain exactly."""
+        ...
+
+
+class Decomposable(Protocol):
+    """A risk whose conjugate is bounded by a decomposition of theta, so that certificates are recomputed."""
+
+    def decompose(self, scores: Array, subgradient: Array) -> Floats:
+        """The decomposition of minus the subgradient of the cutting plane at s."""
+        ...
+
+    def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
+        """The decomposition of the convex combination with these weights."""
+        ...
+
+    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+        """The bound of a decomposition, or without one of any that is found from theta; None if it proves nothing."""
+        ...

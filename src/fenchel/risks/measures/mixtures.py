@@ -1,0 +1,184 @@
+r"""Mixtures of labellings: upper bounds on the conjugate of a measure of the contingency table.
+
+A dual point of such a measure is a mixture of labellings with weights p, of which the k-th flips fn positives and fp
+negatives.  With the probabilities :math:`a_i = n y_i\theta_i` of the flips
+
+.. math:: R^*(-\theta) \le -\sum_k p_k\,\Delta(fn_k, fp_k),
+
+and the counts suffice: labellings with these counts and probabilities exist if and only if, with the positives in order
+of falling :math:`a_i`,
+
+.. math:: A_j = \sum_{i\le j} a_i \;\le\; U_j = \sum_k p_k\min(j, fn_k) \quad\text{for all } j,
+          \qquad\text{with equality at } j = n_+
+
+(the a are a base of the polymatroid of the symmetric function U), and likewise for the negatives with fp; within a cell
+(fn, fp) the flips of both classes are independent.  The weight 1 - t of the labelling without errors makes
+:math:`t\theta` from :math:`\theta`, with :math:`\Delta = 0`.
+
+A and U are concave, and so is :math:`\min(A + \delta, U)` with the missing mass :math:`\delta = [U_{n_+} - A_{n_+}]_+`;
+its differences are the point of the domain that any theta is mapped to.  After rounding :math:`A \le (1+\epsilon)U`
+with :math:`A_{n_+} \ge (1-\epsilon)U_{n_+}`: then :math:`a/(1+\epsilon)` is below a base, which differs from a by at
+most :math:`3\epsilon U_{n_+}` in the 1-norm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
+from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
+from fenchel.numerics.rounding import absolute_sum, gamma
+from fenchel.risks.measures.separation import prefix_sums
+
+if TYPE_CHECKING:
+    from fenchel.risks.measures.contingency import ContingencyRisk
+
+#: relative violation of A <= U that counts as rounding: a point inside keeps every bit
+_TOLERANCE = 4.0 * EPS
+#: roundings of a, of t, of U and of the tolerance, beside those of the prefix sums; in units of u
+_ROUNDINGS = 64.0
+#: roundings of a prefix sum for each term: extended precision has 11 more bits
+_PER_TERM = 2.0**-11 if np.finfo(np.longdouble).nmant >= 63 else 1.0
+#: roundings of t, of a weight and of the products in the mean of Delta
+_MEAN_ROUNDINGS = 24.0
+
+
+class _Class(NamedTuple):
+    """The indices of a class, and U at 1, ..., their number."""
+
+    members: NDArray[np.int64]
+    caps: Floats
+
+
+class LabellingMixture:
+    """The bound of a mixture of labellings, and of its multiples."""
+
+    def __init__(self, risk: ContingencyRisk, weights: Floats, fn: Array, fp: Array, delta: Array) -> None:
+        self._labels = risk.labels
+        shares = weights / math.fsum(weights)
+        self._delta = math.fsum(shares * delta)
+        self._delta_error = gamma(_MEAN_ROUNDINGS) * math.fsum(shares * np.abs(delta)) + math.fsum(
+            shares * risk.delta_error(fn, fp)
+        )
+        self._classes = tuple(
+            _Class(members, _caps(shares, counts, len(members)))
+            for members, counts in ((risk.positives, fn), (risk.negatives, fp))
+        )
+        self._flips = sum(float(own.caps[-1]) for own in self._classes)
+        self._roundings = _ROUNDINGS + 2.0 * _PER_TERM * (len(weights) + len(self._labels))
+
+    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
+        """-t sum p Delta, an upper bound on R*(-theta); infinite outside the domain (beyond rounding)."""
+        theta = np.asarray(theta, dtype=np.float64)
+        if not feasible and np.max(np.abs(theta - self.project(theta))) * len(theta) > DOMAIN_TOLERANCE:
+            return math.inf
+        # 0 - x is never minus zero
+        return 0.0 - self._multiple(self._probabilities(theta)) * self._delta
+
+    def project(self, theta: Array) -> Floats:
+        """The point of the domain that theta is mapped to; a point inside keeps every bit."""
+        a = self._probabilities(theta)
+        found, t = self._labels * (a / len(a)), self._multiple(a)
+        inside = np.clip(self._labels * theta, 0.0, 1.0 / len(a)) == self._labels * theta
+        found[inside] = theta[inside]
+        for members, caps in self._classes:
+            places, entries = _onto_base(a[members], t * caps)
+            changed = members[places]
+            found[changed] = self._labels[changed] * entries / len(a)
+        return found
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        return self._multiple(self._probabilities(theta)) * self._delta_error
+
+    def largest_scale(self, theta: Array) -> float:
+        return 1.0
+
+    def domain_distance(self, theta: Array) -> float:
+        return 3.0 * gamma(self._roundings) * absolute_sum(theta)
+
+    def _probabilities(self, theta: Array) -> Floats:
+        """a, clipped to the box."""
+        return np.clip(len(theta) * (self._labels * np.asarray(theta, dtype=np.float64)), 0.0, 1.0)
+
+    def _multiple(self, a: Array) -> float:
+        """T: the sum of a over that of the mixture."""
+        if self._flips == 0.0:
+            return 0.0
+        return min(math.fsum(a) / self._flips, 1.0)
+
+
+def mixture_form(risk: ContingencyRisk, theta: Array, decomposition: Array | None) -> LabellingMixture | None:
+    """The bound of rows (weight, fn, fp), or of nested labellings; None for rows that are not a mixture."""
+    rows = nested(risk, theta) if decomposition is None else np.asarray(decomposition, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != 3:
+        raise FenchelError(
+            "the decomposition of a witness must have a row (weight, fn, fp) for each labelling, that is, the shape "
+            f"(m, 3), got {rows.shape}"
+        )
+    weights, fn, fp = rows.T
+    inside = (weights >= 0.0) & (fn >= 0.0) & (fn <= risk.n_pos) & (fp >= 0.0) & (fp <= risk.n_neg)
+    # comparisons with NaN are false
+    if (
+        not np.all(inside & (fn == np.rint(fn)) & (fp == np.rint(fp)))
+        or not 0.0 < np.max(weights, initial=0.0) < np.inf
+    ):
+        return None
+    counted = weights > 0.0
+    weights, fn, fp = weights[counted] / np.max(weights), fn[counted].astype(np.int64), fp[counted].astype(np.int64)
+    delta = risk.delta(fn, fp)
+    return LabellingMixture(risk, weights, fn, fp, delta) if np.all(np.isfinite(delta)) else None
+
+
+def mixed(weights: Array, mixtures: Sequence[Array]) -> Floats:
+    """The mixture of mixtures, with one row for each pair of counts."""
+    # the weights of a mixture are normalized by definition
+    rows = np.concatenate(
+        [
+            np.column_stack([weight * (one[:, 0] / math.fsum(one[:, 0])), one[:, 1:]])
+            for weight, one in zip(weights, mixtures, strict=True)
+        ]
+    )
+    cells, at = np.unique(rows[:, 1:], axis=0, return_inverse=True)
+    return np.column_stack([np.bincount(at.ravel(), weights=rows[:, 0], minlength=len(cells)), cells])
+
+
+def nested(risk: ContingencyRisk, theta: Array) -> Floats:
+    """The mixture of the labellings that flip the examples with a > u, for u uniform between 0 and 1."""
+    n = len(theta)
+    a = np.clip(n * (risk.labels * np.asarray(theta, dtype=np.float64)), 0.0, 1.0)
+    levels = np.unique(np.concatenate([[0.0, 1.0], a]))
+    # between two levels the examples at the upper one, and above it, are flipped
+    counts = [
+        len(own) - np.searchsorted(np.sort(a[own]), levels[1:], side="left") for own in (risk.positives, risk.negatives)
+    ]
+    return np.column_stack([np.diff(levels), *counts])
+
+
+def _caps(shares: Floats, counts: Array, most: int) -> Floats:
+    """U at 1, ..., most."""
+    falling = np.argsort(-counts, kind="stable")
+    at_least = np.searchsorted(-counts[falling], -np.arange(1, most + 1), side="right")
+    return prefix_sums(prefix_sums(shares[falling])[at_least])[1:]
+
+
+def _onto_base(a: Array, caps: Array) -> tuple[NDArray[np.int64], Floats]:
+    """The places where min(A + delta, U) has another difference than A, and these differences."""
+    falling = np.argsort(-a, kind="stable")
+    sums = prefix_sums(a[falling])[1:]
+    missing = float(caps[-1] - sums[-1])
+    moved = np.zeros(len(a), dtype=bool)
+    if missing > _TOLERANCE * float(caps[-1]):
+        sums += missing
+        moved[0] = True
+    over = sums > (1.0 + _TOLERANCE) * caps
+    moved |= over
+    moved[1:] |= over[:-1]
+    entries = np.diff(np.where(over, caps, sums), prepend=0.0)
+    # concave up to rounding
+    return falling[moved], np.clip(entries[moved], 0.0, 1.0)
