@@ -84,8 +84,8 @@ class Witness:
         of your own with a subgradient alone; the certificate then states that the bound was taken on trust.
     decomposition : ndarray, default=None
         Parts of :math:`\theta` that prove a bound on :math:`R^*(-\theta)` where that has no closed form: for measures
-        of the contingency table a row (weight, fn, fp) for each labelling of a mixture.  Multiples of :math:`\theta`
-        have the same one.
+        of the contingency table a row (weight, fn, fp) for each labelling of a mixture, for ordered labels a row for
+        each bit of their numbers, which add up to :math:`\theta`.  Multiples of :math:`\theta` have the same one.
 
     See Also
     --------

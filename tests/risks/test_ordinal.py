@@ -89,7 +89,7 @@ def test_smoothing_is_that_of_all_pairs():
 
 
 def test_net_flows_and_their_sum_belong_together_however_small_mu_is():
-    """The bound on the conjugate is taken on trust: it must be that of the theta it comes with."""
+    """The bound on the conjugate must be that of the theta it comes with, and so must the flows of the bits."""
     for seed in range(40):
         rng = np.random.default_rng(seed)
         labels, weights = rng.integers(0, 3, 12), rng.random(12) + 0.1
@@ -109,6 +109,11 @@ def test_net_flows_and_their_sum_belong_together_however_small_mu_is():
         np.testing.assert_allclose(found.theta, theta, rtol=0, atol=1e-14)
         assert abs(np.sum(found.theta)) <= 1e-15
         assert found.conjugate(scores) == pytest.approx(-beta, abs=1e-14)
+        rows = found.decompose()
+        np.testing.assert_allclose(rows.sum(axis=0), theta, rtol=0, atol=1e-14)
+        form = risk.decomposed_form(found.theta, rows)
+        np.testing.assert_allclose(form.project(found.theta), theta, rtol=0, atol=1e-13)
+        assert form.conjugate(found.theta, feasible=True) == pytest.approx(-beta, abs=1e-13)
 
 
 def test_ties_count_as_wrong_and_separated_labels_cost_nothing():
@@ -218,7 +223,7 @@ def test_bundle_finds_the_optimum_of_a_conic_solver(kind, weighted):
             solution = solve(problem, tol=1e-8)
             assert solution.converged
             assert solution.solver == "bundle"
-            assert solution.certificate.recomputed is (kind is MultilabelHinge)
+            assert solution.certificate.recomputed
             assert solution.certificate.primal == pytest.approx(best, rel=2e-8)
             np.testing.assert_allclose(solution.model.weights.ravel(), weights_there, atol=2e-3)
         # halfway, the certificate is a bound all the same, and so is the dual value by itself

@@ -9,6 +9,7 @@ by convexity, and :math:`R^*(-\theta) \le \sum_k R_k^*(-\theta_k)` for :math:`R 
 risk                decomposition
 ==================  ========================================================================
 contingency table   mixture of labellings: a weight and the counts fn and fp of each, (m, 3)
+ordered labels      the flows of the pairs of each bit of the labels' numbers, (bits, n)
 ==================  ========================================================================
 """
 

@@ -7,19 +7,18 @@ One of the piecewise linear risks that Saha, Zhang and Vishwanathan (2009, Sec. 
 of Joachims (2006) and of Teo et al. (2010): a pair costs 1 at equal scores, and with two labels this is the ROC area.
 Only the order of the labels counts.  Pairs at the kink count as wrong.
 
-A pair is wrong if :math:`s_j - 1 \le s_i`.  Each example has two keys, :math:`s - 1` as the upper one of a pair and
-:math:`s` as the lower one; one sort of all keys shows for every pair which of its two comes first.  Two labels differ
-first in one bit of their numbers: with the examples grouped by the bits above it, in the order of their keys, running
-sums count all wrong pairs of that bit.  With k labels that is :math:`O(n\log n + n\log k)`.
+A pair is wrong if :math:`s_j - 1 \le s_i`; running sums count all wrong pairs in :math:`O(n\log n + n\log k)` for k
+labels (``ordinal_sums``).
 
 The dual points are the net flows :math:`\theta_i = \sum_{y_j<y_i}\beta_{ji} - \sum_{y_j>y_i}\beta_{ij}` with
 :math:`0\le\beta_{ij}\le c_i c_j/M`, and :math:`-R^*(-\theta)` is the largest total flow with these net flows: no closed
-form, so the cutting planes of a solver bound it, and the certificate says that the bound was taken on trust.
+form, but the flows of each bit have one, and they bound it (``ordinal_flows``).
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +28,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
 from fenchel.risks.base import CuttingPlane, Risk, Smoothable
+from fenchel.risks.decomposition import Decomposable, DecomposedForm
+from fenchel.risks.ordinal_flows import flows_form
+from fenchel.risks.ordinal_sums import BitSums, sums_by_bit
 from fenchel.risks.smoothing import Smoothed
 
 #: pairs listed explicitly at most, or 8 n if that is more
@@ -58,7 +60,7 @@ class OrdinalHinge(Risk):
 
     .. math:: R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
 
-    It does not depend on an intercept, and its conjugate has no closed form: the certificate takes a bound on trust.
+    It does not depend on an intercept.
 
     Parameters
     ----------
@@ -98,7 +100,7 @@ class OrdinalHinge(Risk):
             raise FenchelError("labels must be (n,) finite numbers, not empty; encode ordered classes as 0, 1, 2, ...")
         self.levels, codes = np.unique(found, return_inverse=True)
         # short integers are sorted in linear time
-        self._codes = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
+        self._codes: NDArray[np.integer[Any]] = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
         self.examples = len(found)
         self._weigh(weights)
         if len(np.unique(self._codes[self.shares > 0.0])) < 2:
@@ -108,6 +110,9 @@ class OrdinalHinge(Risk):
         return self
 
     def ordinal(self) -> OrdinalHinge:
+        return self
+
+    def decomposable(self) -> Decomposable:
         return self
 
     def value(self, scores: Array) -> float:
@@ -122,11 +127,44 @@ class OrdinalHinge(Risk):
         """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
         scores = np.asarray(scores, dtype=np.float64)
         above, below = self._wrong(scores, scores)
-        subgradient = self._amounts * (above - below) / self._pairs
-        offset = float(self._amounts @ above) / self._pairs
+        subgradient = self.amounts * (above - below) / self.pairs
+        offset = float(self.amounts @ above) / self.pairs
         # subgradients sum to zero: centred scores reduce cancellation
         middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
         return subgradient, offset, max(0.0, offset + float(subgradient @ (scores - middle)))
+
+    def decompose(self, scores: Array, subgradient: Array) -> Floats:
+        """The flows of the wrong pairs of each bit, of which minus the subgradient is the sum."""
+        rows = np.zeros((self.bits, self.examples))
+        scores = np.asarray(scores, dtype=np.float64)
+        for part in self._by_bit(scores, scores, 1.0, self.amounts[None], extended=self._weights is not None):
+            rows[part.bit, part.lower] = -self.amounts[part.lower] * np.maximum(part.before[0], 0.0) / self.pairs
+            rows[part.bit, part.upper] = self.amounts[part.upper] * np.maximum(part.after[0], 0.0) / self.pairs
+        return rows
+
+    def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
+        """The weighted mean of flows."""
+        total, found = float(np.sum(weights)), np.zeros((self.bits, self.examples))
+        for weight, rows in zip(weights, decompositions, strict=True):
+            found += (weight / total) * rows
+        return found
+
+    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+        """The bound of the flows of each bit; without them only for two labels."""
+        return flows_form(self, theta, decomposition)
+
+    @property
+    def bits(self) -> int:
+        """The bits of the numbers 0, 1, ... of the labels."""
+        return int(len(self.levels) - 1).bit_length()
+
+    def is_upper(self, bit: int) -> NDArray[np.bool_]:
+        """Whether each example is the upper one of its pairs of a bit."""
+        return (self._codes >> bit) & 1 == 1
+
+    def groups(self, bit: int) -> NDArray[np.integer[Any]]:
+        """The bits above: pairs of a bit agree in them."""
+        return self._codes >> (bit + 1)
 
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""
@@ -135,7 +173,7 @@ class OrdinalHinge(Risk):
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         above, below = self._wrong(scores + radius, scores - radius)
-        return self._amounts * np.maximum(above, below) / self._pairs
+        return self.amounts * np.maximum(above, below) / self.pairs
 
     def smoothed(self, scores: Array, mu: float) -> Smoothed:
         r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
@@ -147,7 +185,7 @@ class OrdinalHinge(Risk):
         The net flows and their sum must be consistent, and differences of running sums divided by a small mu round
         differently in each: for small mu the pairs with 0 < x < mu are listed explicitly.
         """
-        amounts = self._amounts
+        amounts = self.amounts
         # centred scores reduce the cancellation of squares
         scores = scores - 0.5 * float(np.max(scores)) - 0.5 * float(np.min(scores))
         s = scores.astype(np.longdouble)
@@ -162,19 +200,53 @@ class OrdinalHinge(Risk):
         down, up, falls = (one - other for one, other in zip(*parts, strict=True))
         theta = amounts * (np.maximum(up, 0.0) - np.maximum(down, 0.0)) / mu
         risk, flow = amounts @ parts[0][0], amounts @ down / mu
-        small = _EXTENDED_EPS * (1.0 + float(np.max(np.abs(scores)))) > EPS * mu
-        band = self._between(scores, 1.0, float(margin)) if small else None
+        band = self._band(scores, mu)
         if band is not None:
             # the last sums are over the pairs whose flow is at its upper bound
-            flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
-            flows *= amounts[band.lower] * amounts[band.upper]
+            flows = self._band_flows(band, s, mu)
             theta = amounts * (below[0] - above[0])
             np.add.at(theta, band.upper, flows)
             np.subtract.at(theta, band.lower, flows)
             flow = amounts @ above[0] + np.sum(flows)
         numbers = (0.5 * (amounts @ falls) / mu, risk, max(0.0, risk - flow + theta @ s))
-        value, risk, excess = (float(number / self._pairs) for number in numbers)
-        return Smoothed(value, (theta / self._pairs).astype(np.float64), risk, excess)
+        value, risk, excess = (float(number / self.pairs) for number in numbers)
+        found = (theta / self.pairs).astype(np.float64)
+        return Smoothed(value, found, risk, excess, partial(self._smoothed_flows, scores, mu))
+
+    def _smoothed_flows(self, scores: Array, mu: float) -> Floats:
+        """The flows of each bit in the smoothed risk of centred scores, as ``decompose``."""
+        amounts, s = self.amounts, scores.astype(np.longdouble)
+        rows, band = np.zeros((self.bits, self.examples), dtype=np.longdouble), self._band(scores, mu)
+        inner = np.longdouble(1.0) - mu
+        if band is not None:
+            for part in self._by_bit(scores, scores, float(inner), amounts[None]):
+                rows[part.bit, part.lower] = -amounts[part.lower] * part.before[0]
+                rows[part.bit, part.upper] = amounts[part.upper] * part.after[0]
+            flows, bits = self._band_flows(band, s, mu), self._bit_of(band)
+            np.add.at(rows, (bits, band.upper), flows)
+            np.subtract.at(rows, (bits, band.lower), flows)
+            return (rows / self.pairs).astype(np.float64)
+        for sign, margin in ((1.0, np.longdouble(1.0)), (-1.0, inner)):
+            for part in self._by_bit(scores, scores, float(margin), np.stack([amounts, amounts * s])):
+                lower, upper = part.lower, part.upper
+                rows[part.bit, lower] -= sign * ((margin + s[lower]) * part.before[0] - part.before[1])
+                rows[part.bit, upper] += sign * ((margin - s[upper]) * part.after[0] + part.after[1])
+        return (amounts * rows / (mu * self.pairs)).astype(np.float64)
+
+    def _band(self, scores: Array, mu: float) -> _Pairs | None:
+        """The pairs with 0 < x < mu if differences of running sums would round too much for this mu."""
+        small = _EXTENDED_EPS * (1.0 + float(np.max(np.abs(scores)))) > EPS * mu
+        return self._between(scores, 1.0, float(np.longdouble(1.0) - mu)) if small else None
+
+    def _band_flows(self, band: _Pairs, s: Array, mu: float) -> Array:
+        """The flows of listed pairs, times M."""
+        flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
+        return flows * (self.amounts[band.lower] * self.amounts[band.upper])
+
+    def _bit_of(self, band: _Pairs) -> NDArray[np.int64]:
+        """The highest bit in which the labels of each pair differ."""
+        differ = self._codes[band.lower].astype(np.int64) ^ self._codes[band.upper].astype(np.int64)
+        return np.asarray(np.frexp(differ.astype(np.float64))[1] - 1, dtype=np.int64)
 
     def _between(self, scores: Array, wide: float, narrow: float) -> _Pairs | None:
         """The pairs that are wrong with the wider margin alone; None if there are too many."""
@@ -197,58 +269,39 @@ class OrdinalHinge(Risk):
         """The share of all pairs that each example is in; they add up to two."""
         zero = np.zeros(self.examples)
         above, below = self._wrong(zero, zero)
-        return self._amounts * (above + below) / self._pairs
+        return self.amounts * (above + below) / self.pairs
 
     @cached_property
-    def _amounts(self) -> Floats:
+    def amounts(self) -> Floats:
         """The weights up to a factor: one without weights, so that sums are exact."""
         return np.ones(self.examples) if self._weights is None else self.shares
 
     @cached_property
-    def _pairs(self) -> float:
+    def pairs(self) -> float:
         """M, for these amounts."""
         # class by class, so that small classes keep their digits
         sizes = np.bincount(self._codes)
-        by_class = self._amounts[np.argsort(self._codes, kind="stable")].astype(np.longdouble)
+        by_class = self.amounts[np.argsort(self._codes, kind="stable")].astype(np.longdouble)
         sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
         return float(np.sum(sums[1:] * np.cumsum(sums)[:-1]))
 
     def _wrong(self, lower: Array, upper: Array) -> _Wrong:
         """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
         # integer counts are exact in float64
-        found = self._sums(lower, upper, 1.0, self._amounts[None], extended=self._weights is not None)
+        found = self._sums(lower, upper, 1.0, self.amounts[None], extended=self._weights is not None)
         return _Wrong(*(np.maximum(side[0], 0.0).astype(np.float64, copy=False) for side in found))
 
     def _sums(self, lower: Array, upper: Array, margin: float, values: Array, *, extended: bool = True) -> _Wrong:
         """Sums of the rows of values over the other ones of the pairs of each example with upper - margin <= lower."""
-        count = self.examples
-        # 1. all keys in order, the upper one first where they are equal: a stable sort merges two sorted runs
-        by_upper = np.argsort(upper)
-        by_lower = by_upper if lower is upper else np.argsort(lower)
-        merged = np.argsort(np.concatenate([upper[by_upper] - margin, lower[by_lower]]), kind="stable")
-        order, is_lower = np.concatenate([by_upper, by_lower])[merged], merged >= count
-        codes = self._codes[order]
-        precision = np.longdouble if extended else np.float64
-        above, below = np.zeros((2, len(values), count), dtype=precision)
-        for bit in range(int(self._codes.max()).bit_length()):
-            # 2. an example is on one side of all its pairs that differ first in this bit; groups keep the order of keys
-            chosen = np.flatnonzero(is_lower == ((codes >> bit) & 1 == 0))
-            groups = codes[chosen] >> (bit + 1)
-            chosen = chosen[np.argsort(groups, kind="stable")]
-            sizes = np.bincount(groups)
-            # 3. upper ones before each lower one, lower ones after each upper one
-            at, low = order[chosen], is_lower[chosen]
-            for row, value in enumerate(values):
-                before = _running(np.where(low, 0.0, value[at]), sizes, precision)
-                after = _running(np.where(low, value[at], 0.0)[::-1], sizes[::-1], precision)[::-1]
-                above[row, at[low]] += before[low]
-                below[row, at[~low]] += after[~low]
+        above, below = np.zeros((2, len(values), self.examples), dtype=np.longdouble if extended else np.float64)
+        for part in self._by_bit(lower, upper, margin, values, extended=extended):
+            for row in range(len(values)):
+                above[row, part.lower] += part.before[row]
+                below[row, part.upper] += part.after[row]
         return _Wrong(above, below)
 
-
-def _running(values: Array, sizes: Array, precision: Any) -> Array:
-    """Running sums within groups of these sizes that follow each other."""
-    sums = np.zeros(len(values) + 1, dtype=precision)
-    np.cumsum(values, dtype=precision, out=sums[1:])
-    starts = np.cumsum(sizes) - sizes
-    return sums[1:] - np.repeat(sums[starts], sizes)
+    def _by_bit(
+        self, lower: Array, upper: Array, margin: float, values: Array, *, extended: bool = True
+    ) -> Iterator[BitSums]:
+        precision = np.longdouble if extended else np.float64
+        return sums_by_bit(self._codes, self.bits, lower, upper, margin, values, precision)

@@ -27,6 +27,7 @@ The paper's :math:`d` is :math:`\|\beta\|^2/2`: its :math:`\mu` is the one here 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,8 @@ class Smoothed(NamedTuple):
     risk: float
     #: R(s) + R*(-theta) + theta . s >= 0, the Fenchel-Young gap of smoothing
     excess: float
+    #: the decomposition of theta, where the risk has them (``decomposition``)
+    decompose: Callable[[], Floats] | None = None
 
     @property
     def gradient(self) -> Floats:

@@ -167,7 +167,8 @@ class Pragam(ExcessiveGapSolver):
 
             def maximize(mu: float, scores: Floats) -> Maximizer:
                 found = ordinal.smoothed(scores, mu)
-                return Maximizer(found.value, found.theta, -found.conjugate(scores))
+                assert found.decompose is not None
+                return Maximizer(found.value, found.theta, -found.conjugate(scores), found.decompose())
 
             return first_averages(problem, maximize, np.zeros(risk.examples), bound, ordinal.smoothing_range, given)
         found, centre = dual_set(problem), np.zeros(problem.theta_shape)

@@ -180,7 +180,9 @@ class SmoothedSolver(Solver):
         objective, point = state.objective, state.point
         intercept = None if objective.problem.intercept else objective.problem.no_intercept()
         bound = point.at.conjugate(point.scores) if objective.problem.risk.closed_form() is None else None
-        return Model(objective.space.weights(point.weights), intercept), Witness(point.at.theta.copy(), bound)
+        decomposition = None if point.at.decompose is None else point.at.decompose()
+        model = Model(objective.space.weights(point.weights), intercept)
+        return model, Witness(point.at.theta.copy(), bound, decomposition)
 
     def first_mu(self, problem: Problem) -> float:
         """Return zero for smooth risks, the fixed mu, or the mu with mu D = R(0) / 2."""

@@ -1,0 +1,117 @@
+"""The bound of flows by bits on the conjugate of the ordinal hinge, against a linear program over all pairs."""
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import slow_ordinal as slow
+from fenchel import FenchelError, Model, Problem, Witness, certify, solve
+from fenchel.certificate import judge
+from fenchel.projections.flows import onto_net_flows
+from fenchel.risks import OrdinalHinge
+from fenchel.solvers import Bundle
+
+
+def largest_flow(x, amounts, upper, groups, pairs):
+    """The largest total flow whose net flows are at most x."""
+    n = len(x)
+    listed = [(i, j) for i in range(n) for j in range(n) if upper[i] and not upper[j] and groups[i] == groups[j]]
+    if not listed:
+        return 0.0
+    out = np.zeros((n, len(listed)))
+    for column, (i, j) in enumerate(listed):
+        out[i, column] = out[j, column] = 1.0
+    bounds = [(0.0, amounts[i] * amounts[j] / pairs) for i, j in listed]
+    return -linprog(-np.ones(len(listed)), A_ub=out, b_ub=x, bounds=bounds).fun
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_net_flows_are_mapped_to_net_flows(seed):
+    rng = np.random.default_rng(seed)
+    n, pairs = 9, float(rng.choice([0.1, 1.0, 30.0]))
+    groups, upper = rng.integers(0, 3, n), rng.random(n) < 0.5
+    amounts = rng.choice([0.0, 0.5, 1.0, 2.0], n) if seed % 2 else np.ones(n)
+    # the net flows of some flow stay as they are
+    flows = rng.choice([0.0, 0.3, 1.0], (n, n)) * np.outer(amounts, amounts) / pairs
+    flows *= np.outer(upper, ~upper) * (groups[:, None] == groups)
+    x = flows.sum(axis=1) + flows.sum(axis=0)
+    np.testing.assert_allclose(onto_net_flows(x, amounts, upper, groups, pairs), x, rtol=1e-14, atol=1e-16)
+    for other in (x + 0.1 * rng.random(n), 2.0 * x, rng.normal(size=n), np.full(n, 1e300), np.zeros(n)):
+        found = onto_net_flows(other, amounts, upper, groups, pairs)
+        assert np.all(found >= 0.0)
+        for group in range(3):
+            sums = [float(np.sum(found[(groups == group) & side])) for side in (upper, ~upper)]
+            assert sums[0] == pytest.approx(sums[1], rel=1e-13)
+        assert largest_flow(found, amounts, upper, groups, pairs) == pytest.approx(np.sum(found[upper]), abs=1e-9)
+        np.testing.assert_allclose(onto_net_flows(found, amounts, upper, groups, pairs), found, rtol=1e-13, atol=1e-16)
+
+
+def cases():
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(0, (2, 3, 4, 7)[seed % 4], 8)
+        labels[:2] = 0, 1
+        weights = rng.choice([0.0, 1.0, 2.0], 8) + np.eye(8)[0] + np.eye(8)[1] if seed % 3 else None
+        yield rng, OrdinalHinge(labels, weights), slow.ordinal_pairs(labels, weights), labels
+
+
+def test_flows_bound_the_conjugate():
+    for rng, risk, pairs, _ in cases():
+        shares, scores = rng.dirichlet(np.ones(3)), rng.normal(size=(3, 8))
+        planes = [risk.cutting_plane(one) for one in scores]
+        rows = risk.mixed(shares, [risk.decompose(s, plane[0]) for s, plane in zip(scores, planes, strict=True)])
+        theta = -sum(share * plane[0] for share, plane in zip(shares, planes, strict=True))
+        np.testing.assert_allclose(rows.sum(axis=0), theta, atol=1e-15)
+        form = risk.decomposed_form(theta, rows)
+        # the bound is that of the planes
+        expected = -sum(share * plane[1] for share, plane in zip(shares, planes, strict=True))
+        assert form.conjugate(theta) == pytest.approx(expected, abs=1e-14)
+        assert form.conjugate(0.5 * theta) == pytest.approx(0.5 * expected, abs=1e-14)
+        np.testing.assert_allclose(form.project(theta), theta, atol=1e-15)
+        # whatever the rows and theta are
+        for wrong in (rows, 2.0 * rows, -rows, rows + 0.1 * rng.normal(size=rows.shape), 1e200 * rows):
+            for other in (theta, 0.3 * theta, rng.normal(size=8), 0.0 * theta):
+                form = risk.decomposed_form(other, wrong)
+                near = form.project(other)
+                bound = form.conjugate(near, feasible=True)
+                assert slow.conjugate(pairs, near) <= bound + 1e-8
+                np.testing.assert_allclose(form.project(near), near, atol=1e-14)
+
+
+def test_smoothed_flows_are_those_of_theta():
+    for rng, risk, pairs, _ in cases():
+        for mu in (1e-9, 0.1, 3.0):
+            found = risk.smoothed(rng.normal(size=8), mu)
+            rows = found.decompose()
+            np.testing.assert_allclose(rows.sum(axis=0), found.theta, atol=1e-12)
+            form = risk.decomposed_form(found.theta, rows)
+            assert slow.conjugate(pairs, found.theta) <= form.conjugate(found.theta, feasible=True) + 1e-8
+
+
+def test_no_witness_proves_too_much():
+    for rng, risk, pairs, _ in cases():
+        X = rng.normal(size=(8, 2))
+        problem = Problem(X, risk, 0.1)
+        w, best = slow.optimum(pairs, X, 0.1)
+        for rows in (None, rng.normal(size=(risk.bits, 8)), np.full((risk.bits, 8), np.nan)):
+            for theta in (rng.normal(size=8), np.zeros(8)):
+                verdict = judge(problem, Model(w), Witness(theta, -1e3, rows))
+                assert verdict.certificate.recomputed
+                assert 0.0 <= verdict.certificate.dual <= best + 1e-8
+                assert verdict.path_certificate.at(0.3).dual <= slow.optimum(pairs, X, 0.3)[1] + 1e-8
+        solution = solve(problem, Bundle(most_planes=4), tol=1e-8)
+        assert solution.certificate.recomputed
+        assert solution.certificate.dual <= best + 1e-8
+        assert solution.certificate.relative_gap <= 1e-6
+        assert certify(problem, solution).gap == pytest.approx(solution.certificate.gap, abs=1e-13)
+        assert solve(problem, tol=1e-5, warm_start=solution).passes == 0
+
+
+def test_two_labels_need_no_decomposition_and_another_shape_is_refused():
+    X, y = np.random.default_rng(0).normal(size=(8, 2)), np.arange(8) % 2
+    problem = Problem(X, OrdinalHinge(y), 0.1)
+    solution = solve(problem, tol=1e-8)
+    assert certify(problem, solution.model, solution.witness.theta).gap <= solution.certificate.gap + 1e-12
+    problem = Problem(X, OrdinalHinge(np.arange(8) % 3), 0.1)
+    with pytest.raises(FenchelError, match=r"shape \(bits of the labels, examples\) = \(2, 8\), got \(1, 8\)"):
+        certify(problem, np.zeros(2), Witness(np.zeros(8), decomposition=np.zeros((1, 8))))
