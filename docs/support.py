@@ -47,15 +47,15 @@ _MEASURES = """
 ## Measures
 
 `MeasureClassifier(measure=...)`; `custom` is `CustomMeasure`, any Delta(fn, fp). Where the conjugate has no closed form
-(`f1`, `fbeta`, `precision_at_k`, `custom`), the bound of the cutting planes is taken on trust and the certificate says
-so. `roc_auc` and `prbep` do not depend on an intercept: `Problem` refuses a free one, and the estimator chooses the
+(`f1`, `fbeta`, `precision_at_k`, `custom`), the witness holds the mixture of labellings that proves its bound.
+`roc_auc` and `prbep` do not depend on an intercept: `Problem` refuses a free one, and the estimator chooses the
 threshold afterwards.
 
 """
 _ORDERS = """
 ## Ordered classes, and several labels for an example
 
-`OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not depend on an intercept; its bound is taken on trust.
+`OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not depend on an intercept.
 `MultilabelHinge(labels)` is a risk for `solve`; it has no free intercepts.
 
 """
