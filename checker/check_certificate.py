@@ -200,7 +200,11 @@ def read_model(path):
             about = json.loads(read_array(archive, "about").values[0], parse_constant=_not_finite)
             if about["format"] != 2:
                 raise CannotCheckError(f"{path}: has format {about['format']!r}, not 2")
-            names = ("coef_", "intercept_", "theta_", *(("classes_",) if about["kind"] == "LinearClassifier" else ()))
+            names = ["coef_", "intercept_", "theta_", *(["classes_"] if about["kind"] != "LinearRegressor" else [])]
+            if about["kind"] == "MeasureClassifier":
+                members = set(archive.namelist())
+                more = ["risk_intercept_", *(f"decomposition_{k}" for k in range(len(about["certificates"])))]
+                names += [name for name in more if name + ".npy" in members]
             return about, {name: read_array(archive, name) for name in names}
     except CannotCheckError:
         raise
@@ -823,6 +827,157 @@ def _path(movable, excess):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
+# Measures of the contingency table
+# ---------------------------------------------------------------------------------------------------------------------
+
+
+class ContingencyRisk:
+    """n R(s) = max over labellings z of n Delta(fn, fp) + sum_i s_i (z_i - y_i)/2, for F-beta and precision at k.
+
+    With the scores of the positives ascending and those of the negatives descending, the best labelling with fn and fp
+    errors flips the first of each.  Delta = (b_p + c_p fn)/d_p for each surplus p = fp - fn, and c_p/d_p falls with p,
+    so the best fn does not rise with p.
+
+    The dual variables are a mixture of labellings: weights q_k and counts fn_k, fp_k from the file.  With x_i = y_i a_i
+    sorted, x is the vector of probabilities of flips in a mixture with these counts if and only if, among the
+    positives, x_(1) + ... + x_(j) <= U_j = sum_k q_k min(j, fn_k) for all j, with equality for all of them, and
+    likewise among the negatives with fp.  Then n R* <= -n sum_k q_k Delta(fn_k, fp_k).  Delta(0, 0) = 0.
+    """
+
+    exact = True
+
+    def __init__(self, signs, mixture, *, square=None, k=None):
+        self.signs, self.square, self.k = signs, square, k
+        self.classes = [[i for i, sign in enumerate(signs) if sign == own] for own in (1, -1)]
+        self.n_pos, self.n_neg = map(len, self.classes)
+        self.mixture = self._checked(mixture)
+        #: n sum q Delta and sum x of the last point of ``repair``
+        self.value, self.mass = Fraction(0), 0
+
+    def delta(self, fn, fp):
+        """Numerator and denominator of Delta; the denominator is None if the labelling is not allowed."""
+        predicted = self.n_pos - fn + fp
+        if self.square is None:
+            return fp, (predicted if predicted >= self.k else None)
+        whole = self.square * self.n_pos + predicted
+        # without predictions and with beta = 0, F is 0/0, and counts as 0
+        return (fp + self.square * fn, whole) if whole else (1, 1)
+
+    def _checked(self, mixture):
+        """The weights as integers over 2**MULTIPLE_BITS with the sum 1, and the counts."""
+        if len(mixture.shape) != 2 or mixture.shape[1] != 3:
+            raise CannotCheckError(f"the decomposition has the shape {mixture.shape}")
+        rows = []
+        for weight, fn, fp in mixture.rows():
+            if weight < 0 or fn not in range(self.n_pos + 1) or fp not in range(self.n_neg + 1):
+                raise CannotCheckError("the decomposition of the dual variables is not a mixture of labellings")
+            if weight and self.delta(int(fn), int(fp))[1] is None:
+                raise CannotCheckError("the decomposition holds a labelling that the measure does not allow")
+            rows.append((Fraction(weight), int(fn), int(fp)))
+        total = sum(weight for weight, _, _ in rows)
+        if not total:
+            raise CannotCheckError("the decomposition of the dual variables is empty")
+        shares = [int(weight / total * (1 << MULTIPLE_BITS)) for weight, _, _ in rows]
+        # rounded down, and the rest goes to the labelling without errors
+        found = {(0, 0): (1 << MULTIPLE_BITS) - sum(shares)}
+        for share, (_, fn, fp) in zip(shares, rows, strict=True):
+            found[fn, fp] = found.get((fn, fp), 0) + share
+        return found
+
+    def repair(self, columns, exponent, balanced):
+        """Probabilities of flips of a multiple of the mixture, near those of the file; None if none has the sum 0."""
+        needed = max(exponent, 2 * MULTIPLE_BITS)
+        x = [max(0, sign * a) << (needed - exponent) for sign, a in zip(self.signs, columns[0], strict=True)]
+        if not any(x):
+            return [[0] * len(x)], needed
+        weights = self._multiple(sum(x), needed, balanced)
+        if weights is None:
+            return None
+        self.value = Fraction(0)
+        for (fn, fp), weight in weights.items():
+            if weight:
+                numerator, denominator = self.delta(fn, fp)
+                self.value += len(x) * weight * Fraction(numerator) / denominator
+        self.value /= 1 << needed
+        for members, side in zip(self.classes, (0, 1), strict=True):
+            self._onto_base(x, members, {cell[side]: 0 for cell in weights}, weights, side)
+        self.mass = Fraction(sum(x), 1 << needed)
+        return [[sign * value for sign, value in zip(self.signs, x, strict=True)]], needed
+
+    def _multiple(self, mass, exponent, balanced):
+        """The weights of t times the mixture, as integers over 2**exponent, with as many fn as fp if ``balanced``."""
+        flips = sum(weight * (fn + fp) for (fn, fp), weight in self.mixture.items())
+        surplus = sum(weight * (fp - fn) for (fn, fp), weight in self.mixture.items()) if balanced else 0
+        if not flips:
+            return None
+        # one more labelling with a single error makes the numbers equal: t (1 + |surplus|) <= 1
+        whole = 1 << MULTIPLE_BITS
+        t = min(
+            (mass << MULTIPLE_BITS) // (flips << (exponent - MULTIPLE_BITS)), whole * whole // (whole + abs(surplus))
+        )
+        single = (1, 0) if surplus > 0 else (0, 1)
+        if surplus and self.delta(*single)[1] is None:
+            return None
+        rise = exponent - 2 * MULTIPLE_BITS
+        found = {cell: (t * weight) << rise for cell, weight in self.mixture.items()}
+        found[single] = found.get(single, 0) + ((t * abs(surplus)) << rise)
+        found[0, 0] = 0
+        found[0, 0] = (1 << exponent) - sum(found.values())
+        assert found[0, 0] >= 0
+        return found
+
+    @staticmethod
+    def _onto_base(x, members, by_count, weights, side):
+        """Replace x of a class by the differences of min(A + missing, U), where A are the sums of the largest x."""
+        for cell, weight in weights.items():
+            by_count[cell[side]] += weight
+        order = sorted(members, key=x.__getitem__, reverse=True)
+        caps, cap, step = [], 0, sum(by_count.values())
+        for j in range(len(order)):
+            # U rises by the weight of the labellings with more than j flips
+            step -= by_count.get(j, 0)
+            cap += step
+            caps.append(cap)
+        total = max(0, cap - sum(x[i] for i in order))
+        last = 0
+        for i, cap in zip(order, caps, strict=True):
+            total += x[i]
+            end = min(total, cap)
+            x[i], last = end - last, end
+
+    def largest_multiple(self, columns, exponent):
+        return Fraction(1)
+
+    def primal(self, columns, exponent, enclosures):
+        """n R(s), from the best labelling of every surplus."""
+        low = sorted(columns[0][i] for i in self.classes[0])
+        high = sorted((columns[0][i] for i in self.classes[1]), reverse=True)
+        flips, one = [[0], [0]], 1 << exponent
+        for sums, values, sign in ((flips[0], low, -1), (flips[1], high, 1)):
+            for value in values:
+                sums.append(sums[-1] + sign * value)
+        n, best, fn = self.n_pos + self.n_neg, Fraction(0), self.n_pos
+        first = -self.n_pos if self.square is not None else self.k - self.n_pos
+        for p in range(first, self.n_neg + 1):
+            fn = min(fn, self.n_neg - p)
+            _, whole = self.delta(max(0, -p), max(0, p))
+            per_fn = 1 if self.square is None else 1 + self.square
+            # one more false negative gains n c_p/d_p - s_positive + s_negative
+            while fn > max(0, -p) and n * per_fn * one < (low[fn - 1] - high[fn + p - 1]) * whole:
+                fn -= 1
+            numerator, whole = self.delta(fn, fn + p)
+            found = n * Fraction(numerator) / whole + Fraction(flips[0][fn] + flips[1][fn + p], one)
+            best = max(best, found)
+        return best, best
+
+    def dual(self, columns, exponent, enclosures):
+        """N sum q Delta, times the multiple of the last point of ``repair``."""
+        mass = Fraction(sum(map(abs, columns[0])), 1 << exponent)
+        found = self.value * mass / self.mass if mass else Fraction(0)
+        return found, found
+
+
+# ---------------------------------------------------------------------------------------------------------------------
 # The problem of a model file
 # ---------------------------------------------------------------------------------------------------------------------
 
@@ -858,7 +1013,7 @@ class Regularizer:
     """Omega(w) = (1 - rho)/2 |w|^2 + rho |w|_1 with rho from 0 (ridge) to 1 (lasso)."""
 
     def __init__(self, parameters):
-        name, ratio = parameters["regularizer"], _number("l1_ratio", parameters["l1_ratio"])
+        name, ratio = parameters.get("regularizer"), _number("l1_ratio", parameters["l1_ratio"])
         if name == "elastic_net":
             ratio = ratio or Fraction(1, 2)
         elif name in ("l1", "l2"):
@@ -1030,7 +1185,7 @@ def problems(about, arrays, data):
     if C <= 0:
         raise CannotCheckError(f"C is {float(C)!r}")
     balanced = bool(parameters["fit_intercept"])
-    weights, groups, loss = [1.0], [0] * n, parameters["loss"]
+    weights, groups, loss = [1.0], [0] * n, parameters.get("loss")
     forms = about["multi_class"]
     if about["kind"] == "LinearRegressor":
         if coef.shape != (d,) or intercept.shape not in ((), (1,)) or theta.shape != (n,):
@@ -1065,6 +1220,9 @@ def problems(about, arrays, data):
                 tasks.append((separable_risk(loss, signs, weights, groups), [row], [column], title))
         else:
             raise CannotCheckError(f"multi_class={forms!r} is not supported")
+    elif about["kind"] == "MeasureClassifier":
+        intercept = arrays["risk_intercept_"]
+        tasks = _measure_tasks(parameters, arrays, data.labels, n, d)
     else:
         raise CannotCheckError(f"models of the kind {about['kind']!r} are not supported")
     if not balanced and any(intercept.values):
@@ -1080,6 +1238,45 @@ def problems(about, arrays, data):
             Problem(data, risk, regularizer, C, total, rows, intercepts, balanced, columns, certificate, title)
         )
     return found
+
+
+def _measure_tasks(parameters, arrays, labels, n, d):
+    """The risk, the weights, the dual variables and the title of each problem of a measure."""
+    coef, intercept, theta, classes = (arrays[name] for name in ("coef_", "risk_intercept_", "theta_", "classes_"))
+    measure, k = parameters["measure"], len(classes.values)
+    codes, outputs = _codes(labels, classes.values), 1 if k == 2 else k
+    if outputs > 1 and parameters["average"] != "macro":
+        raise CannotCheckError("average='micro' is not supported")
+    if coef.shape != (outputs, d) or intercept.shape != (outputs,):
+        _wrong_shapes(coef, intercept, theta, n, d)
+    if theta.shape != ((n,) if outputs == 1 else (n, k)):
+        _wrong_shapes(coef, intercept, theta, n, d)
+    positives = range(k)
+    if outputs == 1:
+        positives = [1 if parameters["pos_label"] is None else classes.values.index(parameters["pos_label"])]
+    tasks = []
+    for j, positive in enumerate(positives):
+        signs = [1 if code == positive else -1 for code in codes]
+        title = "" if outputs == 1 else f"class {classes.values[j]}: "
+        risk = _measure(measure, parameters, signs, arrays.get(f"decomposition_{j}"))
+        tasks.append((risk, [coef.rows()[j]], [theta.values[j::outputs]], title))
+    return tasks
+
+
+def _measure(measure, parameters, signs, mixture):
+    """The risk of a named measure."""
+    if measure not in ("f1", "fbeta", "precision_at_k"):
+        raise CannotCheckError(f"the measure {measure!r} is not supported")
+    if mixture is None:
+        raise CannotCheckError("the model file holds no decomposition of its dual variables")
+    if measure == "precision_at_k":
+        k = parameters["k"]
+        k = signs.count(1) if k is None else k
+        if type(k) is not int or not 1 <= k <= signs.count(1):
+            raise CannotCheckError(f"k is {k!r}")
+        return ContingencyRisk(signs, mixture, k=k)
+    beta = _number("beta", parameters["beta"]) if measure == "fbeta" else Fraction(1)
+    return ContingencyRisk(signs, mixture, square=beta**2)
 
 
 def _wrong_shapes(coef, intercept, theta, n, d):
@@ -1160,8 +1357,9 @@ def main(arguments=None):
             raise CannotCheckError(f"{options.model}: is damaged: {type(error).__name__}: {error}") from error
         parameters = about["parameters"]
         intercept = "with" if parameters["fit_intercept"] else "without"
+        goal = parameters.get("loss", parameters.get("measure"))
         print(
-            f"{len(data.rows)} rows, {about['features']} features; {parameters['loss']}, {found[0].regularizer.name}, "
+            f"{len(data.rows)} rows, {about['features']} features; {goal}, {found[0].regularizer.name}, "
             f"C = {parameters['C']}, {intercept} intercept"
         )
         status = max([report(problem) for problem in found])

@@ -3,12 +3,14 @@
 import ast
 import importlib.util
 import io
+import itertools
 import json
 import math
 import random
 import sys
 import zipfile
 from decimal import Decimal, localcontext
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -98,6 +100,49 @@ def _exact(model, data):
 def test_one_score(tmp_path, loss, l1_ratio, intercept):
     kind = "two" if loss in CLASSIFICATION else "counts" if loss == "poisson" else "numbers"
     assert _status(*_trained(tmp_path, kind, "--loss", loss, "--l1-ratio", l1_ratio, intercept)) == 0
+
+
+MEASURES = [("f1",), ("fbeta", "--beta", "2"), ("fbeta", "--beta", "0"), ("precision_at_k", "--k", "3")]
+
+
+@pytest.mark.parametrize("options", [("--intercept",), ("--no-intercept",), ("--l1-ratio", "1"), ("--tol", "0")])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_measures_of_the_contingency_table(tmp_path, measure, options):
+    model, data = _trained(tmp_path, "two", "--measure", *measure, *options)
+    assert _status(model, data) == 0
+    objective, bound, certificate = _exact(model, data)
+    assert float(objective) == pytest.approx(certificate["primal"], abs=1e-12)
+    assert float(bound) == pytest.approx(certificate["dual"], abs=1e-10)
+
+
+def test_measures_of_several_classes(tmp_path):
+    assert _status(*_trained(tmp_path, "three", "--measure", "f1")) == 0
+
+
+def test_a_changed_mixture_proves_less(tmp_path, capsys):
+    model, data = _trained(tmp_path, "two", "--measure", "f1", "--tol", "1e-6")
+    _changed(model, decomposition_0=lambda rows: np.concatenate([rows, [[rows[:, 0].sum(), 0, 0]]]))
+    assert _status(model, data) == 1
+    assert "the dual variables prove a lower bound that is" in capsys.readouterr().out
+    for wrong in ([[1.0, 99, 0]], [[-1.0, 0, 0]], [[1.0, 0.5, 0]], [[0.0, 0, 0]], [[1.0, 0]]):
+        _changed(model, decomposition_0=lambda _, wrong=wrong: np.array(wrong))
+        assert _status(model, data) == 2
+
+
+def test_the_objective_of_a_measure_is_that_of_all_labellings():
+    random = np.random.default_rng(0)
+    for square, k in ((1, None), (4, None), (0, None), (None, 2), (None, 1)):
+        signs = [1, 1, 1, -1, -1, -1, -1]
+        mixture = checker.Array((1, 3), [1.0, 0.0, 0.0])
+        risk = checker.ContingencyRisk(signs, mixture, square=square, k=k)
+        for _ in range(20):
+            scores, best = random.integers(-8, 9, 7).tolist(), 0
+            for flips in itertools.product((0, 1), repeat=7):
+                numerator, denominator = risk.delta(sum(flips[:3]), sum(flips[3:]))
+                if denominator is not None:
+                    term = sum(-sign * s for sign, s, flip in zip(signs, scores, flips, strict=True) if flip)
+                    best = max(best, 7 * Fraction(numerator) / denominator + Fraction(term, 4))
+            assert risk.primal([scores], 2, None) == (best, best)
 
 
 @pytest.mark.parametrize("intercept", ["--intercept", "--no-intercept"])

@@ -119,6 +119,56 @@ def test_counts_suffice():
     assert {(True, False), (False, True)} <= seen
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_rounding_is_within_its_bound_in_fractions(seed):
+    """How far A is above t U, or its end below, in exact arithmetic, against the distance that is charged."""
+    rng = np.random.default_rng(seed)
+    n_pos, n_neg = (int(count) for count in rng.integers(1, 40, 2))
+    risk = F1(rng.permutation(labels_of([1] * n_pos + [0] * n_neg)))
+    rows = random_rows(rng, risk, int(rng.integers(1, 30)))
+    rows[:, 0] *= 10.0 ** rng.uniform(-12, 0, len(rows))
+    theta = labellings_of(rng, risk, rows) * rng.choice([1.0, 0.7])
+    if seed % 3 == 0:
+        theta += 0.1 * rng.normal(size=len(theta)) / len(theta)
+    form, n = risk.decomposed_form(theta, rows), n_pos + n_neg
+    near = form.project(theta)
+    weights = [Fraction(weight) for weight in rows[:, 0]]
+    mean = sum(w * Fraction(float(risk.delta(*row))) for w, row in zip(weights, rows[:, 1:].astype(int), strict=True))
+    t = Fraction(form.conjugate(near, feasible=True)) / (-mean / sum(weights)) if mean else Fraction(1)
+    worst = Fraction(0)
+    for own, counts in ((risk.positives, rows[:, 1]), (risk.negatives, rows[:, 2])):
+        a = sorted((Fraction(abs(one)) * n for one in near[own].tolist()), reverse=True)
+        caps = [
+            t * sum(w * min(j, int(count)) for w, count in zip(weights, counts, strict=True)) / sum(weights)
+            for j in range(1, len(a) + 1)
+        ]
+        sums = list(itertools.accumulate(a))
+        worst += max(max(one - cap for one, cap in zip(sums, caps, strict=True)), caps[-1] - sums[-1], Fraction(0))
+    assert 3 * worst / n <= Fraction(form.domain_distance(near))
+
+
+@pytest.mark.parametrize("name", ["f1", "fbeta", "precision_at_k"])
+def test_a_free_intercept_needs_as_many_false_negatives_as_false_positives(name):
+    rng = np.random.default_rng(7)
+    parameter = {"fbeta": 2.0, "precision_at_k": 2}.get(name)
+    for _ in range(10):
+        y = rng.permutation(labels_of([1, 1, 1, 0, 0, 0]))
+        risk = risk_of(name, y, parameter)
+        rows = random_rows(rng, risk, 3)
+        theta = labellings_of(rng, risk, rows)
+        form = risk.decomposed_form(theta, rows, balanced=True)
+        near = form.project(theta)
+        assert abs(np.sum(near)) <= 1e-16
+        assert form.unbalanced(near) == [0.0]
+        assert slow.conjugate(name, near, y, parameter) <= form.conjugate(near) + 1e-9
+        again = risk.decomposed_form(near, form.decomposition, balanced=True)
+        np.testing.assert_array_equal(again.decomposition[:, 1:], form.decomposition[:, 1:])
+    # at least as many predicted positives as positives: nothing makes up for a false positive, which is charged
+    risk = risk_of("precision_at_k", y, 3)
+    form = risk.decomposed_form(y / 6, np.array([[1.0, 0, 1]]), balanced=True)
+    assert form.unbalanced(form.project(y / 6)) >= 1 / 6
+
+
 BAD_ROWS = [
     [[-1.0, 1, 1], [2.0, 0, 0]],
     [[np.nan, 1, 1]],

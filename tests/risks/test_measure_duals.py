@@ -190,7 +190,9 @@ def test_certificates_of_mixtures_never_claim_too_much(name, parameter, intercep
             assert alone.dual <= best + 1e-8
             # the witness that a verdict returns proves the same again
             verdict = judge(problem, model, Witness(theta, decomposition=rows))
-            assert judge(problem, verdict.model, verdict.witness).certificate == certificate
+            again = judge(problem, verdict.model, verdict.witness).certificate
+            assert (again.primal, again.dual, again.recomputed) == (certificate.primal, certificate.dual, True)
+            assert again.dual_error == pytest.approx(certificate.dual_error, rel=0.01)
             assert certify(problem, model, effort=0).dual <= best + 1e-8
 
 

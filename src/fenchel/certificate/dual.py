@@ -70,7 +70,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
     elif closed is not None:
         bound = _recomputed(problem, closed, theta, level)
     elif decomposable is not None:
-        form = decomposable.decomposed_form(theta, witness.decomposition)
+        form = decomposable.decomposed_form(theta, witness.decomposition, balanced=problem.intercept)
         bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
@@ -112,7 +112,9 @@ def _recomputed(
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:
     """D(theta) with the witness's bound on R*(-theta); R*(-t theta) <= t R*(-theta) + (1 - t) R*(0) for t <= 1."""
     conjugate = math.inf if conjugate_bound is None else conjugate_bound
-    unbalanced = _absolute_sums(theta) if problem.intercept else np.zeros(1)
+    unbalanced = np.zeros(1)
+    if problem.intercept:
+        unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
     v = _v(problem, theta)
     scale = best_multiple(problem, theta, v, conjugate, None)
     if scale != 1.0:
@@ -153,11 +155,6 @@ def _usable(theta: Array) -> bool:
     return bool(max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_THETA)
 
 
-def _absolute_sums(theta: Array) -> Floats:
-    """|sum theta| of each output."""
-    return np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
-
-
 def _feasible(
     problem: Problem, form: ClosedForm, theta: Array, decomposed: DecomposedForm | None
 ) -> tuple[Array, Array]:
@@ -171,6 +168,5 @@ def _feasible(
     if intercepts is None:
         return theta, np.zeros(1)
     if decomposed is not None:
-        # a balanced theta would need another decomposition
-        return theta, _absolute_sums(theta) + decomposed.domain_distance(theta)
+        return theta, decomposed.unbalanced(theta)
     return intercepts.balance(theta, overwrite=True)

@@ -49,7 +49,8 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, _level(problem, primal.value))
         conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
-        witness = Witness(bound.theta, conjugate, witness.decomposition)
+        parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
+        witness = Witness(bound.theta, conjugate, parts)
         errors = rounding_errors(problem, primal, bound)
         near = primal.value - bound.value <= errors.primal + errors.dual
         zero = zero_objective(problem) if near and math.isfinite(primal.value) else math.inf

@@ -28,8 +28,17 @@ class DecomposedForm(ClosedForm, Protocol):
     The domain contains the multiples t theta, 0 <= t <= 1, of the theta that was decomposed.
     """
 
+    @property
+    def decomposition(self) -> Floats:
+        """The decomposition, where needed with other parts than those that were given."""
+        ...
+
     def domain_distance(self, theta: Array) -> float:
         """A bound on the 1-norm between a theta of ``project`` and some point that is in the domain exactly."""
+        ...
+
+    def unbalanced(self, theta: Array) -> Floats:
+        """Bounds on the absolute sums of each output of that point; zero where they are exactly zero."""
         ...
 
 
@@ -44,6 +53,11 @@ class Decomposable(Protocol):
         """The decomposition of the convex combination with these weights."""
         ...
 
-    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
-        """The bound of a decomposition, or without one of any that is found from theta; None if it proves nothing."""
+    def decomposed_form(
+        self, theta: Array, decomposition: Array | None, *, balanced: bool = False
+    ) -> DecomposedForm | None:
+        """The bound of a decomposition, or without one of any that is found from theta; None if it proves nothing.
+
+        ``balanced``: the sum of theta over the examples must be zero.
+        """
         ...

@@ -149,7 +149,9 @@ class OrdinalHinge(Risk):
             found += (weight / total) * rows
         return found
 
-    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+    def decomposed_form(
+        self, theta: Array, decomposition: Array | None, *, balanced: bool = False
+    ) -> DecomposedForm | None:
         """The bound of the flows of each bit; without them only for two labels."""
         return flows_form(self, theta, decomposition)
 

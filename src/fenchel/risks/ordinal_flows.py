@@ -38,11 +38,13 @@ class FlowsByBits:
     """The bound of the rows of a decomposition, and of their multiples."""
 
     def __init__(self, risk: OrdinalHinge, rows: Array) -> None:
+        self.decomposition = np.zeros((risk.bits, risk.examples))
         self._theta, self._flow, size = np.zeros(risk.examples), 0.0, 0.0
         for bit, row in enumerate(rows):
             upper = risk.is_upper(bit)
             x = onto_net_flows(np.where(upper, row, -row), risk.amounts, upper, risk.groups(bit), risk.pairs)
-            self._theta += np.where(upper, x, -x)
+            self.decomposition[bit] = np.where(upper, x, -x)
+            self._theta += self.decomposition[bit]
             self._flow += math.fsum(x[upper])
             size += absolute_sum(x)
         self._size = absolute_sum(self._theta)
@@ -69,6 +71,10 @@ class FlowsByBits:
 
     def domain_distance(self, theta: Array) -> float:
         return self._multiple(theta) * self._distance
+
+    def unbalanced(self, theta: Array) -> Floats:
+        # the risk does not depend on an intercept
+        return np.zeros(1)
 
     def _multiple(self, theta: Array) -> float:
         """T: the 1-norm of theta over that of the sum of the rows."""

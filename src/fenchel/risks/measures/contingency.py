@@ -45,6 +45,14 @@ class CountBound(NamedTuple):
     equality: bool
 
 
+class End(NamedTuple):
+    """A labelling with the fewest or the most predicted positives."""
+
+    fn: int
+    fp: int
+    delta: float
+
+
 class ContingencyRisk(Risk):
     r"""Base class of performance measures of a contingency table.
 
@@ -115,7 +123,7 @@ class ContingencyRisk(Risk):
 
     def intercepts(self) -> Intercepts | None:
         """None if every allowed labelling has n_pos predicted positives, so that an intercept cancels."""
-        return self if self._ends else None
+        return self if self.ends else None
 
     def value(self, scores: Array) -> float:
         """R(s)."""
@@ -147,16 +155,18 @@ class ContingencyRisk(Risk):
         """The mixture of mixtures of labellings."""
         return mixed(weights, decompositions)
 
-    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+    def decomposed_form(
+        self, theta: Array, decomposition: Array | None, *, balanced: bool = False
+    ) -> DecomposedForm | None:
         """The bound of a mixture of labellings, or of nested ones; None if it is no mixture."""
-        return mixture_form(self, theta, decomposition)
+        return mixture_form(self, theta, decomposition, balanced=balanced)
 
     def seeds(self) -> list[tuple[Floats, float]]:
         """Cutting planes (subgradient, offset) that bound b in R(s + b): of the labels, and of labellings with the
         fewest and the most predicted positives.
         """
         planes = [(np.zeros(self.examples), 0.0)]
-        for fn, fp, delta in self._ends:
+        for fn, fp, delta in self.ends:
             subgradient = np.zeros(self.examples)
             subgradient[self.positives[:fn]] = -1.0 / self.examples
             subgradient[self.negatives[:fp]] = 1.0 / self.examples
@@ -182,24 +192,24 @@ class ContingencyRisk(Risk):
     def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
         bounds = [0.0]
-        for fn, fp, delta in self._ends:
+        for fn, fp, delta in self.ends:
             # delta + (b p + sum of s z) / n <= level, for the examples with the smallest bounds
             least = _smallest_sum(score_bounds[self.positives], fn) + _smallest_sum(score_bounds[self.negatives], fp)
             bounds.append((self.examples * (level - delta) + least) / abs(fp - fn))
-        if len(self._ends) == 1:
+        if len(self.ends) == 1:
             # R is flat far away on one side: the best b nearest to zero is where some h(p) meets h(0)
             bounds.append(self.examples * self.value_at_zero + float(np.sum(score_bounds)))
         return np.array([max(bounds)])
 
     @cached_property
-    def _ends(self) -> list[tuple[int, int, float]]:
-        """(fn, fp, Delta) of a labelling with the fewest predicted positives and of one with the most, except
+    def ends(self) -> list[End]:
+        """A labelling with the fewest predicted positives and of one with the most, except
         labellings with n_pos predicted positives.
         """
         cells = self._cells(self._ranked(np.zeros(self.examples)))
         allowed = np.flatnonzero(np.isfinite(cells.height))
         ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
-        return [(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+        return [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
 
     @abc.abstractmethod
     def delta(self, fn: Array, fp: Array) -> Floats:

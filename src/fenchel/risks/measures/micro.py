@@ -87,8 +87,11 @@ class MicroRisk(Risk):
         assert self._parts is not None
         return self._parts.mixed(weights, decompositions)
 
-    def decomposed_form(self, theta: Array, decomposition: Array | None) -> DecomposedForm | None:
+    def decomposed_form(
+        self, theta: Array, decomposition: Array | None, *, balanced: bool = False
+    ) -> DecomposedForm | None:
         assert self._parts is not None
+        assert not balanced
         form = self._parts.decomposed_form(theta.ravel(), decomposition)
         return None if form is None else _WideForm(form, self.outputs)
 
@@ -146,8 +149,15 @@ class _WideForm:
     def largest_scale(self, theta: Array) -> float:
         return self._form.largest_scale(theta.ravel())
 
+    @property
+    def decomposition(self) -> Floats:
+        return self._form.decomposition
+
     def domain_distance(self, theta: Array) -> float:
         return self._form.domain_distance(theta.ravel())
+
+    def unbalanced(self, theta: Array) -> Floats:
+        return np.zeros(self._outputs)
 
 
 def micro(table: Risk, outputs: int) -> MicroRisk:

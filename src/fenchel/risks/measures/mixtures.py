@@ -19,6 +19,9 @@ A and U are concave, and so is :math:`\min(A + \delta, U)` with the missing mass
 its differences are the point of the domain that any theta is mapped to.  After rounding :math:`A \le (1+\epsilon)U`
 with :math:`A_{n_+} \ge (1-\epsilon)U_{n_+}`: then :math:`a/(1+\epsilon)` is below a base, which differs from a by at
 most :math:`3\epsilon U_{n_+}` in the 1-norm.
+
+With a free intercept the means of fn and fp must be equal.  A labelling with the fewest or the most predicted positives
+makes them equal in exact arithmetic; where only rounding is missing, its weight is charged but not added.
 """
 
 from __future__ import annotations
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 
 #: relative violation of A <= U that counts as rounding: a point inside keeps every bit
 _TOLERANCE = 4.0 * EPS
+#: mean of fp - fn, relative to that of fn + fp, that counts as rounding
+_IMBALANCE = 8.0 * EPS
 #: roundings of a, of t, of U and of the tolerance, beside those of the prefix sums; in units of u
 _ROUNDINGS = 64.0
 #: roundings of a prefix sum for each term: extended precision has 11 more bits
@@ -59,8 +64,10 @@ class _Class(NamedTuple):
 class LabellingMixture:
     """The bound of a mixture of labellings, and of its multiples."""
 
-    def __init__(self, risk: ContingencyRisk, weights: Floats, fn: Array, fp: Array, delta: Array) -> None:
-        self._labels = risk.labels
+    def __init__(self, risk: ContingencyRisk, rows: Floats, *, balanced: bool = False) -> None:
+        self._labels, self.decomposition = risk.labels, rows
+        weights, (fn, fp) = rows[:, 0], rows[:, 1:].T.astype(np.int64)
+        delta = risk.delta(fn, fp)
         shares = weights / math.fsum(weights)
         self._delta = math.fsum(shares * delta)
         self._delta_error = gamma(_MEAN_ROUNDINGS) * math.fsum(shares * np.abs(delta)) + math.fsum(
@@ -72,6 +79,13 @@ class LabellingMixture:
         )
         self._flips = sum(float(own.caps[-1]) for own in self._classes)
         self._roundings = _ROUNDINGS + 2.0 * _PER_TERM * (len(weights) + len(self._labels))
+        #: the weight of a labelling that makes the sum of theta exactly zero; None if that can't be, or need not be
+        self._balancing: float | None = None
+        surplus, flips = _surplus(rows)
+        ends = [(end.fp - end.fn, end.delta) for end in risk.ends]
+        if balanced and len(ends) == 2 and abs(surplus) <= _IMBALANCE * flips:
+            self._balancing = (abs(surplus) + gamma(_MEAN_ROUNDINGS) * flips) / min(abs(own) for own, _ in ends)
+            self._delta_error += self._balancing * (abs(self._delta) + max(abs(own) for _, own in ends))
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """-t sum p Delta, an upper bound on R*(-theta); infinite outside the domain (beyond rounding)."""
@@ -100,7 +114,14 @@ class LabellingMixture:
         return 1.0
 
     def domain_distance(self, theta: Array) -> float:
-        return 3.0 * gamma(self._roundings) * absolute_sum(theta)
+        # the balancing labelling and what it replaces have a 1-norm of at most 1 each
+        moved = 2.0 * (self._balancing or 0.0) * self._multiple(self._probabilities(theta))
+        return 3.0 * gamma(self._roundings) * absolute_sum(theta) + moved
+
+    def unbalanced(self, theta: Array) -> Floats:
+        if self._balancing is not None:
+            return np.zeros(1)
+        return np.array([abs(math.fsum(theta)) + self.domain_distance(theta)])
 
     def _probabilities(self, theta: Array) -> Floats:
         """a, clipped to the box."""
@@ -113,7 +134,9 @@ class LabellingMixture:
         return min(math.fsum(a) / self._flips, 1.0)
 
 
-def mixture_form(risk: ContingencyRisk, theta: Array, decomposition: Array | None) -> LabellingMixture | None:
+def mixture_form(
+    risk: ContingencyRisk, theta: Array, decomposition: Array | None, *, balanced: bool
+) -> LabellingMixture | None:
     """The bound of rows (weight, fn, fp), or of nested labellings; None for rows that are not a mixture."""
     rows = nested(risk, theta) if decomposition is None else np.asarray(decomposition, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != 3:
@@ -129,10 +152,27 @@ def mixture_form(risk: ContingencyRisk, theta: Array, decomposition: Array | Non
         or not 0.0 < np.max(weights, initial=0.0) < np.inf
     ):
         return None
-    counted = weights > 0.0
-    weights, fn, fp = weights[counted] / np.max(weights), fn[counted].astype(np.int64), fp[counted].astype(np.int64)
-    delta = risk.delta(fn, fp)
-    return LabellingMixture(risk, weights, fn, fp, delta) if np.all(np.isfinite(delta)) else None
+    rows = rows[weights > 0.0]
+    rows[:, 0] /= np.max(weights)
+    if not np.all(np.isfinite(risk.delta(*rows[:, 1:].T.astype(np.int64)))):
+        return None
+    return LabellingMixture(risk, _balanced(risk, rows) if balanced else rows, balanced=balanced)
+
+
+def _surplus(rows: Floats) -> tuple[float, float]:
+    """The means of fp - fn and of fn + fp."""
+    shares = rows[:, 0] / math.fsum(rows[:, 0])
+    return math.fsum(shares * (rows[:, 2] - rows[:, 1])), math.fsum(shares * (rows[:, 1] + rows[:, 2]))
+
+
+def _balanced(risk: ContingencyRisk, rows: Floats) -> Floats:
+    """The rows with one more labelling, so that as many positives as negatives are flipped on average."""
+    surplus, flips = _surplus(rows)
+    ends = [end for end in risk.ends if (end.fp - end.fn) * surplus < 0.0]
+    if abs(surplus) <= _IMBALANCE * flips or not ends:
+        return rows
+    weight = math.fsum(rows[:, 0]) * surplus / (ends[0].fn - ends[0].fp)
+    return np.vstack([rows, [weight, ends[0].fn, ends[0].fp]])
 
 
 def mixed(weights: Array, mixtures: Sequence[Array]) -> Floats:

@@ -102,8 +102,9 @@ def add_dual_point(problem: Problem, planes: Planes, warm: Warm) -> None:
         return
     known, decomposition, parts = warm.path_certificate, warm.witness.decomposition, problem.risk.decomposable()
     form: ClosedForm | None = problem.risk.closed_form()
-    if parts is not None:
-        form = None if decomposition is None else parts.decomposed_form(theta, decomposition)
+    if parts is not None and decomposition is not None:
+        form = decomposed = parts.decomposed_form(theta, decomposition, balanced=problem.intercept)
+        decomposition = None if decomposed is None else decomposed.decomposition
     if form is not None:
         theta = form.project(theta)
         conjugate = form.conjugate(theta, feasible=True)
