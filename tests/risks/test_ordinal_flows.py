@@ -1,5 +1,7 @@
 """The bound of flows by bits on the conjugate of the ordinal hinge, against a linear program over all pairs."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -44,6 +46,34 @@ def test_net_flows_are_mapped_to_net_flows(seed):
             assert sums[0] == pytest.approx(sums[1], rel=1e-13)
         assert largest_flow(found, amounts, upper, groups, pairs) == pytest.approx(np.sum(found[upper]), abs=1e-9)
         np.testing.assert_allclose(onto_net_flows(found, amounts, upper, groups, pairs), found, rtol=1e-13, atol=1e-16)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_rounding_is_within_its_bound_in_fractions(seed):
+    """How far the cuts of the mapped rows are violated, in exact arithmetic, against the distance that is charged."""
+    rng = np.random.default_rng(seed)
+    n = 14
+    labels, weights = rng.integers(0, 5, n), rng.random(n) * 10.0 ** rng.uniform(-6, 0, n) if seed % 2 else None
+    risk = OrdinalHinge(labels, weights)
+    scores = rng.normal(size=n) + (labels if seed % 3 else 0.0)
+    rows = risk.mixed(np.ones(2) / 3, [risk.decompose(s, risk.subgradient(s)) for s in (scores, 2.0 * labels - 1e-3)])
+    form = risk.decomposed_form(rows.sum(axis=0), rows)
+    c, worst, flow = [Fraction(one) for one in risk.amounts.tolist()], Fraction(0), Fraction(0)
+    pairs = sum(c[i] * c[j] for i in range(n) for j in range(n) if labels[i] < labels[j])
+    for bit, row in enumerate(form.decomposition):
+        x, upper, groups = [abs(Fraction(one)) for one in row.tolist()], risk.is_upper(bit), risk.groups(bit)
+        for group in set(groups.tolist()):
+            ups, lows = ([i for i in range(n) if groups[i] == group and upper[i] == side] for side in (True, False))
+            ups = sorted((i for i in ups if c[i]), key=lambda i: x[i] / c[i], reverse=True)
+            over, total, reached = abs(sum(x[i] for i in ups) - sum(x[j] for j in lows)), Fraction(0), Fraction(0)
+            for i in ups:
+                total, reached = total + x[i], reached + c[i]
+                over = max(over, total - sum(min(x[j], c[j] * reached / pairs) for j in lows))
+            worst, flow = worst + over, flow + total
+    theta = form.project(rows.sum(axis=0))
+    assert 3 * worst <= Fraction(form.domain_distance(theta))
+    bound = Fraction(form.conjugate(theta, feasible=True))
+    assert abs(bound + flow) + worst <= Fraction(form.conjugate_error(theta, float(bound)))
 
 
 def cases():

@@ -16,6 +16,8 @@ inequalities and the equality hold up to :math:`\epsilon` in a group, the maxima
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -25,6 +27,8 @@ from fenchel.numerics.limits import EPS
 
 #: relative violation of the inequalities and of the equality that counts as rounding
 _TOLERANCE = 4.0 * EPS
+#: spacing of extended precision at 1
+_EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 
 def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs: float) -> Floats:
@@ -34,22 +38,28 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     """
     found, counted = np.zeros(len(x)), np.flatnonzero(amounts > 0.0)
     # side 2g is the lower one of group g, side 2g + 1 the upper one
-    side = 2 * np.asarray(groups, dtype=np.int64)[counted] + upper[counted]
+    sides = 2 * int(np.max(groups, initial=0)) + 2
+    # short integers are sorted in linear time
+    short = np.uint16 if sides <= 1 << 16 else np.int64
+    numbers = 2 * np.asarray(groups, dtype=np.int64)[counted] + upper[counted]
+    side: NDArray[np.integer[Any]] = numbers.astype(short)
     order = np.argsort(side, kind="stable")
     counted, side = counted[order], side[order]
-    c, sizes = amounts[counted], np.bincount(side, minlength=2 * int(np.max(groups, initial=0)) + 2)
-    totals = np.bincount(side, weights=c, minlength=len(sizes))
+    c, sizes = amounts[counted], np.bincount(side, minlength=sides)
+    slack = _slack(c)
+    totals = _less(_totals(c, sizes), slack)
     # 1. no more than all pairs of an example allow, and equal sums
     y = np.clip(np.asarray(x, dtype=np.float64)[counted], 0.0, c * totals[side ^ 1] / pairs)
     y = _balanced(y, side, sizes)
     # 2. the differences of min(P, U), wherever one of the two ends changed
     top = np.flatnonzero(side & 1)
     order = top[np.lexsort((-y[top] / c[top], side[top]))]
-    sums, reached = (group_sums(values[order], sizes[1::2]).astype(np.float64) for values in (y, c))
-    caps = _caps(y, c, side, order, reached, pairs)
+    sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
+    reached = _less(group_sums(c[order], sizes[1::2]), slack)
+    caps = _caps(y, c, side, order, reached, pairs, slack)
     over = sums > (1.0 + _TOLERANCE) * caps
     if np.any(over):
-        first = np.diff(side[order], prepend=-1) != 0
+        first = np.concatenate([[True], side[order][1:] != side[order][:-1]])
         ends = np.where(over, caps, sums)
         moved = over | (np.concatenate([[False], over[:-1]]) & ~first)
         entries = ends - np.where(first, 0.0, np.concatenate([[0.0], ends[:-1]]))
@@ -59,10 +69,29 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     return found
 
 
-def _balanced(y: Array, side: NDArray[np.int64], sizes: NDArray[np.int64]) -> Floats:
+def _slack(c: Array) -> float:
+    """A bound on the rounding of running sums of amounts: none for whole numbers."""
+    return 0.0 if np.all(c == np.rint(c)) else (len(c) + 4.0) * _EXTENDED_EPS * float(np.sum(c))
+
+
+def _less(sums: Array, slack: float) -> Floats:
+    """Lower bounds on sums of amounts: with less to exchange, net flows remain net flows.
+
+    Rounding would not be small beside the flows where these are far below their bounds.
+    """
+    return np.maximum(sums - slack, 0.0).astype(np.float64)
+
+
+def _totals(values: Array, sizes: NDArray[np.int64]) -> Array:
+    """The sum of each side."""
+    sums, full = np.zeros(len(sizes), dtype=np.longdouble), np.flatnonzero(sizes)
+    sums[full] = group_sums(values, sizes)[np.cumsum(sizes)[full] - 1]
+    return sums
+
+
+def _balanced(y: Array, side: Array, sizes: NDArray[np.int64]) -> Floats:
     """Scale down the side of each group with the larger sum."""
-    sums, full = np.zeros(len(sizes)), np.flatnonzero(sizes)
-    sums[full] = group_sums(y, sizes)[np.cumsum(sizes)[full] - 1]
+    sums = _totals(y, sizes).astype(np.float64)
     other = sums.reshape(-1, 2)[:, ::-1].ravel()
     factors = np.ones(len(sizes))
     larger = sums > (1.0 + _TOLERANCE) * other
@@ -70,18 +99,16 @@ def _balanced(y: Array, side: NDArray[np.int64], sizes: NDArray[np.int64]) -> Fl
     return y * factors[side]
 
 
-def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, pairs: float) -> Floats:
+def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, pairs: float, slack: float) -> Floats:
     """U at each upper example in order: the lower ones of its group with x_j M / c_j <= t give all of x_j."""
     low = np.flatnonzero(side & 1 == 0)
     group = np.concatenate([side[low], side[order]]) >> 1
-    merged = np.lexsort((np.arange(len(group)) >= len(low), np.concatenate([y[low] * pairs / c[low], reached]), group))
-    sizes = np.bincount(group)
-    given, weight = (
-        group_sums(np.concatenate([values[low], np.zeros(len(order))])[merged], sizes).astype(np.float64)
-        for values in (y, c)
-    )
+    # a stable sort: lower ones come first where keys are equal
+    merged = np.lexsort((np.concatenate([y[low] * pairs / c[low], reached]), group))
+    sizes, zeros = np.bincount(group), np.zeros(len(order))
+    given = group_sums(np.concatenate([y[low], zeros])[merged], sizes).astype(np.float64)
+    rest = _less(group_sums(np.concatenate([c[low], zeros])[merged][::-1], sizes[::-1])[::-1], slack)
     place = np.empty(len(group), dtype=np.int64)
     place[merged] = np.arange(len(group))
     at = place[len(low) :]
-    rest = np.bincount(side[low] >> 1, weights=c[low], minlength=len(sizes))[side[order] >> 1] - weight[at]
-    return given[at] + reached / pairs * np.maximum(rest, 0.0)
+    return given[at] + reached / pairs * rest[at]

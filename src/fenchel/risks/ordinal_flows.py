@@ -45,7 +45,7 @@ class FlowsByBits:
             x = onto_net_flows(np.where(upper, row, -row), risk.amounts, upper, risk.groups(bit), risk.pairs)
             self.decomposition[bit] = np.where(upper, x, -x)
             self._theta += self.decomposition[bit]
-            self._flow += math.fsum(x[upper])
+            self._flow += float(np.sum(x[upper], dtype=np.longdouble))
             size += absolute_sum(x)
         self._size = absolute_sum(self._theta)
         #: of all flows together, in the 1-norm

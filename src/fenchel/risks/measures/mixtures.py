@@ -131,7 +131,7 @@ class LabellingMixture:
         """T: the sum of a over that of the mixture."""
         if self._flips == 0.0:
             return 0.0
-        return min(math.fsum(a) / self._flips, 1.0)
+        return min(float(np.sum(a, dtype=np.longdouble)) / self._flips, 1.0)
 
 
 def mixture_form(
