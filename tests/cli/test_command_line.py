@@ -181,6 +181,18 @@ def test_measures(folder, two_classes, capsys, measure):
     assert "ROC area" in capsys.readouterr().err
 
 
+def test_a_file_without_a_decomposition_is_certified_by_a_search(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    assert main(["train", str(data), "--measure", "f1", "--tol", "1e-2"]) == PROVED
+    with np.load("train.model.npz") as archive:
+        arrays = {name: archive[name] for name in archive.files if name != "decomposition_0"}
+        assert len(arrays) < len(archive.files)
+    np.savez("train.model.npz", **arrays)
+    assert main(["certify", "train.model.npz", str(data), "--tol", "0.02"]) == PROVED
+    assert "on trust" not in capsys.readouterr().out
+
+
 def test_the_positive_label_goes_through_a_file(folder, two_classes, capsys):
     X, y = two_classes
     words = np.where(y == 1, "well", "sick")

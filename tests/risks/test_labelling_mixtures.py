@@ -1,6 +1,8 @@
 """The bound of a mixture of labellings on R*, against a linear program over all labellings and exact fractions."""
 
 import itertools
+import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -257,3 +259,22 @@ def test_micro_averages_are_recomputed():
     assert solution.converged
     assert solution.certificate.recomputed
     assert certify(problem, solution).dual == pytest.approx(solution.certificate.dual, abs=1e-12)
+
+
+def test_other_lambdas_and_pickles_keep_the_mixture():
+    rng = np.random.default_rng(6)
+    X, y = rng.normal(size=(50, 3)), labels_of(np.arange(50) < 12)
+    problem = Problem(X, F1(y), 0.05, intercept=True)
+    solution = pickle.loads(pickle.dumps(solve(problem, tol=1e-6)))
+    assert certify(problem, solution).gap == pytest.approx(solution.certificate.gap, abs=1e-12)
+    near = replace(solution.path_certificate.problem, lam=0.052)
+    moved = solve(near, tol=0.05, warm_start=solution)
+    # scaled for the other lambda, without a product with X
+    assert moved.passes == 0
+    assert moved.certificate.recomputed
+    again = certify(Problem(X, F1(y), 0.052, intercept=True), moved)
+    assert again.recomputed
+    assert again.dual == pytest.approx(moved.certificate.dual, abs=1e-12)
+    exact = solve(near, tol=1e-6, warm_start=moved)
+    assert exact.converged
+    assert exact.certificate.recomputed

@@ -165,8 +165,6 @@ def _feasible(
     if problem.regularizer.free_directions() is not None:
         return restored(problem, theta)
     intercepts = problem.risk.intercepts() if problem.intercept else None
-    if intercepts is None:
-        return theta, np.zeros(1)
-    if decomposed is not None:
+    if intercepts is not None and decomposed is not None:
         return theta, decomposed.unbalanced(theta)
-    return intercepts.balance(theta, overwrite=True)
+    return (theta, np.zeros(1)) if intercepts is None else intercepts.balance(theta, overwrite=True)
