@@ -58,8 +58,8 @@ def test_rounding_is_within_its_bound_in_fractions(seed):
     scores = rng.normal(size=n) + (labels if seed % 3 else 0.0)
     rows = risk.mixed(np.ones(2) / 3, [risk.decompose(s, risk.subgradient(s)) for s in (scores, 2.0 * labels - 1e-3)])
     if seed >= 6:
-        # a little beyond the cuts
-        rows *= 1.0 + 0.005 * rng.random(rows.shape)
+        # flows at their bounds, and a little beyond the cuts
+        rows = risk.decompose(scores, risk.subgradient(scores)) * (1.0 + 0.005 * rng.random(rows.shape))
     form = risk.decomposed_form(rows.sum(axis=0), rows)
     c, worst, flow = [Fraction(one) for one in risk.amounts.tolist()], Fraction(0), Fraction(0)
     pairs = sum(c[i] * c[j] for i in range(n) for j in range(n) if labels[i] < labels[j])

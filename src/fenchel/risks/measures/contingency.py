@@ -30,12 +30,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import RATIONAL, gamma
+from fenchel.numerics.rounding import gamma
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+
+
+#: roundings of base and slope, for F-beta seven at most, and of base + slope fn
+_DELTA_ROUNDINGS = 16.0
 
 
 class CountBound(NamedTuple):
@@ -254,7 +258,7 @@ def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
 def diagonals_error(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:
     """Bounds on the rounding errors of ``on_diagonals``, for labellings that are allowed."""
     place = np.asarray(fp) - np.asarray(fn) - diagonals.first
-    return gamma(2.0 * RATIONAL) * (np.abs(diagonals.base[place]) + np.abs(diagonals.slope[place] * fn))
+    return gamma(_DELTA_ROUNDINGS) * (np.abs(diagonals.base[place]) + np.abs(diagonals.slope[place] * fn))
 
 
 def two_classes(labels: ArrayLike, name: str) -> Floats:
