@@ -9,7 +9,8 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.optimum import OptimumBall, optimum_ball
+from fenchel.certificate.confinement import optimum_ball
+from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.primal import evaluate
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
@@ -106,6 +107,11 @@ def certified_predictions(problem: Problem, model: Model, witness: Witness, X: A
     >>> found.predictions, found.proved
     (array([ 1., -1.]), array([ True,  True]))
     """
+    if problem.design.kernel() is not None:
+        raise FenchelError(
+            "the design is a Gram matrix, and proved predictions need the kernel of new rows: use KernelClassifier or "
+            "KernelRegressor"
+        )
     ball = optimum_ball(problem, model, witness)
     design = as_design(X)
     if design.shape[1] != problem.design.shape[1]:

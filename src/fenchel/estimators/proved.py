@@ -12,7 +12,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import Array
-from fenchel.certificate.optimum import OptimumBall, largest_for_all, optimum_ball
+from fenchel.certificate.confinement import optimum_ball
+from fenchel.certificate.optimum import OptimumBall, largest_for_all
 from fenchel.certificate.predictions import CertifiedPredictions, Kind, from_ball, kind_of
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
