@@ -1,7 +1,7 @@
 """The one place where a duality gap is computed: from the data, a model and a dual point, in float64."""
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.confinement import optimum_ball
+from fenchel.certificate.confinement import OptimumSketch, optimum_ball
 from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.other_lambdas import PathCertificate
@@ -12,6 +12,7 @@ __all__ = [
     "Certificate",
     "CertifiedPredictions",
     "OptimumBall",
+    "OptimumSketch",
     "PathCertificate",
     "Verdict",
     "best_of",

@@ -23,6 +23,7 @@ A                   ``root``, with A^T A near H^-1; None for the Euclidean norm
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -62,8 +63,26 @@ class OptimumSketch:
     Until then it holds vectors of the length of the training data, never the data.  Pickling computes the bracket.
     """
 
-    def __init__(self, ball: OptimumBall, pending: tuple[Risk, Array, Array] | None = None) -> None:
+    def __init__(self, ball: OptimumBall | None, pending: tuple[Risk, Array, Array] | None = None) -> None:
         self._ball, self._pending, self._refusal = ball, pending, ""
+
+    @classmethod
+    def refused(cls, reason: str) -> OptimumSketch:
+        """A problem without a ball."""
+        found = cls(None)
+        found._refusal = reason
+        return found
+
+    def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
+        """The same with a changed ball."""
+        if self._ball is None:
+            return self
+        try:
+            found = OptimumSketch(change(self._ball), self._pending)
+        except FenchelError as error:
+            return OptimumSketch.refused(str(error))
+        found._refusal = self._refusal
+        return found
 
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
@@ -71,11 +90,12 @@ class OptimumSketch:
         if pending is not None:
             try:
                 low, high, spread = _bracket(*pending)
+                assert self._ball is not None
                 self._ball = replace(self._ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)
             except FenchelError as error:
                 self._refusal = str(error)
             self._pending = None
-        if self._refusal:
+        if self._ball is None or self._refusal:
             raise FenchelError(self._refusal)
         return self._ball
 

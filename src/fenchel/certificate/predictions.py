@@ -129,12 +129,14 @@ def kind_of(problem: Problem) -> Kind:
     return "sign" if mean is not None and mean.loss.task == "classification" else "score"
 
 
-def from_ball(ball: OptimumBall, design: Design, scores: Array, kind: Kind) -> CertifiedPredictions:
+def from_ball(
+    ball: OptimumBall, design: Design, scores: Array, kind: Kind, distances: Array | None = None
+) -> CertifiedPredictions:
     """The predictions of these scores of a model, proved from a ball that is known already."""
-    lower, upper = ball.score_intervals(design)
+    lower, upper = ball.score_intervals(design, distances)
     if kind == "class":
         predictions: Array = np.argmax(scores, axis=1)
-        proved = ball.proved_classes(design, predictions)
+        proved = ball.proved_classes(design, predictions, distances)
     elif kind == "sign":
         # as in estimators, a score of zero predicts the negative class
         predictions = np.where(scores > 0.0, 1.0, -1.0)

@@ -27,6 +27,7 @@ from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.multiclass import stacked_pairs
+from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
 from fenchel.estimators.sklearn_bases import BaseEstimator
 from fenchel.estimators.task import Task, set_fitted
@@ -77,7 +78,7 @@ class LinearModel(BaseEstimator):
         return coef.toarray() if sp.issparse(coef) else coef
 
 
-class LinearEstimator(LinearModel):
+class LinearEstimator(ProvedPredictions, LinearModel):
     """What classifiers and regressors share: the four steps of a fit, and its parameters."""
 
     #: estimators that have this parameter set it
@@ -97,7 +98,9 @@ class LinearEstimator(LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
-    def solve_all(self, problems: Sequence[LazyProblem], warm: Sequence[Warm | None]) -> list[Solution]:
+    def solve_all(
+        self, problems: Sequence[LazyProblem], warm: Sequence[Warm | None], sketches: Sketches | None = None
+    ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
         stop = threading.Event()
         seeds = self._random().randint(2**31 - 1, size=len(problems))
@@ -111,8 +114,9 @@ class LinearEstimator(LinearModel):
             if deadline is not None:
                 # an equal share of the remaining time for each round of problems that is still to come
                 remaining = max(0.0, deadline - stopwatch.clock()) / math.ceil((len(problems) - k) / workers)
+            problem = problems[k]()
             solution = solve(
-                problems[k](),
+                problem,
                 self._solver(),
                 tol=self._target_gap(),
                 max_iter=self.max_iter,
@@ -126,7 +130,8 @@ class LinearEstimator(LinearModel):
             if solution.status is Status.INTERRUPTED:
                 stop.set()
             # the path_certificate holds on to the problem: labels and weights of every column
-            return replace(solution, path_certificate=None)
+            optimum = None if sketches is None else sketches(problem, solution)
+            return replace(solution, path_certificate=None, optimum=optimum)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             solutions = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
@@ -157,12 +162,13 @@ class LinearEstimator(LinearModel):
             "coef_": np.ascontiguousarray(np.vstack([solution.model.weights for solution in solutions])),
             "intercept_": np.concatenate(intercepts).astype(np.float64),
             "theta_": _stacked([solution.witness.theta for solution in solutions], task.form),
+            "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
         }
 
     def _fit(self, task: Task) -> Self:
         problems = self.problems(task)
         warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
-        solutions = self.solve_all(problems, warm)
+        solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else Sketches())
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
@@ -181,7 +187,7 @@ class LinearEstimator(LinearModel):
         A certificate belongs to the parameters of its fit: it is dropped, unless only ``verbose`` or ``n_jobs`` is set.
         """
         if set(params) - {"verbose", "n_jobs"}:
-            for name in ("certificate_", "certificates_", "converged_"):
+            for name in ("certificate_", "certificates_", "converged_", "_optimum"):
                 vars(self).pop(name, None)
         nested: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for name in [name for name in params if "__" in name]:
