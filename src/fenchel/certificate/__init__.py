@@ -7,6 +7,7 @@ from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
+from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch
 
 __all__ = [
     "Certificate",
@@ -14,6 +15,8 @@ __all__ = [
     "OptimumBall",
     "OptimumSketch",
     "PathCertificate",
+    "ProvedShare",
+    "ProvedShareWatch",
     "Verdict",
     "best_of",
     "certified_predictions",

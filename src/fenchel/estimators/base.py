@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate import ProvedShare
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
@@ -32,6 +33,7 @@ from fenchel.estimators.regularization import as_regularizer, checked_positive, 
 from fenchel.estimators.sklearn_bases import BaseEstimator
 from fenchel.estimators.task import Task, set_fitted
 from fenchel.estimators.threads import in_threads
+from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter, warn
@@ -83,6 +85,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
     #: estimators that have this parameter set it
     regularizer: str | Regularizer | None = None
+    stop_when: ProvedShare | None = None
 
     # --- the four steps
 
@@ -99,7 +102,11 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         raise NotImplementedError
 
     def solve_all(
-        self, problems: Sequence[LazyProblem], warm: Sequence[Warm | None], sketches: Sketches | None = None
+        self,
+        problems: Sequence[LazyProblem],
+        warm: Sequence[Warm | None],
+        sketches: Sketches | None = None,
+        stop_when: ProvedShare | None = None,
     ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
         stop = threading.Event()
@@ -124,6 +131,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
                 warm_start=warm[k],
                 callback=show(k),
                 stop_requested=stop.is_set,
+                stop_when=stop_when,
                 seed=int(seeds[k]),
                 n_jobs=max(1, threads // workers),
             )
@@ -168,7 +176,11 @@ class LinearEstimator(ProvedPredictions, LinearModel):
     def _fit(self, task: Task) -> Self:
         problems = self.problems(task)
         warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
-        solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else Sketches())
+        rule = checked_rule(self, task)
+        if rule is not None and len(problems) > 1:
+            solutions = rounds(self, task, problems, warm, rule)
+        else:
+            solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else Sketches(), rule)
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
@@ -176,7 +188,10 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         self.store(task, solutions)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
             raise KeyboardInterrupt
-        self._warn_unless_converged(task, solutions)
+        if rule is None:
+            self._warn_unless_converged(task, solutions)
+        else:
+            warn_unless_proved(type(self).__name__, rule, solutions)
         return self
 
     # --- what encode and problems are made of

@@ -136,7 +136,7 @@ class ProvedPredictions:
 
         See Also
         --------
-        fenchel.certificate.certified_predictions : The same for a model and a dual point of a problem.
+        fenchel.ProvedShare : Fit until a share of the predictions is proved.
 
         Examples
         --------
@@ -185,10 +185,11 @@ def stored_optimum(task: Task, solutions: Sequence[Solution], why: str) -> Optim
         known = (OptimumSketch.refused(why),)
     elif len(known) < len(solutions):
         return None
-    return OptimumOfFit(known, _kind(task), task.classes)
+    return OptimumOfFit(known, kind_of_task(task), task.classes)
 
 
-def _kind(task: Task) -> Kind:
+def kind_of_task(task: Task) -> Kind:
+    """How the scores of a fit become predictions."""
     if task.classes is None:
         return "score"
     return "class" if task.n_classes > 2 else "sign"
@@ -223,7 +224,7 @@ def optimum_of(estimator: LinearEstimator, X: Any, y: Any, sample_weight: Any = 
     if len(known) < len(starts):
         raise FenchelError("X, y have other features or classes than the fit: pass the training data")
     balls = [optimum_ball(make(), start.model, start.witness) for make, start in zip(problems, known, strict=True)]
-    return OptimumOfFit(tuple(map(OptimumSketch, balls)), _kind(task), task.classes)
+    return OptimumOfFit(tuple(map(OptimumSketch, balls)), kind_of_task(task), task.classes)
 
 
 def certified_predictions(

@@ -30,6 +30,7 @@ class Status(enum.Enum):
         "rounding errors are too large a share of the objective to prove tol (scale X and the targets to moderate "
         "numbers, or decrease C)"
     )
+    PREDICTIONS_PROVED = "the share of the predictions that stop_when asks for is proved"
     DECAYED = "the duality gap fell below decay times the gap after the first pass"
     INFEASIBLE = (
         "the constraints are infeasible: the dual bound exceeds the objective of every model with scores up to 1e7"
