@@ -42,7 +42,18 @@ class CertifiedPredictions:
 
     See Also
     --------
+    LinearClassifier.certified_predictions : Returns one.
     certify : Prove how far a model is from the optimum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fenchel import CertifiedPredictions, LinearClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearClassifier("logistic", tol=1e-9, random_state=0).fit(X[::2], y[::2])
+    >>> found = model.certified_predictions(X[1::2])
+    >>> isinstance(found, CertifiedPredictions), found.lower.shape
+    (True, (75, 3))
     """
 
     predictions: Array
