@@ -161,7 +161,8 @@ def sketch(
 ) -> OptimumSketch:
     """The ball of a certified model and witness with v = X^T theta / lam: one product with the data.
 
-    Where the Hessian of the squared loss takes more than ``most_hessian_work`` multiplications, its norm is not used.
+    v must not be compressed.  Where the Hessian of the squared loss takes more than ``most_hessian_work``
+    multiplications, its norm is not used.
     """
     check_confined(problem)
     width, sigma = _width(certificate), _strong_convexity(problem)

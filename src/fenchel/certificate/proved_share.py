@@ -99,12 +99,14 @@ class ProvedShareWatch:
 
     def met(self, best: Verdict) -> bool:
         """Whether the rule is met by the best model and dual point so far."""
-        certificate, model, witness, known = best
+        certificate, model, witness, _ = best
         if not certificate.gap < _WORTH_PROVING * self._tried or certificate.contradictory:
             return False
         self._tried = certificate.gap
         if not np.isfinite(certificate.upper - certificate.lower):
             return False
-        ball = sketch(self._problem, self._rows, certificate, model, witness, known.v).ball()
+        # a warm start may have brought a compressed v
+        v = self._problem.design.adjoint(witness.theta) / self._problem.lam
+        ball = sketch(self._problem, self._rows, certificate, model, witness, v).ball()
         scores = self._design.scores(model.weights) + np.asarray(model.intercept)
         return self._rule.met_by(from_ball(ball, self._design, scores, self._kind))
