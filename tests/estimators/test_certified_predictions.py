@@ -157,6 +157,16 @@ def test_what_a_pickle_keeps_does_not_grow_with_the_data(loss):
     assert sizes[0] == sizes[1] < 3000
 
 
+def test_many_problems_keep_no_vectors(monkeypatch):
+    X, y, _, T = data()
+    kept = LinearClassifier("logistic", multi_class="ovr", tol=1e-6, random_state=0).fit(X, y)
+    monkeypatch.setattr("fenchel.estimators.proved._MOST_PENDING", 100)
+    model = clone(kept).fit(X, y)
+    assert all(one._pending is not None for one in kept._optimum.sketches)
+    assert all(one._pending is None for one in model._optimum.sketches)
+    assert np.array_equal(model.certified_predictions(T).lower, kept.certified_predictions(T).lower)
+
+
 def test_other_parameters_drop_what_is_known():
     X, y, _, T = data()
     model = LinearClassifier(random_state=0).fit(X, y)

@@ -176,11 +176,11 @@ class LinearEstimator(ProvedPredictions, LinearModel):
     def _fit(self, task: Task) -> Self:
         problems = self.problems(task)
         warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
-        rule = checked_rule(self, task)
+        rule, sketches = checked_rule(self, task), Sketches(len(problems), task.design.shape[0])
         if rule is not None and len(problems) > 1:
             solutions = rounds(self, task, problems, warm, rule)
         else:
-            solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else Sketches(), rule)
+            solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else sketches, rule)
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"

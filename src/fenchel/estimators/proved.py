@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 #: multiplications for the Hessian of a squared loss at the end of every fit, about a millisecond
 _MOST_HESSIAN_WORK = 4e6
+#: training scores of several problems that are kept at most until their intercepts are bracketed (32 MB with labels)
+_MOST_PENDING = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +93,10 @@ def _one_vs_rest(balls: Sequence[OptimumBall], design: Design, scores: Array) ->
 class Sketches:
     """Sketches of the problems of one fit, which share the training rows and their weights."""
 
-    def __init__(self) -> None:
+    def __init__(self, problems: int, examples: int) -> None:
         self._rows: TrainingRows | None = None
+        # the vectors of many classes need not exist at once
+        self._at_once = problems > 1 and problems * examples > _MOST_PENDING
         self._lock = threading.Lock()
 
     def __call__(self, problem: Problem, solution: Solution) -> OptimumSketch:
@@ -109,7 +113,10 @@ class Sketches:
             if problem.design.kernel() is not None and np.any((weights == 0.0) & (known.v != 0.0)):
                 return sketch_around(problem, self._rows, certificate, weights, problem.design.scores(weights))
             parts = certificate, solution.model, solution.witness, known.v
-            return sketch(problem, self._rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
+            found = sketch(problem, self._rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
+            if self._at_once:
+                found.ball()
+            return found
         except FenchelError as refusal:
             return OptimumSketch.refused(str(refusal))
 

@@ -58,7 +58,7 @@ def rounds(
     found: list[Solution] = []
     begin, one.tol = stopwatch.clock(), _FIRST_TOL
     while True:
-        latest = one.solve_all(problems, warm, Sketches())
+        latest = one.solve_all(problems, warm, Sketches(len(problems), task.design.shape[0]))
         # the tol of a round is not the one that the user asked for
         latest = [replace(each, converged=each.certificate.meets(estimator.tol)) for each in latest]
         found = latest if not found else [_joined(*pair) for pair in zip(found, latest, strict=True)]
