@@ -13,11 +13,12 @@ import scipy.sparse as sp
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import CertifiedPredictions
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.kernel_proved import joined, of_support, proved_rows, self_products
 from fenchel.estimators.parameters import FitParameters
-from fenchel.estimators.proved import OptimumOfFit, on_scale
+from fenchel.estimators.proved import on_scale
 from fenchel.estimators.task import Task, summed
 from fenchel.kernels import GramDesign, GramNorm, KernelDesign
 from fenchel.kernels.cached_gram import KernelRows, cached_gram

@@ -15,10 +15,10 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.optimum import OptimumBall
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.predictions import CertifiedPredictions
 from fenchel.designs import DenseDesign, as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.proved import OptimumOfFit
 
 #: covers the rounding of a norm
 _UPWARDS = 1.0 + 1e-9

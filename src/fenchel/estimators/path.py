@@ -12,12 +12,13 @@ from sklearn.utils import check_random_state
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate, CertifiedPredictions, PathCertificate
 from fenchel.certificate.confinement import TrainingRows, check_confined, sketch_around, training_rows
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.predictions import kind_of
 from fenchel.designs import Design, as_design, row_lengths
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
-from fenchel.estimators.proved import OptimumOfFit, on_scale
+from fenchel.estimators.proved import on_scale
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.regularization import checked_positive, checked_values, lam_of
 from fenchel.estimators.task import Task

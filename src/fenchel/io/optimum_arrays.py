@@ -9,8 +9,8 @@ import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.certificate import Certificate, OptimumBall, OptimumSketch
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.errors import FenchelError
-from fenchel.estimators.proved import OptimumOfFit
 
 PREFIX = "optimum_"
 #: of a file of an older version
