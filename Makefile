@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-ridge bench-kernels docs clean
+.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -84,6 +84,9 @@ bench-l1: $(VENV)/bench
 
 bench-pairs: $(VENV)/bench
 	$(BIN)/python benchmarks/pairs.py --update-readme
+
+bench-predictions: $(VENV)/bench
+	$(BIN)/python benchmarks/predictions.py --update-readme
 
 bench-ridge: $(VENV)/bench
 	$(BIN)/python benchmarks/ridge.py --update-readme

@@ -6,6 +6,8 @@ name                  what it is (classes are numbers from 0 to k - 1, values fl
 dna, satimage,        as published, scaled
 letter, sector
 mnist                 divided by 255
+a9a                   as published: two classes, binary features
+20news                term counts turned into tf-idf with rows of unit length
 news20                term counts with rows of unit length; a random fifth of the published training part is the
                       test part, another one for each seed, because the published test part is missing
 banking77             term counts turned into tf-idf with rows of unit length
@@ -119,4 +121,5 @@ _PREPARATIONS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "mnist": lambda matrices: [matrix / 255.0 for matrix in matrices],
     "news20": _unit_rows,
     "banking77": _tf_idf,
+    "20news": _tf_idf,
 }

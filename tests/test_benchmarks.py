@@ -223,3 +223,11 @@ def test_readme_sections(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     written = page.read_text(encoding="utf-8")
     for section in SECTIONS:
         assert f"<!-- {section}:begin -->\ntable of {section}\n<!-- {section}:end -->" in written
+
+
+def test_proved_predictions(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="the picture needs matplotlib")
+    options = ["--data", "clouds", "--loss", "logistic", "--output", str(tmp_path)]
+    assert "clouds (200 rows)" in run_module("benchmarks.predictions", *options)
+    assert _cells(tmp_path, "predictions")[-1]["proved"] > 0.9
+    assert (tmp_path / "predictions.png").stat().st_size > 0

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from fenchel import risks as risks
     from fenchel import solvers as solvers
     from fenchel.certificate import Certificate as Certificate
+    from fenchel.certificate import CertifiedPredictions as CertifiedPredictions
+    from fenchel.certificate import ProvedShare as ProvedShare
     from fenchel.errors import CacheWarning as CacheWarning
     from fenchel.errors import FenchelError as FenchelError
     from fenchel.errors import GapWarning as GapWarning
@@ -51,7 +53,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
-    "fenchel.certificate": ("Certificate",),
+    "fenchel.certificate": ("Certificate", "CertifiedPredictions", "ProvedShare"),
     "fenchel.errors": ("CacheWarning", "FenchelError", "GapWarning"),
     "fenchel.estimators": (
         "KernelClassifier",

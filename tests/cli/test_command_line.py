@@ -324,3 +324,28 @@ def test_a_model_of_another_format_is_refused_by_name(folder, two_classes, capsy
     capsys.readouterr()
     assert main(["predict", str(path), str(data)]) == REFUSED
     assert "has format 1 of fenchel" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
+def test_predict_says_which_predictions_are_proved(folder, two_classes, capsys, loss):
+    data = _svmlight(folder / "d.svm", *two_classes)
+    assert main(["train", str(data), "--loss", loss, "--tol", "1e-8", "-o", "m.npz", "--quiet"]) == PROVED
+    capsys.readouterr()
+    assert main(["predict", "m.npz", str(data), "--proved"]) == PROVED
+    printed = capsys.readouterr()
+    lines = [line.split() for line in printed.out.splitlines()]
+    model = load(Path("m.npz")).estimator
+    found = model.certified_predictions(read(data, load(Path("m.npz")).layout(None, None)).X)
+    if loss == "squared":
+        assert all(float(low) <= float(score) <= float(high) for score, low, high in lines)
+    else:
+        assert [word for _, word in lines] == ["proved" if one else "open" for one in found.proved]
+        assert "predictions are proved" in printed.err
+    assert found.share_proved > 0.9
+
+
+def test_predict_says_why_nothing_is_proved(folder, two_classes, capsys):
+    data = _svmlight(folder / "d.svm", *two_classes)
+    main(["train", str(data), "--l1-ratio", "1", "-o", "m.npz", "--quiet"])
+    assert main(["predict", "m.npz", str(data), "--proved"]) == REFUSED
+    assert "not strongly convex" in capsys.readouterr().err

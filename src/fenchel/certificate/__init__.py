@@ -1,17 +1,24 @@
 """The one place where a duality gap is computed: from the data, a model and a dual point, in float64."""
 
 from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.confinement import OptimumSketch, optimum_ball
 from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
-from fenchel.certificate.optimum import OptimumBall, optimum_ball
+from fenchel.certificate.optimum import OptimumBall
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
+from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch
 
 __all__ = [
     "Certificate",
     "CertifiedPredictions",
     "OptimumBall",
+    "OptimumOfFit",
+    "OptimumSketch",
     "PathCertificate",
+    "ProvedShare",
+    "ProvedShareWatch",
     "Verdict",
     "best_of",
     "certified_predictions",
@@ -20,3 +27,7 @@ __all__ = [
     "optimum_ball",
     "scores_of",
 ]
+
+for _stored in (OptimumBall, OptimumOfFit, OptimumSketch):
+    # pickles of models name the package, not the file that a class is in today
+    _stored.__module__ = __name__

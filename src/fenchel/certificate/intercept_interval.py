@@ -30,8 +30,10 @@ from fenchel.risks import MeanRisk, MulticlassRisk
 
 #: classes of a Weston-Watkins risk at most: all 2^k sets of classes are tried
 MOST_CLASSES = 12
-#: doublings of the first step, a few roundings of the intercept, and bisections afterwards
-_DOUBLINGS, _HALVINGS = 1100, 30
+#: the first step as a share of the mean radius, which the bracket can't be narrower than
+_FIRST_STEP = 0.01
+#: doublings of the first step, and bisections of the last one
+_DOUBLINGS, _HALVINGS = 1100, 6
 #: covers roundings of a bound by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 
@@ -52,7 +54,8 @@ def mean_interval(risk: MeanRisk, scores: Array, radii: Array) -> tuple[Floats, 
 
 def _loss_interval(risk: MeanRisk, scores: Array, labels: Array, shares: Array, radii: Array) -> tuple[float, float]:
     loss, offset = risk.loss, risk.loss.score_offset(labels)
-    relative, scale = gamma(risk.roundings + ELEMENTARY), float(np.max(np.abs(scores) + offset))
+    relative = gamma(risk.roundings + ELEMENTARY)
+    least = max(_FIRST_STEP * float(shares @ radii), 4.0 * UNIT * float(np.max(np.abs(scores) + offset)))
 
     def derivative(sign: float, b: float) -> float:
         """The least derivative times ``sign`` that scores within the radii can have at b, less its rounding."""
@@ -64,26 +67,31 @@ def _loss_interval(risk: MeanRisk, scores: Array, labels: Array, shares: Array, 
 
     with np.errstate(over="ignore", invalid="ignore"):
         ends = [
-            _first_positive(sign, loss.best_intercept(scores - sign * radii, labels, shares), scale, derivative)
+            _first_positive(sign, loss.best_intercept(scores - sign * radii, labels, shares), least, derivative)
             for sign in (-1.0, 1.0)
         ]
     return ends[0], ends[1]
 
 
-def _first_positive(sign: float, start: float, scale: float, derivative: Callable[[float, float], float]) -> float:
-    """A b in the direction of ``sign`` where the derivative is proved to be positive, near the first one."""
+def _first_positive(sign: float, start: float, least: float, derivative: Callable[[float, float], float]) -> float:
+    """A b in the direction of ``sign`` where the derivative is proved to be positive, near the first one.
+
+    ``least`` is a distance from the first one that is good enough.
+    """
     if not math.isfinite(start):
         return sign * math.inf
-    step = 4.0 * UNIT * max(abs(start), scale, 1e-300)
+    step = max(least, 4.0 * UNIT * abs(start), 1e-300)
+    if derivative(sign, start + sign * step) > 0.0:
+        return start + sign * step
     for _ in range(_DOUBLINGS):
-        if derivative(sign, start + sign * step) > 0.0:
-            break
         step *= 2.0
         if not math.isfinite(start + sign * step):
             return sign * math.inf
+        if derivative(sign, start + sign * step) > 0.0:
+            break
     else:
         return sign * math.inf
-    near, far = 0.0, step
+    near, far = 0.5 * step, step
     for _ in range(_HALVINGS):
         middle = 0.5 * (near + far)
         near, far = (near, middle) if derivative(sign, start + sign * middle) > 0.0 else (middle, far)
@@ -179,5 +187,5 @@ def _hinge_gap(risk: MulticlassRisk, scores: Array, counted: Array, radii: Array
         cuts = np.einsum("tl,lm,tm->t", members, slopes, 1.0 - members, optimize=True)
         return bool(np.min(cuts) > error)
 
-    scale = float(np.max(radii, initial=0.0))
-    return _first_positive(1.0, 0.0, scale, lambda _, gap: 1.0 if positive(gap) else -1.0)
+    least = _FIRST_STEP * float(shares @ radii)
+    return _first_positive(1.0, 0.0, least, lambda _, gap: 1.0 if positive(gap) else -1.0)

@@ -9,7 +9,8 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.optimum import OptimumBall, optimum_ball
+from fenchel.certificate.confinement import optimum_ball
+from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.primal import evaluate
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
@@ -41,7 +42,18 @@ class CertifiedPredictions:
 
     See Also
     --------
+    LinearClassifier.certified_predictions : Returns one.
     certify : Prove how far a model is from the optimum.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fenchel import CertifiedPredictions, LinearClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = LinearClassifier("logistic", tol=1e-9, random_state=0).fit(X[::2], y[::2])
+    >>> found = model.certified_predictions(X[1::2])
+    >>> isinstance(found, CertifiedPredictions), found.lower.shape
+    (True, (75, 3))
     """
 
     predictions: Array
@@ -106,6 +118,11 @@ def certified_predictions(problem: Problem, model: Model, witness: Witness, X: A
     >>> found.predictions, found.proved
     (array([ 1., -1.]), array([ True,  True]))
     """
+    if problem.design.kernel() is not None:
+        raise FenchelError(
+            "the design is a Gram matrix, and proved predictions need the kernel of new rows: use KernelClassifier or "
+            "KernelRegressor"
+        )
     ball = optimum_ball(problem, model, witness)
     design = as_design(X)
     if design.shape[1] != problem.design.shape[1]:
@@ -123,12 +140,14 @@ def kind_of(problem: Problem) -> Kind:
     return "sign" if mean is not None and mean.loss.task == "classification" else "score"
 
 
-def from_ball(ball: OptimumBall, design: Design, scores: Array, kind: Kind) -> CertifiedPredictions:
+def from_ball(
+    ball: OptimumBall, design: Design, scores: Array, kind: Kind, distances: Array | None = None
+) -> CertifiedPredictions:
     """The predictions of these scores of a model, proved from a ball that is known already."""
-    lower, upper = ball.score_intervals(design)
+    lower, upper = ball.score_intervals(design, distances)
     if kind == "class":
         predictions: Array = np.argmax(scores, axis=1)
-        proved = ball.proved_classes(design, predictions)
+        proved = ball.proved_classes(design, predictions, distances)
     elif kind == "sign":
         # as in estimators, a score of zero predicts the negative class
         predictions = np.where(scores > 0.0, 1.0, -1.0)

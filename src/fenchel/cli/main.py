@@ -90,6 +90,12 @@ def _predict(options: Namespace) -> int:
     else:
         shown = predicted
     lines = [" ".join(map(str, np.atleast_1d(row).tolist())) for row in shown]
+    if options.proved:
+        found = estimator.certified_predictions(X)
+        _say(str(found))
+        more = np.column_stack([found.lower, found.upper]).astype(str) if found.kind == "score" else None
+        words = [("proved",) if proved else ("open",) for proved in found.proved] if more is None else more.tolist()
+        lines = [" ".join((line, *row)) for line, row in zip(lines, words, strict=True)]
     if options.output is None:
         print("\n".join(lines))
     else:

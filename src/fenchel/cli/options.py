@@ -75,6 +75,11 @@ def parser() -> ArgumentParser:
     shown = predict.add_mutually_exclusive_group()
     shown.add_argument("--scores", action="store_true", help="scores instead of labels")
     shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
+    shown.add_argument(
+        "--proved",
+        action="store_true",
+        help="add whether every exact optimum predicts the same (for numbers bounds)",
+    )
     predict.add_argument("--force", action="store_true", help="replace the output file")
     certify.add_argument(
         "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"

@@ -23,14 +23,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate import ProvedShare
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.multiclass import stacked_pairs
+from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
 from fenchel.estimators.sklearn_bases import BaseEstimator
 from fenchel.estimators.task import Task, set_fitted
 from fenchel.estimators.threads import in_threads
+from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
 from fenchel.progress import reporter, warn
@@ -77,11 +80,12 @@ class LinearModel(BaseEstimator):
         return coef.toarray() if sp.issparse(coef) else coef
 
 
-class LinearEstimator(LinearModel):
+class LinearEstimator(ProvedPredictions, LinearModel):
     """What classifiers and regressors share: the four steps of a fit, and its parameters."""
 
     #: estimators that have this parameter set it
     regularizer: str | Regularizer | None = None
+    stop_when: ProvedShare | None = None
 
     # --- the four steps
 
@@ -97,7 +101,13 @@ class LinearEstimator(LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
-    def solve_all(self, problems: Sequence[LazyProblem], warm: Sequence[Warm | None]) -> list[Solution]:
+    def solve_all(
+        self,
+        problems: Sequence[LazyProblem],
+        warm: Sequence[Warm | None],
+        sketches: Sketches | None = None,
+        stop_when: ProvedShare | None = None,
+    ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
         stop = threading.Event()
         seeds = self._random().randint(2**31 - 1, size=len(problems))
@@ -111,8 +121,9 @@ class LinearEstimator(LinearModel):
             if deadline is not None:
                 # an equal share of the remaining time for each round of problems that is still to come
                 remaining = max(0.0, deadline - stopwatch.clock()) / math.ceil((len(problems) - k) / workers)
+            problem = problems[k]()
             solution = solve(
-                problems[k](),
+                problem,
                 self._solver(),
                 tol=self._target_gap(),
                 max_iter=self.max_iter,
@@ -120,13 +131,15 @@ class LinearEstimator(LinearModel):
                 warm_start=warm[k],
                 callback=show(k),
                 stop_requested=stop.is_set,
+                stop_when=stop_when,
                 seed=int(seeds[k]),
                 n_jobs=max(1, threads // workers),
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
             # the path_certificate holds on to the problem: labels and weights of every column
-            return replace(solution, path_certificate=None)
+            optimum = None if sketches is None else sketches(problem, solution)
+            return replace(solution, path_certificate=None, optimum=optimum)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             solutions = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
@@ -157,12 +170,17 @@ class LinearEstimator(LinearModel):
             "coef_": np.ascontiguousarray(np.vstack([solution.model.weights for solution in solutions])),
             "intercept_": np.concatenate(intercepts).astype(np.float64),
             "theta_": _stacked([solution.witness.theta for solution in solutions], task.form),
+            "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
         }
 
     def _fit(self, task: Task) -> Self:
         problems = self.problems(task)
         warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
-        solutions = self.solve_all(problems, warm)
+        rule, sketches = checked_rule(self, task), Sketches(len(problems), task.design.shape[0])
+        if rule is not None and len(problems) > 1:
+            solutions = rounds(self, task, problems, warm, rule)
+        else:
+            solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else sketches, rule)
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
@@ -170,7 +188,10 @@ class LinearEstimator(LinearModel):
         self.store(task, solutions)
         if any(solution.status is Status.INTERRUPTED for solution in solutions):
             raise KeyboardInterrupt
-        self._warn_unless_converged(task, solutions)
+        if rule is None:
+            self._warn_unless_converged(task, solutions)
+        else:
+            warn_unless_proved(type(self).__name__, rule, solutions)
         return self
 
     # --- what encode and problems are made of
@@ -181,7 +202,7 @@ class LinearEstimator(LinearModel):
         A certificate belongs to the parameters of its fit: it is dropped, unless only ``verbose`` or ``n_jobs`` is set.
         """
         if set(params) - {"verbose", "n_jobs"}:
-            for name in ("certificate_", "certificates_", "converged_"):
+            for name in ("certificate_", "certificates_", "converged_", "_optimum"):
                 vars(self).pop(name, None)
         nested: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         for name in [name for name in params if "__" in name]:

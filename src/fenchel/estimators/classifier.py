@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import Floats
+from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.labels import encode_labels, one_vs_rest
@@ -167,6 +168,8 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
         proportional to the sizes of all classes.
+    stop_when : ProvedShare, default=None
+        Fit until a share of the predictions on given rows is proved, or to the rounding floor, whatever ``tol`` is.
 
     Attributes
     ----------
@@ -231,3 +234,4 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
     _: KW_ONLY
     multi_class: str = "auto"
     class_weight: Any = None
+    stop_when: ProvedShare | None = None

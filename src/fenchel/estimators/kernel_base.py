@@ -12,9 +12,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.arrays import Array, Floats
+from fenchel.certificate import CertifiedPredictions
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
+from fenchel.estimators.kernel_proved import joined, of_support, proved_rows, self_products
 from fenchel.estimators.parameters import FitParameters
+from fenchel.estimators.proved import on_scale
 from fenchel.estimators.task import Task, summed
 from fenchel.kernels import GramDesign, GramNorm, KernelDesign
 from fenchel.kernels.cached_gram import KernelRows, cached_gram
@@ -56,6 +60,8 @@ class KernelEstimator(FitParameters, LinearEstimator):
         theta[task.active] = found["theta_"]
         coefficients = self._coefficients(task, np.atleast_2d(found.pop("coef_")))
         used = np.flatnonzero(np.any(coefficients != 0.0, axis=0))
+        if found["_optimum"] is not None:
+            found["_optimum"] = of_support(found["_optimum"], used)
         support = task.active[used]
         return {
             **found,
@@ -149,6 +155,21 @@ class KernelEstimator(FitParameters, LinearEstimator):
                 part = self._values(X[rows], self.support_vectors_, self.gamma_)
             scores[rows] = part @ coefficients.T
         return scores
+
+    def _proved(self, optimum: OptimumOfFit, X: Any) -> CertifiedPredictions:
+        if self.gamma_ is None:
+            raise FenchelError(
+                "kernel='precomputed' has no kernel k(x, x) of new rows, which proved predictions need: pass the "
+                "kernel as a function"
+            )
+        X, values = summed(self._rows(X)), partial(self._values, gamma=self.gamma_)
+        coefficients, intercept = np.atleast_2d(self.dual_coef_), vars(self).get("intercept_", 0.0)
+        step = max(1, _AT_ONCE // max(1, len(self.support_)))
+        parts = []
+        for part in (X[begin : begin + step] for begin in range(0, X.shape[0], step)):
+            squares = self_products(self.kernel, part, values)
+            parts.append(proved_rows(optimum, values(part, self.support_vectors_), squares, coefficients, intercept))
+        return on_scale(joined(parts), self._loss())
 
     def _gamma(self, X: Any, weights: Array | None) -> float:
         if not isinstance(self.gamma, str):

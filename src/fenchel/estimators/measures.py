@@ -19,7 +19,7 @@ from fenchel.estimators.labels import one_vs_rest
 from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import below_threshold, best_threshold, with_thresholds
+from fenchel.estimators.thresholds import UNPROVED, below_threshold, best_threshold, with_thresholds
 from fenchel.problem import Problem
 from fenchel.progress import warn
 from fenchel.risks import micro
@@ -229,6 +229,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     def _choice(self) -> MeasureChoice:
         return MeasureChoice(self.measure, self.beta, self.k, self.linear)
+
+    def _why_unproved(self, task: Task) -> str:
+        return UNPROVED
 
     def _fits_constant(self) -> bool:
         return False

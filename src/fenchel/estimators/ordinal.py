@@ -15,7 +15,7 @@ from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.labels import unknown_labels
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import below_threshold, ordered_thresholds, with_thresholds
+from fenchel.estimators.thresholds import UNPROVED, below_threshold, ordered_thresholds, with_thresholds
 from fenchel.risks import OrdinalHinge
 from fenchel.solving.solution import Solution
 
@@ -166,6 +166,9 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         super()._check_parameters()
         if self.order is not None and not _are_labels(self.order):
             raise FenchelError(f"order must be None or all labels once, from lowest to highest, got {self.order!r}")
+
+    def _why_unproved(self, task: Task) -> str:
+        return UNPROVED
 
     def _fits_constant(self) -> bool:
         return False

@@ -10,11 +10,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from fenchel.arrays import Array, Floats
-from fenchel.certificate import Certificate, PathCertificate
-from fenchel.designs import Design, row_lengths
+from fenchel.certificate import Certificate, CertifiedPredictions, PathCertificate
+from fenchel.certificate.confinement import TrainingRows, check_confined, sketch_around, training_rows
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
+from fenchel.certificate.predictions import kind_of
+from fenchel.designs import Design, as_design, row_lengths
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
+from fenchel.estimators.proved import on_scale
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.regularization import checked_positive, checked_values, lam_of
 from fenchel.estimators.task import Task
@@ -77,6 +81,8 @@ class RegularizationPath:
     accuracy: float | None
     _spans: list[PathCertificate]
     _total: float
+    #: of the training rows, and X w of each point; or the reason why predictions are not proved
+    _training: tuple[TrainingRows, list[Floats]] | str = ""
 
     def __len__(self) -> int:
         return len(self.Cs)
@@ -86,6 +92,46 @@ class RegularizationPath:
 
         Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
         """
+        best, certificate = self._best(C)
+        intercept = self.intercepts[best]
+        return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
+
+    def certified_predictions(self, X: Any, C: float) -> CertifiedPredictions:
+        """Predict with the model of ``at(C)``, and prove which predictions every exact optimum for this C makes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows to predict.
+        C : float
+            The inverse strength of the regularization, as in ``at``.
+
+        Returns
+        -------
+        CertifiedPredictions
+            Predictions, whether each is proved, and bounds on the scores of every exact optimum.
+
+        See Also
+        --------
+        LinearClassifier.certified_predictions : The same for one C.
+        """
+        if isinstance(self._training, str):
+            raise FenchelError(self._training)
+        (rows, scores), design = self._training, as_design(X)
+        if design.shape[1] != self.coefs.shape[-1]:
+            raise FenchelError(f"X has {design.shape[1]} features; the path was fitted to {self.coefs.shape[-1]}")
+        best, certificate = self._best(C)
+        problem, weights = replace(self._spans[best].problem, lam=lam_of(C, self._total)), self.coefs[best]
+        known = sketch_around(problem, rows, certificate, weights, scores[best])
+        found = OptimumOfFit((known,), kind_of(problem), self.classes)
+        predicted, mean = (
+            found.predict(design, design.scores(weights) + self.intercepts[best]),
+            problem.risk.separable(),
+        )
+        return predicted if mean is None else on_scale(predicted, mean.loss)
+
+    def _best(self, C: float) -> tuple[int, Certificate]:
+        """The point whose model is best for this C, and its certificate there."""
         lam = lam_of(C, self._total)
         after = int(np.clip(np.searchsorted(self.Cs, C), 1, max(1, len(self.Cs) - 1)))
         near = sorted({max(0, after - 1), min(after, len(self.Cs) - 1)})
@@ -98,8 +144,7 @@ class RegularizationPath:
             dual=found[lower].dual,
             dual_error=found[lower].dual_error,
         )
-        intercept = self.intercepts[best]
-        return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
+        return best, certificate
 
 
 def regularization_path(
@@ -245,7 +290,20 @@ def _gathered(
             for path_certificate in spans
         ],
         _total=total,
+        _training=_training(spans[0].problem, solutions),
     )
+
+
+def _training(problem: Problem, solutions: Sequence[Solution]) -> tuple[TrainingRows, list[Floats]] | str:
+    """What proved predictions need of the training data, or the reason why there are none."""
+    try:
+        check_confined(problem)
+    except FenchelError as refusal:
+        return str(refusal)
+    # without an intercept there is none to bracket
+    weights = [solution.model.weights for solution in solutions]
+    scores = [problem.design.scores(each) if problem.intercept else np.zeros(0) for each in weights]
+    return training_rows(problem), scores
 
 
 def _warn_unless_converged(solutions: Sequence[Solution], values: Array) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import get_tags
 
 from fenchel.arrays import Floats
+from fenchel.certificate import ProvedShare
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.sklearn_bases import RegressorMixin
@@ -97,6 +98,8 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
         Maximum number of seconds for the whole fit; the best model so far is kept with its certificate.
     verbose : int, default=0
         Whether to report each certificate during the fit.
+    stop_when : ProvedShare, default=None
+        Fit until a share of the predictions on given rows is proved, or to the rounding floor, whatever ``tol`` is.
 
     Attributes
     ----------
@@ -145,3 +148,5 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
     """
 
     loss: str | Loss = "squared"
+    _: KW_ONLY
+    stop_when: ProvedShare | None = None

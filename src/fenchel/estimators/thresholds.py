@@ -27,6 +27,12 @@ _ROUNDING = 1e-12
 #: the smallest positive number that is not subnormal
 _SMALLEST = float(np.finfo(np.float64).tiny)
 
+#: why predictions by thresholds are not proved
+UNPROVED = (
+    "the thresholds are chosen after the fit from the scores of its own model, so they are not those of an exact "
+    "optimum: use LinearClassifier or LinearRegressor for proved predictions"
+)
+
 
 def best_threshold(scores: Array, risk: Any) -> float:
     """The middle of the best cut: ``score > threshold`` is the prediction.

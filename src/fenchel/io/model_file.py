@@ -19,6 +19,7 @@ from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 
 #: what a model file can hold
@@ -70,6 +71,7 @@ def save(path: Path, model: ModelFile) -> None:
     for k, decomposition in enumerate(getattr(estimator, "decompositions_", ())):
         if decomposition is not None:
             arrays[_DECOMPOSITION(k)] = decomposition
+    proved, unproved = optimum_arrays(estimator)
     about = {
         "format": _FORMAT,
         "version": fenchel.__version__,
@@ -79,6 +81,7 @@ def save(path: Path, model: ModelFile) -> None:
         "multi_class": getattr(estimator, "multi_class_", None),
         "certificates": [vars(certificate) for certificate in estimator.certificates_],
         "converged": bool(estimator.converged_),
+        "unproved": unproved,
         "names": model.names,
         "label": model.label,
         "zero_based": model.zero_based,
@@ -88,7 +91,7 @@ def save(path: Path, model: ModelFile) -> None:
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays)
+            np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
@@ -109,14 +112,15 @@ def load(path: Path) -> ModelFile:
             about = json.loads(str(archive["about"]))
             names = [*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))]
             arrays = {name: archive[name] for name in names if name in archive}
-        return _restored(path, about, arrays)
+            proved = {name: archive[name] for name in archive if name.startswith(PREFIX)}
+        return _restored(path, about, arrays, proved)
     except FenchelError:
         raise
     except _DAMAGES as error:
         raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
 
 
-def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> ModelFile:
+def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], proved: dict[str, Array]) -> ModelFile:
     """The model of what a file holds."""
     if about["format"] != _FORMAT or about["kind"] not in _KINDS:
         raise FenchelError(
@@ -138,6 +142,10 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array]) -> Mo
     estimator.certificates_ = [Certificate(**values) for values in about["certificates"]]
     estimator.certificate_ = sum(estimator.certificates_[1:], start=estimator.certificates_[0])
     estimator.converged_ = about["converged"]
+    classes = getattr(estimator, "classes_", None)
+    estimator._optimum = restored_optimum(
+        proved, about.get("unproved", NOTHING_KNOWN), estimator.certificates_, classes, about["features"]
+    )
     return ModelFile(estimator, about["names"], about["label"], about["zero_based"])
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fenchel.certificate import ProvedShare
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver, choose
@@ -28,6 +29,7 @@ def solve(
     warm_start: Warm | None = None,
     callback: Callable[[Progress], Any] | None = None,
     stop_requested: Callable[[], bool] | None = None,
+    stop_when: ProvedShare | None = None,
     decay: float | None = None,
     certify_every: float | None = None,
     seed: int = 0,
@@ -57,6 +59,9 @@ def solve(
         Called with a :class:`Progress` after each certificate; a true return value stops the solve.
     stop_requested : callable, default=None
         Called without arguments between steps; a true return value stops the solve as Ctrl-C does.
+    stop_when : ProvedShare, default=None
+        Stop once a share of the predictions on given rows is proved, or at the rounding floor; ``tol`` does not end the
+        solve then.
     decay : float, default=None
         Stop as well once the gap is less than this share of the gap after the first epoch, the rule
         :math:`DG^t < \delta\,DG^1` of [1]_, Sec. 5.  Set ``tol=0`` to stop by this rule alone.
@@ -106,9 +111,12 @@ def solve(
         raise FenchelError(f"warm_start must be a Solution or a Start, got {type(warm_start).__name__}")
     if callback is not None and not callable(callback):
         raise FenchelError(f"callback must be a function, got {type(callback).__name__}")
-    candidates = choose(problem, solver, tol=tol, seed=seed, n_jobs=n_jobs)
-    schedule = Schedule(max_iter, problem.design.stored_entries, callback is not None, certify_every)
-    stopping = Stopping(tol, time_limit, decay, callback, stop_requested)
+    if stop_when is not None and not isinstance(stop_when, ProvedShare):
+        raise FenchelError(f"stop_when must be None or a ProvedShare, got {type(stop_when).__name__}")
+    candidates = choose(problem, solver, tol=tol if stop_when is None else 0.0, seed=seed, n_jobs=n_jobs)
+    watched = callback is not None or stop_when is not None
+    schedule = Schedule(max_iter, problem.design.stored_entries, watched, certify_every)
+    stopping = Stopping(tol, time_limit, decay, callback, stop_requested, stop_when)
     return Run(problem, candidates, schedule, stopping).solution(warm_start)
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certificate import Verdict, best_of, judge, judge_moved
+from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge, judge_moved
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.problem import Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
@@ -30,6 +30,9 @@ _STILL_FALLING = 0.8
 #: certificates without that, in a row, that end a solve with tol = 0
 _ROUNDS_AT_FLOOR = 3
 
+#: factor of the gap between certificates of a solve with ``stop_when``
+_GAP_BETWEEN_PROOFS = 0.2
+
 #: data passes of the first of several solvers, however small max_iter is
 _FEWEST_PASSES = 20.0
 
@@ -44,13 +47,18 @@ class Stopping(NamedTuple):
     decay: float | None
     callback: Callable[[Progress], Any] | None
     stop_requested: Callable[[], bool] | None
+    stop_when: ProvedShare | None = None
 
 
 class Run:
     """The state of one solve: the best verdict so far, the passes used, and the clock."""
 
     def __init__(self, problem: Problem, candidates: list[Candidate], schedule: Schedule, stopping: Stopping) -> None:
-        self.problem, self.candidates, self.schedule, self.tol = problem, candidates, schedule, stopping.tol
+        self.problem, self.candidates, self.schedule = problem, candidates, schedule
+        rule = stopping.stop_when
+        self.proving = None if rule is None else ProvedShareWatch(rule, problem)
+        #: the gap that ``converged`` is about, and the one that ends the solve
+        self.asked, self.tol = stopping.tol, stopping.tol if rule is None else 0.0
         self.solver: Solver = candidates[0].solver
         self.callback = stopping.callback
         self.stop_requested = stopping.stop_requested or (lambda: False)
@@ -100,8 +108,8 @@ class Run:
     def _finished(self, status: Status, solver: str) -> Solution:
         assert self.best is not None
         certificate, model, witness, path_certificate = self.best
-        converged = certificate.meets(self.tol)
-        if converged and status is not Status.INTERRUPTED:
+        converged = certificate.meets(self.asked)
+        if certificate.meets(self.tol) and status not in (Status.INTERRUPTED, Status.PREDICTIONS_PROVED):
             status = Status.CONVERGED if certificate.proves(self.tol) else Status.FLOOR
         elif (certificate.at_floor or certificate.contradictory) and status in (Status.MAX_ITER, Status.STALLED):
             status = Status.UNRESOLVED
@@ -153,6 +161,8 @@ class Run:
                 continue
             self._certify(state)
             assert self.best is not None
+            if self._predictions_proved():
+                return Status.PREDICTIONS_PROVED
             # a solver that stalls at the floor has done what can be done
             if self._enough() or (status is Status.STALLED and self.best.certificate.meets(self.tol)):
                 return Status.CONVERGED
@@ -177,6 +187,10 @@ class Run:
     def _wants_first_gap(self) -> bool:
         """Whether the gap after the first pass is needed and not known yet."""
         return self.decay is not None and math.isnan(self.first_gap)
+
+    def _predictions_proved(self) -> bool:
+        """Whether the rule ``stop_when`` is met."""
+        return self.proving is not None and self.best is not None and self.proving.met(self.best)
 
     def _decayed(self) -> bool:
         """Whether the gap is less than ``decay`` times the one after the first pass."""
@@ -209,7 +223,9 @@ class Run:
         if self.best is not None:
             certificate = self.best.certificate
             floor = certificate.rounding_floor
-            target = max(self.tol * certificate.scale - floor, floor, decayed)
+            # predictions are tried again when the gap has fallen by this factor
+            step = 0.0 if self.proving is None else _GAP_BETWEEN_PROOFS * certificate.gap
+            target = max(self.tol * certificate.scale - floor, floor, decayed, step)
             return Hint(certificate, target, self._must_stop, len(self.trace))
         # before the first certificate only P* <= R(0) is known
         scale = self.problem.risk.value_at_zero
@@ -260,6 +276,8 @@ class Run:
         else:
             self._record(judge(self.problem, warm.model, warm.witness))
         assert self.best is not None
+        if self._predictions_proved():
+            return Status.PREDICTIONS_PROVED
         return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
 
     def _record(self, verdict: Verdict) -> None:

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fenchel.certificate import Certificate, PathCertificate
+from fenchel.certificate import Certificate, OptimumSketch, PathCertificate
 from fenchel.problem import Model, Witness
 
 
@@ -30,6 +30,7 @@ class Status(enum.Enum):
         "rounding errors are too large a share of the objective to prove tol (scale X and the targets to moderate "
         "numbers, or decrease C)"
     )
+    PREDICTIONS_PROVED = "the share of the predictions that stop_when asks for is proved"
     DECAYED = "the duality gap fell below decay times the gap after the first pass"
     INFEASIBLE = (
         "the constraints are infeasible: the dual bound exceeds the objective of every model with scores up to 1e7"
@@ -143,6 +144,8 @@ class Solution:
         A sentence for each solver that was replaced by the next one.
     path_certificate : PathCertificate, default=None
         Certificates of this model and dual point for other values of ``lam``.
+    optimum : OptimumSketch, default=None
+        What is proved about the optimum without the data, which estimators keep.
 
     See Also
     --------
@@ -171,6 +174,7 @@ class Solution:
     trace: list[TracePoint] = field(default_factory=list)
     handovers: list[str] = field(default_factory=list)
     path_certificate: PathCertificate | None = None
+    optimum: OptimumSketch | None = None
 
     def __str__(self) -> str:
         return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"

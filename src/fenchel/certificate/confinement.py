@@ -1,0 +1,284 @@
+r"""A ball that contains the weights of every optimum, from a model and a witness.
+
+Let :math:`\Omega` be :math:`\sigma`-strongly convex and :math:`\hat v = \nabla\Omega^*(X^T\theta/\lambda)`.  P is
+:math:`\lambda\sigma`-strongly convex in w, also where b is free, and by the Fenchel-Young inequality
+:math:`P^* \ge D(\theta) + \tfrac{\lambda\sigma}{2}\|w^* - \hat v\|^2`.  Hence
+:math:`\tfrac{\lambda\sigma}{2}(\|w - w^*\|^2 + \|\hat v - w^*\|^2) \le P(w, b) - D(\theta)`, which is
+
+.. math::
+    \Bigl\|w^* - \frac{w + \hat v}{2}\Bigr\|^2 \le \frac{P - D}{\lambda\sigma} - \frac{\|w - \hat v\|^2}{4} = r^2
+
+For the squared loss ``inverse_hessian`` has a norm in which w is closer to the optimum.
+
+==================  =================================================================================
+symbol              here
+==================  =================================================================================
+c, r                ``centre``, ``radius``; c is (w + v)/2, or w where H is used
+z                   ``reference``, the mean of the rows if there is an intercept
+A                   ``root``, with A^T A near H^-1; None for the Euclidean norm
+:math:`\beta`       ``intercept_lower``, ``intercept_upper``: see ``intercept_interval``
+==================  =================================================================================
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fenchel.arrays import Array, Floats
+from fenchel.certificate.certificate import Certificate
+from fenchel.certificate.gap import judge
+from fenchel.certificate.intercept_interval import joint_interval, mean_interval, quadratic_interval
+from fenchel.certificate.inverse_hessian import curvature_of, inverse_root
+from fenchel.certificate.optimum import OptimumBall, distances_from, product_rounding
+from fenchel.certificate.rounding import adjoint_spread, output_norms
+from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.problem import Model, Problem, Witness
+from fenchel.risks import Risk
+
+#: covers roundings of a bound by sums of non-negative terms
+_UPWARDS = 1.0 + 1e-9
+
+
+class TrainingRows(NamedTuple):
+    """What the bracket of an intercept needs of the training rows, the same for all problems of a fit."""
+
+    #: the point z, and bounds on the norms of x_i - z
+    reference: Floats
+    distances: Floats
+    #: bounds on the rounding errors of x_i . c, and of z . c, for weights of norm 1
+    rounding: Floats
+    mean_rounding: float
+
+
+class OptimumSketch:
+    """The ball of a solved problem but for the intercept, whose bracket takes longer and is computed on demand.
+
+    Until then it holds vectors of the length of the training data, never the data.  Pickling computes the bracket.
+    """
+
+    def __init__(self, ball: OptimumBall | None, pending: tuple[Risk, Array, Array] | None = None) -> None:
+        self._ball, self._pending, self._refusal = ball, pending, ""
+
+    @classmethod
+    def refused(cls, reason: str) -> OptimumSketch:
+        """A problem without a ball."""
+        found = cls(None)
+        found._refusal = reason
+        return found
+
+    def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
+        """The same with a changed ball."""
+        if self._ball is None:
+            return self
+        try:
+            found = OptimumSketch(change(self._ball), self._pending)
+        except FenchelError as error:
+            return OptimumSketch.refused(str(error))
+        found._refusal = self._refusal
+        return found
+
+    def ball(self) -> OptimumBall:
+        """The ball with the bracket of its intercept; raise if there is none."""
+        pending = self._pending
+        if pending is not None:
+            try:
+                low, high, spread = _bracket(*pending)
+                assert self._ball is not None
+                self._ball = replace(self._ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)
+            except FenchelError as error:
+                self._refusal = str(error)
+            self._pending = None
+        if self._ball is None or self._refusal:
+            raise FenchelError(self._refusal)
+        return self._ball
+
+    def __getstate__(self) -> dict[str, Any]:
+        with suppress(FenchelError):
+            # a refusal is kept
+            self.ball()
+        return vars(self).copy()
+
+
+def optimum_ball(problem: Problem, model: Model, witness: Witness) -> OptimumBall:
+    """The ball of a model and a witness; raise if the problem has none."""
+    check_confined(problem)
+    certificate, model, witness, known = judge(problem, model, witness)
+    return sketch(problem, training_rows(problem), certificate, model, witness, known.v).ball()
+
+
+def check_confined(problem: Problem) -> None:
+    """Raise for problems without a ball, with the reason."""
+    if problem.regularizer.free_directions() is not None:
+        raise FenchelError(
+            "regularizer='free_directions' leaves some weights unregularized, so that they are not confined to a ball: "
+            "use 'l2', or a QuadraticForm with small positive entries"
+        )
+    if problem.risk.closed_form() is None:
+        raise FenchelError(
+            f"the risk {problem.risk.name!r} has no conjugate in closed form: proved predictions are not implemented "
+            "for it; use a mean of losses"
+        )
+    if not _strong_convexity(problem) > 0.0:
+        raise FenchelError(
+            f"regularizer={problem.regularizer.name!r} is not strongly convex, so its optimal weights are not confined "
+            "to a ball: use 'l2', or 'elastic_net' with l1_ratio < 1"
+        )
+
+
+def _strong_convexity(problem: Problem) -> float:
+    """In the norm of the weights; of a kernel model in the norm of the RKHS."""
+    return 1.0 if problem.regularizer.kernel() is not None else problem.regularizer.strong_convexity
+
+
+def training_rows(problem: Problem) -> TrainingRows:
+    """The reference point and the distances of the training rows from it: two products with the data."""
+    design, gram = problem.design, problem.design.kernel()
+    reference = np.zeros(design.shape[1])
+    if gram is not None:
+        return TrainingRows(reference, _UPWARDS * np.sqrt(gram.diagonal), product_rounding(design), 0.0)
+    mean_rounding = 0.0
+    if problem.intercept:
+        reference = design.adjoint(problem.risk.shares)
+        mean_rounding = gamma(design.adjoint_roundings + 64) * float(problem.risk.shares @ design.row_magnitudes)
+    return TrainingRows(reference, distances_from(design, reference), product_rounding(design), mean_rounding)
+
+
+def sketch(
+    problem: Problem,
+    rows: TrainingRows,
+    certificate: Certificate,
+    model: Model,
+    witness: Witness,
+    v: Array,
+    most_hessian_work: float = math.inf,
+) -> OptimumSketch:
+    """The ball of a certified model and witness with v = X^T theta / lam: one product with the data.
+
+    v must not be compressed.  Where the Hessian of the squared loss takes more than ``most_hessian_work``
+    multiplications, its norm is not used.
+    """
+    check_confined(problem)
+    width, sigma = _width(certificate), _strong_convexity(problem)
+    weights, gram = np.asarray(model.weights, dtype=np.float64), problem.design.kernel()
+    # up to lam and sigma rounded by a few u
+    most, root = width / (problem.lam * sigma) * (1.0 + 64.0 * UNIT), None
+    # a finite radius of the Euclidean ball also bounds the norm of the optimal weights
+    around = _linear_ball if gram is None else _kernel_ball
+    centre, radius = around(problem, weights, witness, np.asarray(v), most)
+    length = float(np.linalg.norm(centre)) * _UPWARDS + radius
+    curvature = curvature_of(problem)
+    n, d = problem.design.shape
+    if curvature is not None and float(n) * d**2 <= most_hessian_work:
+        root = inverse_root(problem, curvature, rows.reference, sigma)
+    if root is not None:
+        centre, radius = weights, _UPWARDS * math.sqrt(2.0 * width)
+    waits = problem.intercept and curvature is None
+    scores = problem.design.scores(centre) if waits else np.zeros(0)
+    return _sketch(problem, rows, certificate, (centre, radius, root), length, scores)
+
+
+def sketch_around(
+    problem: Problem, rows: TrainingRows, certificate: Certificate, weights: Array, scores: Array
+) -> OptimumSketch:
+    """The wider ball around certified weights with these products X w, which reads no data.
+
+    Strong convexity gives a squared radius of 2 (P - D) / (lam sigma).
+    """
+    check_confined(problem)
+    most = 2.0 * _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
+    radius = _UPWARDS * math.sqrt(most)
+    length = float(np.linalg.norm(weights)) * _UPWARDS + radius
+    return _sketch(problem, rows, certificate, (weights, radius, None), length, scores)
+
+
+def _width(certificate: Certificate) -> float:
+    width = (certificate.upper - certificate.lower) * (1.0 + 4.0 * UNIT)
+    if certificate.contradictory or not math.isfinite(width):
+        raise FenchelError(f"the certificate proves nothing about the optimum: {certificate}")
+    return max(0.0, width)
+
+
+def _sketch(
+    problem: Problem,
+    rows: TrainingRows,
+    certificate: Certificate,
+    confined: tuple[Floats, float, Floats | None],
+    length: float,
+    scores: Array,
+) -> OptimumSketch:
+    """The ball with this centre, radius and root; ``length`` bounds the optimal weights, ``scores`` are X c."""
+    centre, radius, root = confined
+    joint, mean, zeros = problem.risk.multiclass(), problem.risk.separable(), np.zeros(problem.risk.outputs or 1)
+    spread = None if joint is None else 0.0
+    ball = OptimumBall(centre, radius, rows.reference, zeros, zeros, spread, root, certificate)
+    if not problem.intercept:
+        return OptimumSketch(ball)
+    if mean is not None and curvature_of(problem) is not None:
+        means = np.full(mean.outputs or 1, rows.mean_rounding * length)
+        low, high = quadratic_interval(mean, rows.reference, centre, means)
+        return OptimumSketch(replace(ball, intercept_lower=low, intercept_upper=high))
+    away, rounding = radius * rows.distances, rows.rounding * float(np.max(output_norms(centre)))
+    # of a score, or of the difference between two scores
+    radii = away + rounding if joint is None else math.sqrt(2.0) * away + 2.0 * rounding
+    return OptimumSketch(ball, (problem.risk, scores, _UPWARDS * radii))
+
+
+def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
+    """The centre and the radius in the Euclidean norm, for (P - D) / (lam sigma) = ``most``."""
+    spread = adjoint_spread(problem, witness.theta, fine=True).norm + 16.0 * UNIT * float(np.linalg.norm(v))
+    dual = problem.regularizer.grad_conjugate(v)
+    error = problem.regularizer.grad_conjugate_error(v, _UPWARDS * spread)
+    if not math.isfinite(error):
+        raise FenchelError(
+            f"regularizer={problem.regularizer.name!r} has no proved bound on the rounding of its weights, whose "
+            "constraints floats do not meet exactly: use 'l2' or 'elastic_net'"
+        )
+    apart = max(0.0, float(np.linalg.norm(weights - dual)) / _UPWARDS - error)
+    centre = 0.5 * (weights + dual)
+    rounding = 4.0 * UNIT * float(np.linalg.norm(centre)) + 0.5 * error
+    return centre, _UPWARDS * (_radius(most, apart) + rounding)
+
+
+def _kernel_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
+    """The same for coefficients, in the norm of the RKHS; the coefficients of v are theta / lam."""
+    gram = problem.regularizer.kernel()
+    assert gram is not None
+    difference = weights - v
+    square = 2.0 * problem.regularizer.value(difference)
+    square -= 2.0 * problem.regularizer.value_error(difference, 0.5 * square)
+    # a coefficient is rounded a few times, and each example has a feature of norm sqrt(K_ii)
+    lengths = np.abs(np.atleast_2d(weights)) + np.abs(np.atleast_2d(v))
+    rounding = 16.0 * UNIT * float(np.sum(lengths @ np.sqrt(gram.diagonal)))
+    apart = max(0.0, math.sqrt(max(0.0, square)) / _UPWARDS - rounding)
+    return 0.5 * (weights + v), _UPWARDS * (_radius(most, apart) + rounding)
+
+
+def _radius(most: float, apart: float) -> float:
+    square = most - 0.25 * apart * apart
+    if square < -1e-9 * most:
+        raise FenchelError(
+            "the model and the witness contradict each other: they are farther apart than their duality gap allows; "
+            "scale or centre X"
+        )
+    return math.sqrt(max(0.0, square))
+
+
+def _bracket(risk: Risk, scores: Array, radii: Array) -> tuple[Floats, Floats, float | None]:
+    """Bounds on the intercepts at the reference point, and on their differences for a joint risk."""
+    joint, mean = risk.multiclass(), risk.separable()
+    if mean is not None:
+        return (*mean_interval(mean, scores, radii), None)
+    if joint is None:
+        raise FenchelError(
+            f"the optimal intercepts of the risk {risk.name!r} can't be bracketed: use intercept=False (in an "
+            "estimator fit_intercept=False)"
+        )
+    intercept, spread = joint_interval(joint, scores, radii)
+    return intercept - spread, intercept + spread, spread
