@@ -54,6 +54,8 @@ from fenchel.problem import Problem
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
     from fenchel.certificate.primal import Primal
+    from fenchel.designs import Design
+    from fenchel.regularizers import Regularizer
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
@@ -76,6 +78,13 @@ class Spread(NamedTuple):
     def scaled(self, factor: float) -> Spread:
         """The error of a multiple of v."""
         return Spread(abs(factor) * self.largest, abs(factor) * self.norm)
+
+    def rounded(self, regularizer: Regularizer, v: Array, roundings: float) -> Spread:
+        """The error of v after so many more roundings of each component."""
+        error = _UPWARDS * gamma(roundings)
+        with np.errstate(over="ignore"):
+            largest, norm = float(np.max(np.abs(v), initial=0.0)), regularizer.norm_bound(v)
+        return Spread(self.largest + error * largest, self.norm + error * norm)
 
 
 class Errors(NamedTuple):
@@ -168,21 +177,31 @@ def adjoint_spread(problem: Problem, theta: Array, *, fine: bool, moved: float =
 
     ``moved`` are relative errors of each theta_i in units of u.
     """
-    design, lam = problem.design, problem.lam
-    if not design.adjoint_roundings:
-        return Spread()
+    design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
-    rounded = _UPWARDS * gamma(design.adjoint_roundings + moved + (problem.risk.outputs or 0)) / lam
-    sums = absolute_sums(theta)
+    roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
+    if not roundings and not away:
+        return Spread()
+    rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
+    entry, longest, lengths = _features(design, fine=fine)
     with np.errstate(over="ignore"):
-        lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
-        largest, norm = design.largest_entry * float(np.max(sums)), math.sqrt(float(lengths @ lengths))
-        spread = Spread(rounded * largest, rounded * norm)
-        if problem.risk.dual_roundings:
+        terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
+        spread = Spread(rounded * entry * float(np.max(sums)), rounded * math.sqrt(float(terms @ terms)))
+        if away:
             # from theta to a point of the domain
-            away = _UPWARDS * gamma(problem.risk.dual_roundings) / lam * float(np.sum(sums))
-            spread = Spread(spread.largest + away * design.largest_entry, spread.norm + away * design.largest_row_norm)
+            away = _UPWARDS * gamma(away) / lam * float(np.sum(sums))
+            spread = Spread(spread.largest + away * entry, spread.norm + away * longest)
         return spread
+
+
+def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | None]:
+    """The largest entry, the largest norm and, if ``fine``, the norms of the rows of which X^T theta is a sum."""
+    kernel = design.kernel()
+    if kernel is None:
+        return design.largest_entry, design.largest_row_norm, design.row_magnitudes if fine else None
+    # v is given by its coefficients; its norm is that of the feature space
+    lengths = _UPWARDS * np.sqrt(kernel.diagonal)
+    return 1.0, float(np.max(lengths)), lengths
 
 
 def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:
