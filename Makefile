@@ -3,23 +3,23 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels docs clean
+.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate lock licences audit docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
 
-test: $(VENV)/test
+test: $(VENV)/ci
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 # the same laws in all their cases, see tests/products.py
-test-all: $(VENV)/test
+test-all: $(VENV)/ci
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
 
 # scikit-learn's own test modules with the drop-ins in the place of its estimators
-test-sklearn: $(VENV)/test
+test-sklearn: $(VENV)/ci
 	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
 
-lint: $(VENV)/lint
+lint: $(VENV)/ci
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -94,23 +94,51 @@ bench-ridge: $(VENV)/bench
 bench-kernels: $(VENV)/bench
 	$(BIN)/python benchmarks/kernels.py --update-readme
 
+# the sources before the bounds on rounding errors are the other side of the comparison
+bench-certificate: $(VENV)/bench
+	mkdir -p out/before
+	git archive 'eac4320^' src | tar -x -C out/before
+	$(BIN)/python benchmarks/certificate.py --before out/before --update-readme
+
 bench-start: $(VENV)/bench
 	$(BIN)/python benchmarks/start.py --update-readme
 
-$(VENV)/pip: pyproject.toml
+# the newest versions that pyproject.toml allows, with the hashes of their files
+lock: $(VENV)/pip
+	$(BIN)/python requirements/lock.py
+
+licences: $(VENV)/pip
+	$(BIN)/python requirements/licences.py
+
+# known vulnerabilities of the locked versions; needs a network that reaches the database
+audit: $(VENV)/pip
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install -q pip-audit
+	$(VENV)-audit/bin/pip-audit --no-deps --disable-pip -r requirements/build.txt -r requirements/ci.txt
+
+PINNED = $(BIN)/python -m pip install -q --require-hashes --no-build-isolation
+# an install without pins, for a Python or a system that requirements/*.txt have no files for
+UNLOCKED = echo "pip could not install the pinned versions, see above. They are for Linux and Python 3.11 to 3.13; elsewhere \
+	run: $(BIN)/python -m pip install -e '.[plot,test,lint]' && touch $(VENV)/pip $(VENV)/ci" >&2; exit 1
+
+$(VENV)/pip: requirements/build.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --upgrade pip
+	$(PINNED) -r requirements/build.txt || { $(UNLOCKED); }
 	touch $@
 
-# a stamp for each set of extras
+# what CI uses: exact versions; the package itself is built with the backend that is already there
+$(VENV)/ci: $(VENV)/pip requirements/ci.txt pyproject.toml
+	$(PINNED) -r requirements/ci.txt || { $(UNLOCKED); }
+	$(BIN)/python -m pip install -q --no-deps --no-build-isolation -e .
+	touch $@
+
+# the newest versions, as users get them: a stamp for each set of extras
 $(VENV)/plot: EXTRAS = plot
-$(VENV)/test: EXTRAS = plot,test
-$(VENV)/lint: EXTRAS = plot,lint
 $(VENV)/bench: EXTRAS = plot,bench
 $(VENV)/docs: EXTRAS = plot,docs
-$(VENV)/plot $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/docs: $(VENV)/pip
+$(VENV)/plot $(VENV)/bench $(VENV)/docs: $(VENV)/pip pyproject.toml
 	$(BIN)/python -m pip install -q -e ".[$(EXTRAS)]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) $(VENV)-audit out

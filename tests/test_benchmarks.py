@@ -135,6 +135,12 @@ def _tiny(tmp_path: Path, name: str, *options: str) -> tuple[list[dict[str, Any]
     return _cells(tmp_path, name), printed
 
 
+def test_certificate(tmp_path: Path) -> None:
+    options = ["--before", str(ROOT), "--rounds", "1", "--loss", "hinge"]
+    [cell], _ = _tiny(tmp_path, "certificate", *options)
+    assert set(cell["milliseconds"]) == {f"{key} {kind}" for key in ("before", "after") for kind in ("first", "later")}
+
+
 def test_l1(tmp_path: Path) -> None:
     _need("liblinear")
     which = ["--only", "fenchel", "liblinear", "--C", "1", "--rounds", "1", "--cap", "60"]

@@ -25,10 +25,13 @@ import numpy as np
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound
-from fenchel.certificate.other_lambdas import PathCertificate
+from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.primal import Primal, evaluate
 from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors, zero_objective
 from fenchel.problem import Model, Problem, Witness
+
+#: error of P, relative to P, that bounds on intercepts include
+_NEGLIGIBLE_ERROR = 1e-7
 
 
 class Verdict(NamedTuple):
@@ -52,6 +55,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
         witness = Witness(bound.theta, conjugate, parts)
         errors = rounding_errors(problem, primal, bound)
+        bound = _recharged(problem, primal, bound, errors)
         near = primal.value - bound.value <= errors.primal + errors.dual
         zero = zero_objective(problem) if near and math.isfinite(primal.value) else math.inf
         if math.isinf(primal.value):
@@ -73,6 +77,19 @@ def _bound_alone(problem: Problem, primal: Primal, bound: Bound, errors: Errors)
     level = _level(problem, primal.value)
     value = -math.inf if math.isnan(bound.value) else min(bound.value, level + errors.dual)
     return Certificate(primal.value, value, 0.0, errors.dual, not bound.trusted)
+
+
+def _recharged(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> Bound:
+    """The charge for an unbalanced theta again where the exact objective may be much larger than the computed one.
+
+    It bounds the optimal intercept by an objective that the optimum does not exceed.
+    """
+    known = errors.primal <= _NEGLIGIBLE_ERROR * abs(primal.value)
+    if known or not np.any(bound.unbalanced) or not math.isfinite(primal.value + errors.primal):
+        return bound
+    value = bound.value + bound.charge
+    charged = charge(problem, bound.unbalanced, primal.value + errors.primal, value)
+    return bound._replace(value=value - charged, charge=charged)
 
 
 def _level(problem: Problem, primal: float) -> float:

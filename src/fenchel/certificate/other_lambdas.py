@@ -25,7 +25,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.certificate.rounding import Errors, is_trivial
-from fenchel.numerics.rounding import UNIT
+from fenchel.numerics.rounding import ELEMENTARY, UNIT
 from fenchel.problem import Problem
 
 #: bisections at most, of log lam or of the scale t: 2^-40 of an interval
@@ -63,7 +63,13 @@ class PathCertificate:
 
     def compress(self) -> PathCertificate:
         """The same with a compressed v, which suffices for certificates but not for a warm start."""
-        return replace(self, v=self.problem.regularizer.compress(self.v))
+        regularizer = self.problem.regularizer
+        v = regularizer.compress(self.v)
+        if v is self.v:
+            return self
+        # its entries are norms of v: sums with as many terms as v has entries
+        spread = self.errors.spread.rounded(regularizer, v, np.size(self.v) + ELEMENTARY)
+        return replace(self, v=v, errors=self.errors._replace(spread=spread))
 
     @property
     def at_zero(self) -> float | None:
@@ -79,31 +85,31 @@ class PathCertificate:
 
     def moved(self, lam: float) -> tuple[Certificate, float]:
         """The certificate for another lam, and the multiple of theta that it uses."""
-        primal = lam * self.penalty + self.risk
-        scales = (1.0,) if self.at_zero is None else (1.0, self._best_scale(lam))
-        dual, scale = max((self._dual(lam, scale), scale) for scale in scales)
-        dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal, dual)
+        primal, most = lam * self.penalty + self.risk, self._largest_scale(lam)
+        scales = (1.0,) if self.at_zero is None else (most, self._best_scale(lam, most))
+        dual, scale = max((self._dual(lam, scale) if scale <= most else -math.inf, scale) for scale in scales)
         errors, recomputed = self.errors_at(lam, scale), self.conjugate_at_zero is not None
+        dual -= charge(replace(self.problem, lam=lam), scale * self.unbalanced, primal + errors.primal, dual)
         trivial = is_trivial(self.problem, primal, errors.primal + errors.dual, self.zero_objective)
         return Certificate(primal, dual, errors.primal, errors.dual, recomputed, trivial), scale
 
     def errors_at(self, lam: float, scale: float) -> Errors:
         """Bounds on the rounding errors of the terms for another lam and a multiple of theta."""
         factor = scale * self.problem.lam / lam
-        spread = self.errors.spread.scaled(factor)
+        # four roundings of v: its factor, and the product with it
+        spread = self.errors.spread.rounded(self.problem.regularizer, self.v, 4.0).scaled(factor)
         with np.errstate(over="ignore", invalid="ignore"):
             regularizer = self.problem.regularizer
             conjugate = regularizer.relaxed_conjugate(self.v, factor)
             moved = lam * regularizer.conjugate_error(factor * self.v, conjugate, *spread)
             size = lam * abs(conjugate)
-        # the interpolated conjugate, and the products with scale and lam, are rounded once more
-        more = 8.0 * UNIT * (abs(self.conjugate) + abs(self.at_zero or 0.0) + size)
-        own = self.errors
+        own, at_zero = self.errors, 0.0 if self.at_zero is None or scale == 1.0 else self.at_zero
         return Errors(
             own.penalty * lam / self.problem.lam + 8.0 * UNIT * lam * abs(self.penalty),
             own.risk + 8.0 * UNIT * abs(self.risk),
-            moved + more if math.isfinite(moved) else math.inf,
-            own.conjugate,
+            moved + 8.0 * UNIT * size if math.isfinite(moved) else math.inf,
+            # the conjugate is interpolated, and this once more where the errors are those of another such certificate
+            own.conjugate + 8.0 * UNIT * (abs(self.conjugate) + abs(at_zero)),
             own.charge,
             spread,
         )
@@ -116,8 +122,13 @@ class PathCertificate:
         penalty = lam * self.problem.regularizer.relaxed_conjugate(self.v, scale * self.problem.lam / lam)
         return -penalty - scale * self.conjugate - rest
 
-    def _best_scale(self, lam: float) -> float:
-        """The t of the best bound, the root of the derivative of a concave function; one step for ridge."""
+    def _largest_scale(self, lam: float) -> float:
+        """The largest t up to 1 for which t theta is feasible at this lam, whatever the error of v."""
+        most = self.problem.regularizer.largest_scale(self.v, self.errors.spread.largest)
+        return min(1.0, most * lam / self.problem.lam)
+
+    def _best_scale(self, lam: float, most: float) -> float:
+        """The t <= most of the best bound, the root of the derivative of a concave function; one step for ridge."""
         assert self.at_zero is not None
         gain = self.at_zero - self.conjugate
 
@@ -125,12 +136,7 @@ class PathCertificate:
             own = self.problem.lam
             return gain - own * self.problem.regularizer.conjugate_derivative(self.v, scale * own / lam)
 
-        low, high = (
-            0.0,
-            min(
-                1.0, self.problem.regularizer.largest_scale(self.v, self.errors.spread.largest) * lam / self.problem.lam
-            ),
-        )
+        low, high = 0.0, most
         start = derivative(low)
         if not start > 0.0:
             return 0.0

@@ -54,6 +54,8 @@ from fenchel.problem import Problem
 if TYPE_CHECKING:
     from fenchel.certificate.dual import Bound
     from fenchel.certificate.primal import Primal
+    from fenchel.designs import Design
+    from fenchel.regularizers import Regularizer
     from fenchel.risks.decomposition import DecomposedForm
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
@@ -77,6 +79,13 @@ class Spread(NamedTuple):
     def scaled(self, factor: float) -> Spread:
         """The error of a multiple of v."""
         return Spread(abs(factor) * self.largest, abs(factor) * self.norm)
+
+    def rounded(self, regularizer: Regularizer, v: Array, roundings: float) -> Spread:
+        """The error of v after so many more roundings of each component."""
+        error = _UPWARDS * gamma(roundings)
+        with np.errstate(over="ignore"):
+            largest, norm = float(np.max(np.abs(v), initial=0.0)), regularizer.norm_bound(v)
+        return Spread(self.largest + error * largest, self.norm + error * norm)
 
 
 class Errors(NamedTuple):
@@ -171,24 +180,32 @@ def adjoint_spread(
 
     ``moved`` are relative errors of each theta_i in units of u.
     """
-    design, lam = problem.design, problem.lam
-    if not design.adjoint_roundings:
-        return Spread()
+    design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
-    rounded = _UPWARDS * gamma(design.adjoint_roundings + moved + (problem.risk.outputs or 0)) / lam
-    sums = absolute_sums(theta)
+    roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
+    if not roundings and not away and decomposed is None:
+        return Spread()
+    rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
+    entry, longest, lengths = _features(design, fine=fine)
     with np.errstate(over="ignore"):
-        lengths = absolute_sums(theta, design.row_magnitudes) if fine else design.largest_row_norm * sums
-        largest, norm = design.largest_entry * float(np.max(sums)), math.sqrt(float(lengths @ lengths))
-        spread = Spread(rounded * largest, rounded * norm)
-        distance = gamma(problem.risk.dual_roundings) * float(np.sum(sums))
-        if decomposed is not None:
-            distance = decomposed.domain_distance(theta)
+        terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
+        spread = Spread(rounded * entry * float(np.max(sums)), rounded * math.sqrt(float(terms @ terms)))
+        distance = gamma(away) * float(np.sum(sums)) if decomposed is None else decomposed.domain_distance(theta)
         if distance:
             # from theta to a point of the domain
-            away = _UPWARDS * distance / lam
-            spread = Spread(spread.largest + away * design.largest_entry, spread.norm + away * design.largest_row_norm)
+            distance *= _UPWARDS / lam
+            spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
         return spread
+
+
+def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | None]:
+    """The largest entry, the largest norm and, if ``fine``, the norms of the rows of which X^T theta is a sum."""
+    kernel = design.kernel()
+    if kernel is None:
+        return design.largest_entry, design.largest_row_norm, design.row_magnitudes if fine else None
+    # v is given by its coefficients; its norm is that of the feature space
+    lengths = _UPWARDS * np.sqrt(kernel.diagonal)
+    return 1.0, float(np.max(lengths)), lengths
 
 
 def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:

@@ -122,7 +122,8 @@ class KernelEstimator(FitParameters, LinearEstimator):
         """The Gram matrix of the rows, cached row by row if it takes more than ``memory_limit``."""
         values, named = partial(self._values, gamma=gamma), self.kernel in KERNELS
         if gram_megabytes(X.shape[0]) > float(self.memory_limit):
-            rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None)
+            degree = float(self.degree) if self.kernel == "poly" else 1.0
+            rows = KernelRows(values, X, gamma if self.kernel == "rbf" else None, degree)
             return cached_gram(rows, float(self.memory_limit), named=named)
         gram = GramDesign(values(X, X))
         return gram if named else gram.definite()

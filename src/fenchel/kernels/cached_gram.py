@@ -8,7 +8,13 @@ before its turn; so an epoch begins with the examples whose rows are cached, whi
 
 Accuracy.  Rows are cached in float64, though twice as many would fit in float32: scores :math:`Ka` of a certificate are
 sums of cached rows and of rows computed for this product.  Rows with zero coefficients are skipped, and if a product
-with similar coefficients is known, only the rows whose coefficients differ are used.
+with similar coefficients is known, only the rows whose coefficients differ are used.  Such a product has the rounding
+errors of all sums that led to it, :math:`\gamma_{n+3}\sqrt{K_{ii}}\,\mu` with :math:`\mu = \sum_k m(a_k)` and
+:math:`m(a) = \sum_j |a_j|\sqrt{K_{jj}}`, where the :math:`a_k` are the first coefficients and the changes.  So a known
+product is used only if :math:`\mu \le 3\,m(a)` for the coefficients a that are wanted: after large coefficients have
+become small its errors would be too large.  Rows that are computed twice may differ, since matrix products of other
+shapes round differently: K stands for one matrix from which every computed row differs by at most ``entry_roundings``
+roundings of :math:`\sqrt{K_{ii}K_{jj}}`.
 
 Norms.  The row norms of K, which rounding bounds use, would need all of K.  They are replaced by the Cauchy-Schwarz
 bound :math:`\sum_j K_{ij}^2 \le K_{ii}\,\mathrm{tr} K`.
@@ -18,7 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +34,17 @@ from fenchel.designs.rows import GramRows, Rows
 from fenchel.errors import FenchelError
 from fenchel.kernels.gram import GramDesign, KernelDesign, rounding_shift
 from fenchel.kernels.rbf import Radial
+from fenchel.numerics.rounding import ELEMENTARY
 
 _MEGABYTE = 2**20
 #: rows per call of the source: enough for matrix products at full speed
 _ROWS_PER_CALL = 32
 #: products with K that are cached: certificates need the same or similar ones several times
 _CACHED_PRODUCTS = 4
-#: updates of a cached product before it is recomputed, so that roundings do not accumulate
+#: updates of a cached product before it is recomputed; each is one more addition
 _UPDATES = 2
+#: size of all sums that led to a product, relative to the size of one sum with its coefficients
+_LARGEST_GROWTH = 3
 #: relative error of kernel values that counts as a rounding to float32
 _FLOAT32_TOLERANCE = 1e-5
 #: examples in the sample on which a custom kernel is checked
@@ -48,13 +57,33 @@ Source = Callable[[Array], Array]
 Values = Callable[[Any, Any], Array]
 
 
+class _Product(NamedTuple):
+    """A product with K that is known."""
+
+    coefficients: Floats
+    result: Floats
+    #: m of the first coefficients and of all changes, for each output
+    sizes: Floats
+    #: changes since it was computed
+    updates: int
+
+
 class CachedGram(KernelDesign):
     """A positive semi-definite matrix (n, n) with a row cache of at most ``megabytes``.
 
-    Its diagonal is given; with ``checked`` each computed row is checked, as a custom kernel requires.
+    Its diagonal is given; with ``checked`` each computed row is checked, as a custom kernel requires.  Other entries
+    that ``source`` computes may be off by ``entry_roundings`` roundings of sqrt(K_ii K_jj).
     """
 
-    def __init__(self, source: Source, diagonal: Array, megabytes: float, *, checked: bool = False) -> None:
+    def __init__(
+        self,
+        source: Source,
+        diagonal: Array,
+        megabytes: float,
+        *,
+        checked: bool = False,
+        entry_roundings: float = 0.0,
+    ) -> None:
         n = len(diagonal)
         room = int(min(megabytes * _MEGABYTE / (8 * n), n + _ROWS_PER_CALL))
         if room < 2:
@@ -68,7 +97,8 @@ class CachedGram(KernelDesign):
             raise FenchelError(
                 "the diagonal of the Gram matrix has negative or infinite entries; use a positive semi-definite kernel"
             )
-        self._source, self._checked = source, checked
+        self._source, self._checked, self._entry_roundings = source, checked, entry_roundings
+        self._lengths = np.sqrt(self.diagonal)
         #: rows per call of the source
         self.together = min(_ROWS_PER_CALL, max(1, room // 4))
         self._cache = np.empty((room - self.together, n))
@@ -80,8 +110,7 @@ class CachedGram(KernelDesign):
         self.clock = 0
         #: rows computed so far
         self.computed = 0
-        #: coefficients, their product with K, and the number of updates since it was computed
-        self._products: list[tuple[Array, Array, int]] = []
+        self._products: list[_Product] = []
 
     def cached(self) -> CachedGram:
         return self
@@ -143,21 +172,27 @@ class CachedGram(KernelDesign):
     def scores(self, weights: Array) -> Floats:
         """K a, from the rows with non-zero coefficients, or as an update of a cached product."""
         weights = np.asarray(weights, dtype=np.float64)
-        coefficients, base, depth = np.atleast_2d(weights), None, 0
-        changes, fewest = coefficients, _nonzero(coefficients)
-        for known, product, sums in self._products:
-            if known.shape == coefficients.shape:
-                changed = _nonzero(coefficients - known)
-                # roundings must not accumulate: updates of many rows start from a fully computed product
-                most = _UPDATES if len(changed) <= self.together else 1
-                if len(changed) < len(fewest) and (sums < most or not len(changed)):
-                    changes, fewest, base, depth = coefficients - known, changed, product, sums + 1
+        coefficients = np.atleast_2d(weights)
+        sizes = np.abs(coefficients) @ self._lengths
+        base, changes, fewest, total = None, coefficients, _nonzero(coefficients), sizes
+        for known in self._products:
+            if known.coefficients.shape != coefficients.shape:
+                continue
+            change = coefficients - known.coefficients
+            changed = _nonzero(change)
+            if not len(changed):
+                base, changes, fewest = known, change, changed
+                break
+            grown = known.sizes + np.abs(change) @ self._lengths
+            allowed = known.updates < _UPDATES and bool(np.all(grown <= _LARGEST_GROWTH * sizes))
+            if allowed and len(changed) < len(fewest):
+                base, changes, fewest, total = known, change, changed, grown
         result = self._product(changes, fewest)
         if base is not None:
-            result += base
+            result += base.result
         if len(fewest):
-            entry = (coefficients.copy(), result.copy(), depth)
-            self._products = [entry, *self._products[: _CACHED_PRODUCTS - 1]]
+            found = _Product(coefficients.copy(), result.copy(), total, 0 if base is None else base.updates + 1)
+            self._products = [found, *self._products[: _CACHED_PRODUCTS - 1]]
         return np.ascontiguousarray(result.T) if weights.ndim == 2 else result[0]
 
     def _product(self, coefficients: Array, used: Array) -> Floats:
@@ -179,8 +214,8 @@ class CachedGram(KernelDesign):
 
     @property
     def score_roundings(self) -> int:
-        """Three sums: a product that was computed, and the changes of at most two updates."""
-        return 3 * (self.shape[1] + 1)
+        """Those of sums of n terms, of two updates, and of the entries, for sums of ``_LARGEST_GROWTH`` sizes."""
+        return _LARGEST_GROWTH * (self.shape[1] + 1 + _UPDATES + math.ceil(self._entry_roundings))
 
     @property
     def largest_row_norm(self) -> float:
@@ -212,11 +247,21 @@ def _sample_of(n: int, megabytes: float) -> NDArray[np.int64]:
 
 
 class KernelRows:
-    """The kernel between some examples and all: ``values``, or precomputed norms for an RBF kernel."""
+    """The kernel between some examples and all: ``values``, or precomputed norms for an RBF kernel.
 
-    def __init__(self, values: Values, X: Any, gamma: float | None = None) -> None:
-        self.values, self.X = values, X
+    ``degree`` is that of a polynomial kernel; a custom kernel is taken to be as accurate as a linear one.
+    """
+
+    def __init__(self, values: Values, X: Any, gamma: float | None = None, degree: float = 1.0) -> None:
+        self.values, self.X, self.degree = values, X, degree
         self.radial = None if gamma is None else Radial(X, gamma)
+
+    @property
+    def entry_roundings(self) -> float:
+        """Roundings of sqrt(K_ii K_jj) in an entry: those of a product of two rows, times the degree."""
+        if self.radial is not None:
+            return self.radial.entry_roundings
+        return self.degree * (self.X.shape[1] + 4.0) + ELEMENTARY
 
     def __call__(self, examples: Array) -> Floats:
         return self.values(self.X[examples], self.X) if self.radial is None else self.radial.rows(examples)
@@ -245,4 +290,4 @@ def cached_gram(rows: KernelRows, megabytes: float, *, named: bool) -> CachedGra
         if sample.definite() is not sample:
             # the values are rounded to float32: shift the diagonal as ``definite`` does for a matrix in memory
             diagonal = diagonal + rounding_shift(diagonal, np.float32)
-    return CachedGram(rows, diagonal, megabytes, checked=not named)
+    return CachedGram(rows, diagonal, megabytes, checked=not named, entry_roundings=rows.entry_roundings)

@@ -22,6 +22,7 @@ from fenchel.designs.base import Design
 from fenchel.designs.dense import DenseDesign
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
+from fenchel.numerics.linear_algebra import mirror_lower_triangle
 
 if TYPE_CHECKING:
     from fenchel.kernels.cached_gram import CachedGram
@@ -87,7 +88,8 @@ class GramDesign(KernelDesign, DenseDesign):
     Parameters
     ----------
     gram : array-like of shape (n, n)
-        A symmetric positive semi-definite matrix.  Symmetry is checked; call ``definite`` to check the rest.
+        A symmetric positive semi-definite matrix.  Symmetry is checked, and asymmetry of the size of rounding is
+        removed: the lower triangle counts.  Call ``definite`` to check the rest.
 
     See Also
     --------
@@ -115,9 +117,14 @@ class GramDesign(KernelDesign, DenseDesign):
         if not np.isfinite(size):
             raise FenchelError("the Gram matrix holds NaN or infinity: repair or scale the data")
         step = max(1, (1 << 20) // len(gram))
-        for begin in range(0, len(gram), step):
-            if np.max(np.abs(gram[begin : begin + step] - gram[:, begin : begin + step].T)) > _ASYMMETRY * size:
-                raise FenchelError("the Gram matrix is not symmetric: use a symmetric kernel, or (K + K.T) / 2")
+        parts = (slice(begin, begin + step) for begin in range(0, len(gram), step))
+        asymmetry = max(float(np.max(np.abs(gram[part] - gram[:, part].T))) for part in parts)
+        if asymmetry > _ASYMMETRY * size:
+            raise FenchelError("the Gram matrix is not symmetric: use a symmetric kernel, or (K + K.T) / 2")
+        if asymmetry:
+            # duality needs a^T K theta = theta^T K a; a copy, since the array may belong to the user
+            gram = gram.copy()
+            mirror_lower_triangle(gram)
         if np.any(np.diagonal(gram) < 0.0):
             raise FenchelError(
                 "the Gram matrix has negative entries on its diagonal, so it is not positive semi-definite"

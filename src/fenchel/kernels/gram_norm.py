@@ -75,15 +75,26 @@ class GramNorm(Regularizer):
         """By the Cauchy-Schwarz inequality in the feature space."""
         return math.sqrt(2.0 * level) * np.sqrt(self.gram.diagonal)
 
+    def norm_bound(self, v: Array) -> float:
+        """The norm in the feature space, by the triangle inequality."""
+        sizes = self._sizes(v)
+        return math.sqrt(float(sizes @ sizes))
+
+    def _sizes(self, coefficients: Array) -> Floats:
+        """sum_i |a_i| sqrt(K_ii) of each output."""
+        return np.abs(np.atleast_2d(coefficients)) @ np.sqrt(self.gram.diagonal)
+
     def value_error(self, weights: Array, value: float) -> float:
         """The terms a_i K_ij a_j are at most |a_i| |a_j| sqrt(K_ii K_jj)."""
-        sizes = np.abs(np.atleast_2d(weights)) @ np.sqrt(self.gram.diagonal)
+        sizes = self._sizes(weights)
         # ten more for relative errors of the coefficients
         return gamma(self.gram.score_roundings + self.gram.shape[0] + 10) * 0.5 * float(sizes @ sizes)
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""
-        return self.value_error(v, conjugate)
+        own = self.value_error(v, conjugate)
+        size = math.sqrt(2.0 * max(0.0, conjugate + own))
+        return own + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
 
     @property
     def strong_convexity(self) -> float:

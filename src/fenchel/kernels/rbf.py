@@ -16,6 +16,8 @@ import scipy.sparse as sp
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
+from fenchel.numerics.linear_algebra import mirror_lower_triangle
+from fenchel.numerics.rounding import ELEMENTARY
 
 #: gamma |z|^2 above which dense rows are centred
 _CENTRE_ABOVE = 1e3
@@ -56,7 +58,19 @@ class Radial:
         """K(x, z) for all rows of Z as x."""
         found = self._between(self.Z, self._centred, self._squares)
         np.fill_diagonal(found, 1.0)
+        # -gamma |x|^2 - gamma |z|^2 is added in two orders
+        mirror_lower_triangle(found)
         return found
+
+    @property
+    def entry_roundings(self) -> float:
+        """A bound on the relative errors of the kernel between rows of Z, in units of u.
+
+        The exponent is off by (d + 4) u (gamma |x|^2 + gamma |z|^2); where this is too much it is computed from the
+        differences of the rows, or the kernel is below u.
+        """
+        sizes = min(2.0 * float(np.max(self._squares, initial=0.0)), _EXPONENT_TOLERANCE / EPS)
+        return (self.Z.shape[1] + 4.0) * sizes + ELEMENTARY
 
     def _squared_norms(self, X: Any) -> Floats:
         """gamma |x|^2 of each row."""

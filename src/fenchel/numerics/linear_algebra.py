@@ -1,4 +1,4 @@
-"""Symmetric positive definite linear systems."""
+"""Symmetric matrices: positive definite linear systems, and exact symmetry."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from fenchel.arrays import Array, Floats
 RIDGE = 1e-14
 #: smallest diagonal entry that is scaled to one
 _TINY = 1e-300
+#: entries of a block that is mirrored (8 MB)
+_MIRRORED_ENTRIES = 1 << 20
 
 
 def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
@@ -89,3 +91,14 @@ def conjugate_gradients(
             break
         direction = conditioned + (squared_norm / before) * direction
     return solution
+
+
+def mirror_lower_triangle(matrix: Array) -> None:
+    """Overwrite the entries above the diagonal by those below it, in blocks."""
+    step = max(1, _MIRRORED_ENTRIES // max(1, len(matrix)))
+    for begin in range(0, len(matrix), step):
+        end = begin + step
+        matrix[:begin, begin:end] = matrix[begin:end, :begin].T
+        square = matrix[begin:end, begin:end]
+        upper = np.triu_indices(len(square), 1)
+        square[upper] = square.T[upper]

@@ -244,6 +244,11 @@ class Regularizer(abc.ABC):
         """Return v, or a shorter vector with the same ``conjugate`` and ``conjugate_derivative`` at every scale."""
         return v
 
+    def norm_bound(self, v: Array) -> float:
+        """A bound on the Euclidean norm of the v that this array represents, up to its rounding."""
+        flat = np.ravel(v)
+        return math.sqrt(float(flat @ flat))
+
     @abc.abstractmethod
     def grad_conjugate(self, v: Array) -> Floats:
         """The gradient of Omega* at v: the weights of a dual point, eq. (9) of Zhang (2002)."""
