@@ -45,7 +45,7 @@ def pytest_configure(config):
 
 
 def pytest_addoption(parser):
-    """``--drop-ins-only`` takes what names a drop-in, ``--few-cases`` so many cases that each value occurs."""
+    """``--drop-ins-only`` takes what names a drop-in, ``--few-cases`` enough cases that each value occurs."""
     parser.addoption("--drop-ins-only", action="store_true")
     parser.addoption("--few-cases", action="store_true")
 

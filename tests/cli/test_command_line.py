@@ -173,7 +173,7 @@ def test_measures(folder, two_classes, capsys, measure):
     direct = MeasureClassifier(measure, tol=1e-2, random_state=0).fit(read(data).X, y)
     assert np.array_equal(load(folder / "train.model.npz").estimator.predict(X), direct.predict(X))
     capsys.readouterr()
-    # F1 has no conjugate in closed form, so a bound is searched for anew
+    # F1 has no conjugate in closed form, so a lower bound is computed by a new solve
     assert main(["certify", "train.model.npz", str(data), "--tol", "0.02"]) == PROVED
     said = capsys.readouterr().out
     assert f"{direct.certificate_.primal:.6g}" in said

@@ -1,4 +1,4 @@
-"""The table behind solver="auto": which row applies, who hands over to whom, and what is filled in."""
+"""The table behind solver="auto": which row applies, which solver follows which, and the default seed and threads."""
 
 import importlib
 import logging
