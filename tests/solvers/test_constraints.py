@@ -92,7 +92,7 @@ SOLVES = [
 
 
 @pytest.mark.parametrize(("name", "intercept", "l1_ratio", "sparse"), SOLVES)
-def test_solved_to_the_conic_optimum(name, intercept, l1_ratio, sparse):
+def test_solved_to_the_conic_optimum(name, intercept, l1_ratio, sparse, rarely_compiled):
     rng = np.random.default_rng([2, intercept, sparse])
     X, y = separable(rng, zeros=0.5 if sparse else 0.0)
     if name == "interpolation":
