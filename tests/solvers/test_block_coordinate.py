@@ -250,7 +250,7 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
-def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, layout):
+def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, layout, rarely_compiled):
     case = JointCase(risk, intercept=True)
     X, y, _, _ = case.data()
     X = np.round(2 * X).astype(dtype)
