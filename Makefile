@@ -8,12 +8,13 @@ BIN = $(VENV)/bin
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
 
+# Bytecode is written: tests start processes, and each would compile the package again.
 test: $(VENV)/ci
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal
 
 # the same laws in all their cases, see tests/products.py
 test-all: $(VENV)/ci
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
+	PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -q -n 2 --dist worksteal --full-products
 
 # scikit-learn's own test modules with the drop-ins in the place of its estimators
 test-sklearn: $(VENV)/ci

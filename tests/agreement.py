@@ -42,6 +42,6 @@ def assert_sound(solution, data, loss_name, lam, l1_ratio, upper):
     primal = slow.primal(loss_name, X, y, c, lam, model.weights, model.intercept, l1_ratio)
     dual = slow.dual(loss_name, X, y, c, lam, solution.witness.theta, l1_ratio)
     assert abs(certificate.primal - primal) <= floor
-    # the certificate may charge for what is left of sum theta
+    # the certificate may add a charge for a nonzero sum of theta
     assert certificate.dual <= dual + floor
     assert certificate.dual <= min(upper, primal) + floor

@@ -25,7 +25,7 @@ PROJECT = Path(__file__).resolve().parent.parent
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--full-products", action="store_true", help="all cases, not just so many that every two values meet"
+        "--full-products", action="store_true", help="all cases, not only enough that every two values meet"
     )
 
 
@@ -50,8 +50,8 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish():
-    # twenty thousand cases and all modules stay till the end: without this, a twelfth of the time is spent in looking
-    # for garbage among them
+    # twenty thousand cases and all modules live to the end: without this, the garbage collector takes a twelfth of the
+    # time to traverse them
     gc.collect()
     gc.freeze()
 
@@ -70,8 +70,11 @@ def shared_file(name):
 
 @pytest.fixture(scope="session")
 def portion(request):
-    """A function from a number of random problems to how many of them are tried: a fifth if not all are asked for."""
-    return lambda count: count if request.config.getoption("full_products") else -(-count // 5)
+    """A function from a number of random problems to the number that is tried: a fifth without ``--full-products``.
+
+    A second argument says which part is tried, for expensive ones: 10 is a tenth.
+    """
+    return lambda count, part=5: count if request.config.getoption("full_products") else -(-count // part)
 
 
 @pytest.fixture

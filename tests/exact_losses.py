@@ -25,7 +25,7 @@ EVERY_LOSS = [
 
 
 def digits(count):
-    """A context of ``decimal`` with so many digits in which nothing overflows or raises."""
+    """A context of ``decimal`` with this number of digits, in which nothing overflows or raises."""
     return localcontext(Context(prec=count, Emax=10**17, Emin=-(10**17), traps=[]))
 
 

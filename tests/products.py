@@ -7,7 +7,7 @@ of values that occurs in the whole product still occurs; ``--full-products`` (``
 Nothing is written in the tests for this: tests/conftest.py reads the axes from their parametrizations.  A function of
 one or two axes keeps all its cases.  ``@pytest.mark.meetings(1)`` asks only that each value occurs, for laws whose
 cases are expensive (each compiles loops of its own, say), ``@pytest.mark.meetings(3)`` that every three values meet.
-Functions of several files that name the same ``law="..."`` are taken for one.  ``only=["dtype", "layout"]`` names the
+Functions of several files with the same ``law="..."`` count as one function.  ``only=["dtype", "layout"]`` names the
 axes whose values have to meet; those of the others come in turn.  Arguments of a ``functools.partial`` are no value:
 scikit-learn's checks have the name of the estimator there.
 """

@@ -20,8 +20,8 @@ import fenchel
 from products import left_out
 from sklearn_failures import category_of
 
-#: takes as long as all others together: nothing is regularized there
-SLOW = ("test_logistic_regression_solvers_multiclass_unpenalized",)
+#: the first takes as long as all others together: nothing is regularized there; the second is mostly scikit-learn's SGD
+SLOW = ("test_logistic_regression_solvers_multiclass_unpenalized", "test_elastic_net_versus_sgd")
 #: scikit-learn's estimator, and ours
 REPLACED = {
     sklearn.linear_model.LogisticRegression: fenchel.LogisticRegression,
@@ -45,7 +45,7 @@ def pytest_configure(config):
 
 
 def pytest_addoption(parser):
-    """``--drop-ins-only`` takes what names a drop-in, ``--few-cases`` so many cases that each value occurs."""
+    """``--drop-ins-only`` takes what names a drop-in, ``--few-cases`` enough cases that each value occurs."""
     parser.addoption("--drop-ins-only", action="store_true")
     parser.addoption("--few-cases", action="store_true")
 

@@ -25,7 +25,7 @@ def mean_step(loss, labels, shares, centre, scores, curvature, balanced):
 def class_step(kind, classes, outputs, shares, centre, scores, curvature, balanced=False):
     """Over beta of all examples: theta_j = -c beta_j, theta_y = c sum beta; with columns that add up to 0 if balanced.
 
-    One more variable of each example takes what is left of one for Crammer-Singer.
+    For Crammer-Singer, one more variable of each example makes the sum one.
     """
     slack = int(kind == "crammer_singer")
     quadratic, linear, sums, masses, matrices = [], [], [], [], []

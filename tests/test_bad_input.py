@@ -87,7 +87,7 @@ def test_sample_weights_are_named(weights, match):
         LinearClassifier().fit(X, y, sample_weight=weights)
 
 
-def test_shapes_and_sizes():
+def test_shapes_and_sizes(rarely_compiled):
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         LinearClassifier().fit(X, y[:3])
     with pytest.raises(ValueError, match="minimum of 1 is required"):
@@ -189,7 +189,7 @@ def test_what_the_arithmetic_can_not_resolve_is_not_called_optimal(scale):
 @pytest.mark.parametrize("loss", ["squared", "poisson", "absolute"])
 @pytest.mark.parametrize("scale", [1.0, 1e30])
 @pytest.mark.filterwarnings("error")
-def test_labels_that_are_all_the_same_need_no_weights_and_no_warning(loss, scale):
+def test_labels_that_are_all_the_same_need_no_weights_and_no_warning(loss, scale, rarely_compiled):
     """The objective is zero up to rounding, and so is that of the model without weights."""
     model = LinearRegressor(loss, tol=1e-9).fit(X * scale, np.full(4, 0.1))
     assert model.converged_

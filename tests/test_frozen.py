@@ -23,7 +23,7 @@ def test_every_fit_has_its_numbers(known):
 
 
 @pytest.mark.parametrize("k", range(len(ROWS)), ids=[f"{k:03d}-{row}" for k, row in enumerate(ROWS)])
-def test_a_fit_proves_the_same_optimum(k, known):
+def test_a_fit_proves_the_same_optimum(k, known, rarely_compiled):
     found, before = fitted(ROWS[k]), known[k]
     for name in ("coef", "intercept", "primal", "dual"):
         assert found[name].shape == before[name].shape, name

@@ -10,7 +10,7 @@ import pytest
 import fenchel
 
 SOURCE = Path(fenchel.__file__)
-#: at most so many names at the top level
+#: the largest number of names at the top level
 MOST = 45
 BASES = {
     "fenchel.losses": ["Loss", "CustomLoss"],
@@ -92,9 +92,9 @@ def test_mypy_knows_the_names(tmp_path):
     )
     report, complaint, _ = api.run(["--config-file", str(config), str(user)])
     assert not complaint
-    told = [line.split(".py:", 1)[1] for line in report.splitlines() if "user.py:" in line]
-    assert len(told) == 4, report
-    assert "-> fenchel.certificate.certificate.Certificate" in told[0]
-    assert "-> fenchel.errors.FenchelError" in told[1]
-    assert 'has no attribute "no_such_name"' in told[2]
-    assert 'has no attribute "no_such_attribute"' in told[3]
+    lines = [line.split(".py:", 1)[1] for line in report.splitlines() if "user.py:" in line]
+    assert len(lines) == 4, report
+    assert "-> fenchel.certificate.certificate.Certificate" in lines[0]
+    assert "-> fenchel.errors.FenchelError" in lines[1]
+    assert 'has no attribute "no_such_name"' in lines[2]
+    assert 'has no attribute "no_such_attribute"' in lines[3]

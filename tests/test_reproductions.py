@@ -70,7 +70,7 @@ def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT))
     from reproductions.zhang2012 import runs
 
-    # nobody asks how long it takes
+    # the times are not tested
     monkeypatch.setattr(runs, "warm_up", lambda data: None)
     monkeypatch.setattr(runs, "_TIMES", 1)
     options = ["--quick", "--output", str(tmp_path)]

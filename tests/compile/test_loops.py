@@ -16,6 +16,7 @@ import fenchel
 from catalog import CASES
 from fenchel import solve
 from fenchel.compile.cache import _CacheFile
+from forked import ForkServer
 
 PACKAGE = Path(fenchel.__file__).resolve().parent
 
@@ -65,17 +66,23 @@ def counts():
 """
 
 
-def run(code, cache, *, path=(), package=PACKAGE.parent, flags=(), arguments=(), **environment):
-    """Run code in a new process; what it prints as JSON, and its error output."""
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Run code in a process without a module of Fenchel; what it prints as JSON, and its error output."""
     # what is asked here is what is compiled when, not how fast it is then
-    settings = {**os.environ, "FENCHEL_CACHE_DIR": str(cache), "NUMBA_OPT": "0", **environment}
-    settings["PYTHONPATH"] = os.pathsep.join([str(package), *map(str, path)])
-    done = subprocess.run(
-        [sys.executable, *flags, "-c", PRELUDE + textwrap.dedent(code), *arguments],
-        env=settings, capture_output=True, text=True, timeout=240, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1]), done.stderr
+    server, folder = ForkServer(NUMBA_OPT="0"), tmp_path_factory.mktemp("streams")
+
+    def run(code, cache, *, path=(), package=PACKAGE.parent, warnings=None, arguments=()):
+        environment = {"FENCHEL_CACHE_DIR": str(cache)}
+        status, printed, errors = server.run(
+            PRELUDE + textwrap.dedent(code), folder, path=[package, *path], warnings=warnings, arguments=arguments,
+            **environment,
+        )  # fmt: skip
+        assert status == 0, errors[-3000:]
+        return json.loads(printed.strip().splitlines()[-1]), errors
+
+    yield run
+    server.close()
 
 
 def cache_files(cache):
@@ -88,7 +95,7 @@ def copied_package(folder):
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
+def compiled(tmp_path_factory, run):
     """A cache folder that one process made with two losses; what the process printed, and its error output."""
     folder = tmp_path_factory.mktemp("cache")
     code = """
@@ -108,7 +115,7 @@ def cache(tmp_path, compiled):
     return shutil.copytree(compiled[0], tmp_path / "cache")
 
 
-def test_second_process_compiles_nothing(cache, compiled):
+def test_second_process_compiles_nothing(cache, compiled, run):
     hinge, squared, first, both, files = compiled[1]
     assert (first, both) == ([0, 1], [0, 2])
     before = cache_files(cache)
@@ -120,7 +127,7 @@ def test_second_process_compiles_nothing(cache, compiled):
     assert errors == ""
 
 
-def test_edited_package_uses_a_new_folder(tmp_path, cache, compiled):
+def test_edited_package_uses_a_new_folder(tmp_path, cache, compiled, run):
     package, before = copied_package(tmp_path / "copy"), compiled[1][1]
     code = "print(json.dumps([fit('squared'), counts()]))"
     # an equal copy elsewhere finds what the original compiled
@@ -139,16 +146,16 @@ def test_edited_package_uses_a_new_folder(tmp_path, cache, compiled):
     assert len({p.name for p in cache.iterdir()} - folders) == len(folders)
 
 
-def test_renamed_class_in_the_package_breaks_nothing(tmp_path, cache, compiled):
+def test_renamed_class_in_the_package_breaks_nothing(tmp_path, cache, compiled, run):
     package = copied_package(tmp_path / "copy")
     source = package / "fenchel" / "losses" / "residual.py"
     source.write_text(source.read_text().replace("CompiledResidual", "RenamedKernel"))
     code = "print(json.dumps([fit('hinge'), fit('squared')]))"
-    after, _ = run(code, cache, package=package, flags=("-W", "error"))
+    after, _ = run(code, cache, package=package, warnings="error")
     assert after == compiled[1][:2]
 
 
-def test_a_users_loss_trains_and_is_never_stored(tmp_path, cache):
+def test_a_users_loss_trains_and_is_never_stored(tmp_path, cache, run):
     home = tmp_path / "home"
     home.mkdir()
     module = home / "user_loss.py"
@@ -169,13 +176,13 @@ def test_a_users_loss_trains_and_is_never_stored(tmp_path, cache):
     assert three == pytest.approx(expected, rel=1e-9)
     # removed: built-in losses still work
     module.unlink()
-    still, errors = run("print(json.dumps(fit('squared')))", cache, flags=("-W", "error"))
+    still, errors = run("print(json.dumps(fit('squared')))", cache, warnings="error")
     assert still == squared
     assert errors == ""
     assert cache_files(cache) == files
 
 
-def test_a_loss_in_main_adds_no_cache_file(cache):
+def test_a_loss_in_main_adds_no_cache_file(cache, run):
     files = cache_files(cache)
     code = USER_LOSS.format(factor="2.0") + "\nprint(json.dumps(fit(Scaled())))"
     first, _ = run(code, cache)
@@ -183,12 +190,12 @@ def test_a_loss_in_main_adds_no_cache_file(cache):
     assert cache_files(cache) == files
 
 
-def test_unwritable_folder_gives_one_warning_and_works(tmp_path, compiled):
+def test_unwritable_folder_gives_one_warning_and_works(tmp_path, compiled, run):
     file = tmp_path / "file"
     file.write_text("not a folder")
     # several loops, and one warning
     code = "print(json.dumps([fit('hinge'), fit('squared')]))"
-    results, errors = run(code, file / "below", flags=("-W", "always"))
+    results, errors = run(code, file / "below", warnings="always")
     assert errors.count("CacheWarning") == 1
     assert "FENCHEL_CACHE_DIR" in errors
     assert results == compiled[1][:2]
@@ -196,12 +203,12 @@ def test_unwritable_folder_gives_one_warning_and_works(tmp_path, compiled):
 
 @pytest.mark.meetings(1, only=["pattern"])
 @pytest.mark.parametrize(("pattern", "damage"), [("*.nbi", b"garbage"), ("*.nbi", None), ("*.nbc", b"")])
-def test_damaged_cache_works(cache, compiled, pattern, damage):
+def test_damaged_cache_works(cache, compiled, pattern, damage, run):
     files = list(cache.rglob(pattern))
     assert files
     for file in files:
         file.write_bytes(file.read_bytes()[:-20] if damage is None else damage)
-    found, errors = run("print(json.dumps(fit('hinge')))", cache, flags=("-W", "always"))
+    found, errors = run("print(json.dumps(fit('hinge')))", cache, warnings="always")
     assert found == compiled[1][0]
     assert errors.count("CacheWarning") <= 1
 
@@ -223,7 +230,7 @@ def test_processes_that_compile_at_once_never_get_each_others_code(tmp_path, mon
     assert again.load("two") == "code of two"
 
 
-def test_long_compilation_is_announced_once(cache, compiled):
+def test_long_compilation_is_announced_once(cache, compiled, run):
     assert compiled[2].count("compiling loops") == 1
     # there is nothing to announce where nothing is compiled
     code = "import fenchel.compile.stopwatch as watch; watch._PATIENCE_SECONDS = 0.01; print(json.dumps(fit('hinge')))"
@@ -231,7 +238,7 @@ def test_long_compilation_is_announced_once(cache, compiled):
     assert errors == ""
 
 
-def test_quick_compilation_is_not_announced(cache):
+def test_quick_compilation_is_not_announced(cache, run):
     code = (
         "import fenchel.compile.stopwatch as watch; watch._PATIENCE_SECONDS = 60.0; print(json.dumps(fit('logistic')))"
     )
@@ -239,7 +246,7 @@ def test_quick_compilation_is_not_announced(cache):
     assert errors == ""
 
 
-def test_old_folders_are_removed(tmp_path):
+def test_old_folders_are_removed(tmp_path, run):
     for name, age_days in (("old", 40), ("young", 3)):
         (tmp_path / name).mkdir()
         mark = tmp_path / name / "used"
@@ -266,9 +273,14 @@ print(json.dumps(results))
 
 
 def test_the_core_works_without_the_compiler(tmp_path):
-    code = JIT_OFF.format(tests=str(Path(__file__).resolve().parents[1]))
-    plain, errors = run(code, tmp_path, NUMBA_DISABLE_JIT="1", flags=("-W", "error"))
-    assert errors == ""
+    code = PRELUDE + JIT_OFF.format(tests=str(Path(__file__).resolve().parents[1]))
+    settings = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "FENCHEL_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], env={**settings, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True, text=True, timeout=240, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    plain = json.loads(done.stdout.strip().splitlines()[-1])
     assert not cache_files(tmp_path)
     cases = [case for case in CASES if case.outputs is None]
     assert len(plain) == len(cases)
@@ -290,12 +302,12 @@ def test_two_threads_give_what_one_gives():
         np.testing.assert_array_equal(solution.witness.theta, alone[k % len(alone)].witness.theta)
 
 
-def test_threads_may_compile_at_once(tmp_path):
+def test_threads_may_compile_at_once(tmp_path, run):
     code = """
     from concurrent.futures import ThreadPoolExecutor
     with ThreadPoolExecutor(4) as pool:
         together = list(pool.map(fit, ['hinge', 'squared', 'hinge', 'squared']))
     print(json.dumps([together, [fit('hinge'), fit('squared')] * 2]))
     """
-    (together, alone), _ = run(code, tmp_path, flags=("-W", "error"))
+    (together, alone), _ = run(code, tmp_path, warnings="error")
     assert together == alone

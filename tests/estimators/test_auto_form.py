@@ -76,7 +76,7 @@ def test_the_rule_asks_the_solver():
     assert LinearClassifier(solver=Unwilling(), random_state=0).encode(X, y).form == "ovr"
     assert [problem.risk.name for problem in seen] == ["weston_watkins"]
     np.testing.assert_array_equal(seen[0].design.scores(np.eye(6)), X)
-    # two classes have one form, and nobody is asked
+    # two classes have one form: there is nothing to choose
     seen.clear()
     LinearClassifier(solver=Unwilling(), random_state=0).encode(X, y > 0)
     assert not seen

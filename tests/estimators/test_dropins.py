@@ -244,6 +244,7 @@ def test_linear_svc_with_absolute_values_equals_scikit_learns(classes):
     assert np.any(hinge.coef_ == 0.0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("ratio", [0.4, 1.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("sparse", [False, True])

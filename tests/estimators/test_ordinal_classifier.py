@@ -175,18 +175,18 @@ def test_probabilities_are_calibrated_from_the_scores_of_the_grades():
 def test_the_order_of_a_data_frame_is_taken():
     X, codes = data()
     y = GRADES[codes]
-    told = OrdinalClassifier(GRADES).fit(X, y)
+    expected = OrdinalClassifier(GRADES).fit(X, y)
     categories = pd.Categorical(y, GRADES, ordered=True)
     for given in (categories, pd.Series(categories), pl.Series(y, dtype=pl.Enum(list(GRADES)))):
         model = OrdinalClassifier().fit(X, given)
         assert model.order_.tolist() == GRADES.tolist()
-        np.testing.assert_array_equal(model.coef_, told.coef_)
-    # what is told counts for more, and categories without an order are sorted
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+    # the argument `order` has precedence, and categories without an order are sorted
     turned = OrdinalClassifier(GRADES[::-1]).fit(X, categories)
     assert turned.order_.tolist() == GRADES[::-1].tolist()
     # a warm start from another order would start from its opposite
     again = turned.set_params(order=None, warm_start=True).fit(X, categories)
-    np.testing.assert_array_equal(again.coef_, told.coef_)
+    np.testing.assert_array_equal(again.coef_, expected.coef_)
     assert OrdinalClassifier().fit(X, pd.Categorical(y, GRADES)).order_.tolist() == sorted(GRADES)
 
 

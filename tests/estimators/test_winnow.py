@@ -94,7 +94,7 @@ def weights_of(update, v):
 
 
 @pytest.mark.parametrize("update", UPDATES)
-def test_online_updates_are_eq_24(update):
+def test_online_updates_are_eq_24(update, rarely_compiled):
     X, y = zhang(120, 20)
     # no ties, which rounding would decide
     X = X + 0.1 * np.random.default_rng(5).normal(size=X.shape)
@@ -185,7 +185,7 @@ def test_labels_that_a_certificate_does_not_know_are_refused():
 
 
 @pytest.mark.parametrize("update", ["winnow", "normalized_winnow"])
-def test_the_constant_has_the_mean_prior_unless_it_has_its_own(update):
+def test_the_constant_has_the_mean_prior_unless_it_has_its_own(update, rarely_compiled):
     X, y = zhang(120, 20)
     prior = np.arange(1.0, 21.0) / 100
     common = {"learning_rate": 0.3, "shuffle": False}

@@ -37,7 +37,7 @@ def _matrix(rng, n, d):
 
 @cache
 def data_of(kind):
-    """X, labels and weights (zeros among them) of one kind of problem; nobody writes to these arrays."""
+    """X, labels and weights (zeros among them) of one kind of problem; shared, so do not write to them."""
     rng = np.random.default_rng([7, sum(map(ord, kind))])
     n, d = {"two": (80, 6), "three": (75, 5), "exact": (5, 9), "apart": (40, 8)}.get(kind, (60, 6))
     X = _matrix(rng, n, d)

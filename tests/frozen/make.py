@@ -1,4 +1,4 @@
-"""Fit every row of the table anew and store the numbers: ``python -m frozen.make`` in the folder of the tests.
+"""Fit every row of the table and store the numbers: ``python -m frozen.make`` in the folder of the tests.
 
 ``--compare`` stores nothing and prints what differs by more than 1e-12 from what is stored; ``--only NAME``
 of an estimator replaces the rows of one estimator, whose numbers were changed on purpose.

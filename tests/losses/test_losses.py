@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, example_labels, loss_id
 from fenchel.compile.primitives.dual_steps import dual_steps
+from fenchel.losses import Exponential, Interpolation
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
 EPS = np.finfo(float).eps
@@ -264,3 +265,19 @@ def test_objects_are_values(loss):
     with pytest.raises(FrozenInstanceError):
         loss.name = "other"
     assert all(isinstance(field, float) for field in loss.compiled())
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_exponential_loss_of_one_class_has_a_finite_best_intercept(sign):
+    scores, labels, shares = np.array([0.3, -2.0]), np.full(2, sign), np.full(2, 0.5)
+    best = Exponential().best_intercept(scores, labels, shares)
+    assert np.isfinite(best)
+    assert np.max(np.exp(-labels * (scores + best))) < 1e-290
+
+
+def test_the_best_intercept_of_an_interpolation_has_the_smallest_largest_residual():
+    rng = np.random.default_rng(0)
+    scores, labels = rng.normal(size=7), rng.normal(size=7)
+    best = Interpolation().best_intercept(scores, labels, np.full(7, 1 / 7))
+    largest = [np.max(np.abs(scores + b - labels)) for b in (best, best - 1e-6, best + 1e-6)]
+    assert largest[0] == min(largest)

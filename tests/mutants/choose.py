@@ -1,7 +1,7 @@
 """Seeded mutants of the rooms that prove things: ``python tests/mutants/choose.py --seed 0 --count 130``.
 
 A mutant is one changed line: the file, the function around it, the line before and after.  They are printed as json;
-``run.py --mutants found.json --keep mutants.json`` keeps those that the tests kill.
+``run.py --mutants found.json --keep mutants.json`` keeps the mutants that the tests kill.
 """
 
 import argparse
@@ -147,7 +147,7 @@ def candidates(path):
 
 
 def chosen(room, count, seed):
-    """So many mutants of a room, no two of them on one line and kinds in turn."""
+    """``count`` mutants of a folder, no two of them on one line and kinds in turn."""
     found = [mutant for path in sorted((PACKAGE / room).glob("*.py")) for mutant in candidates(path)]
     random.Random(f"{seed} {room}").shuffle(found)
     kinds, taken, lines = {}, [], set()

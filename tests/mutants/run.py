@@ -1,8 +1,9 @@
 """Whether the tests still kill every stored mutant: ``python tests/mutants/run.py --only losses``.
 
 Each mutant is put into a copy of the package in a temporary folder, and tests run on that copy until one fails: first
-the test that killed it when it was stored, then the files of its room.  Loops are not compiled, which for the small
-tests here is faster.  Results are kept in a json file as they come, and a run goes on where the last one ended.
+the test that killed it when it was stored, then, quickest first, those that call the mutated function (reach.py).  Only
+cases that a plain run takes (products.py) are tried, and loops are not compiled, which for the small tests here is
+faster.  Results are kept in a json file as they come, and a run resumes where the last one ended.
 """
 
 import argparse
@@ -20,29 +21,13 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
-#: quick files of each room without compiled loops, those that kill most first
-TESTS = {
-    "certificate": [
-        "solvers/test_free_directions",
-        "regularizers/test_dual_pairs",
-        "certificate/test_certificate",
-        "estimators/test_path",
-    ],
-    "losses": [
-        "losses/test_losses",
-        "losses/test_loss_curve",
-        "solvers/test_constraints",
-        "losses/test_loss_parameters",
-        "losses/test_power_losses",
-    ],
-    "risks": [
-        "risks/test_ordinal",
-        "risks/test_measures",
-        "risks/test_smoothed_risks",
-        "risks/test_multinomial",
-        "risks/test_measure_duals",
-    ],
-}
+#: where the laws of the three folders are
+TESTS = [
+    *("losses", "risks", "certificate", "regularizers/test_dual_pairs.py", "regularizers/test_regularizer_errors.py"),
+    *("estimators/test_path.py", "solvers/test_constraints.py", "solvers/test_free_directions.py", "test_verify.py"),
+]
+#: seconds of tests tried against one mutant
+ENOUGH = 20.0
 
 
 def span(text, qualname):
@@ -69,37 +54,53 @@ def mutated(text, mutant):
     return "".join(lines)
 
 
-def trials(mutant):
-    """What pytest is asked to run, in this order."""
-    known = mutant.get("killed_by")
-    room = mutant["file"].split("/")[1]
-    files = [f"tests/{name}.py" for name in TESTS[room]]
-    # a test whose name has changed is no test: its file is tried then
-    return [*([known] if known else []), *files]
+def pytest_on(package, arguments, seconds=None):
+    """A finished run of pytest with reach.py on the package in this folder."""
+    quiet = {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(package), str(HERE)])}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "reach", "-p", "no:cacheprovider", "--tb=no", *arguments]
+    return subprocess.run(
+        command, cwd=PROJECT, env={**os.environ, **quiet}, capture_output=True, text=True, timeout=seconds, check=False
+    )
 
 
-def tested(asked, folder, seconds):
-    """Whether a test failed on the package in this folder, and which: (True, test), (False, "") or (None, why)."""
-    quiet = {"NUMBA_DISABLE_JIT": "1", "FENCHEL_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": str(folder)}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "--tb=no", asked]
+def reach(path):
+    """What reach.py recorded on the package itself; recorded now if the file is not there."""
+    if not path.exists():
+        pytest_on(PROJECT / "src", ["--record-reach", str(path), *(f"tests/{name}" for name in TESTS)])
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def callers(mutant, reached):
+    """The quickest tests that call the mutated function, ``ENOUGH`` seconds of them, and the quickest files first."""
+    name = f"{mutant['file']}::{mutant['function']}"
+    calling = {test: one["seconds"] for test, one in reached.items() if name in one["functions"]}
+    taken, files = [], {}
+    for test in sorted(calling, key=calling.get):
+        if sum(files.values()) < ENOUGH:
+            taken.append(test)
+            file = test.partition("::")[0]
+            files[file] = files.get(file, 0.0) + calling[test]
+    # the tests of a file stay together: they share fixtures
+    return sorted(taken, key=lambda test: files[test.partition("::")[0]])
+
+
+def tested(names, folder, seconds):
+    """Whether one of these tests failed on the package in this folder, and which: (True, test), or (None, why)."""
+    if not names:
+        return False, ""
+    taken = folder / "names.json"
+    taken.write_text(json.dumps(names), encoding="utf-8")
+    files = sorted({name.partition("::")[0] for name in names})
     try:
-        run = subprocess.run(
-            command,
-            cwd=PROJECT,
-            env={**os.environ, **quiet},
-            capture_output=True,
-            text=True,
-            timeout=max(1.0, seconds),
-            check=False,
-        )
+        run = pytest_on(folder, ["-x", "--take-tests", str(taken), *files], max(1.0, seconds))
     except subprocess.TimeoutExpired:
         return None, "timeout"
     failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
-    # 1: a test failed; 2: the tests could not even be read
+    # 1: a test failed; 2: the tests could not even be read; 4 and 5: the test that is known has another name now
     return (run.returncode in (1, 2), failed.group(1) if failed else "")
 
 
-def judged(mutant, limit):
+def judged(mutant, limit, recorded):
     """The result of one mutant: killed, survived, timeout or not applicable, with the test and the seconds."""
     begin = time.perf_counter()
     result = {"result": "survived", "killed_by": ""}
@@ -111,13 +112,14 @@ def judged(mutant, limit):
         if changed is None:
             return {"result": "not applicable", "killed_by": "", "seconds": 0.0}
         path.write_text(changed, encoding="utf-8")
-        for asked in trials(mutant):
-            killed, test = tested(asked, folder, limit - (time.perf_counter() - begin))
+        for known in (True, False) if "killed_by" in mutant else (False,):
+            names = [mutant["killed_by"]] if known else callers(mutant, reach(recorded))
+            killed, test = tested(names, folder, limit - (time.perf_counter() - begin))
             if killed is None:
-                result = {"result": "timeout", "killed_by": asked}
+                result = {"result": "timeout", "killed_by": ""}
                 break
             if killed:
-                result = {"result": "killed", "killed_by": test or asked}
+                result = {"result": "killed", "killed_by": test}
                 break
     return {**result, "seconds": round(time.perf_counter() - begin, 1)}
 
@@ -126,12 +128,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--mutants", type=Path, default=HERE / "mutants.json")
     parser.add_argument("--results", type=Path, default=Path(tempfile.gettempdir()) / "fenchel_mutants.json")
-    parser.add_argument("--only", default="", help="those whose id, file or kind holds this")
+    parser.add_argument("--reach", type=Path, default=Path(tempfile.gettempdir()) / "fenchel_reach.json")
+    parser.add_argument("--only", default="", help="only mutants whose id, file or kind contains this")
     parser.add_argument("--seed", type=int, help="take them in a random order")
-    parser.add_argument("--most", type=int, help="so many at most")
+    parser.add_argument("--most", type=int, help="the largest number of mutants")
     parser.add_argument("--limit", type=float, default=120.0, help="seconds for each")
     parser.add_argument("--fresh", action="store_true", help="forget earlier results")
-    parser.add_argument("--keep", type=Path, help="write those that were killed to this file, with the test")
+    parser.add_argument("--keep", type=Path, help="write the killed mutants to this file, with the test")
     options = parser.parse_args()
     mutants = json.loads(options.mutants.read_text(encoding="utf-8"))
     mutants = [one for one in mutants if any(options.only in one[key] for key in ("id", "file", "kind"))]
@@ -141,7 +144,7 @@ def main():
     results = json.loads(options.results.read_text(encoding="utf-8")) if resumed else {}
     for mutant in mutants[: options.most]:
         if mutant["id"] not in results:
-            results[mutant["id"]] = judged(mutant, options.limit)
+            results[mutant["id"]] = judged(mutant, options.limit, options.reach)
             options.results.write_text(json.dumps(results, indent=1), encoding="utf-8")
             print(mutant["id"], *results[mutant["id"]].values(), flush=True)
     counted = [results[one["id"]]["result"] for one in mutants if one["id"] in results]
@@ -151,7 +154,7 @@ def main():
         options.keep.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     for result in sorted(set(counted)):
         print(f"{result}: {counted.count(result)}")
-    # a mutant that can't be applied is to be written anew: it proves nothing
+    # a mutant that can't be applied proves nothing and has to be replaced
     return int(any(result != "killed" for result in counted))
 
 

@@ -25,7 +25,7 @@ def test_it_comes_to_the_conic_optimum(case, solver):
 
 
 @every_algorithm
-def test_it_takes_every_regularizer_of_dual_coordinate(solver):
+def test_it_takes_every_regularizer_of_dual_coordinate(solver, rarely_compiled):
     plain = Case("hinge", intercept=True).problem()
     problem = Problem(plain.design, plain.risk, plain.lam, Entropy(3.0, balanced=True), True)
     one, other = (solve(problem, each, tol=1e-6, max_iter=20000) for each in (solver, "dual_coordinate"))

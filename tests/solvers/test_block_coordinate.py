@@ -91,7 +91,7 @@ def test_tol_zero_ends_at_the_floor(case):
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 @pytest.mark.parametrize("shrinking", [False, True], ids=["all", "shrinking"])
 @pytest.mark.parametrize("inner", ["root", "walrus", "greedy"])
-def test_no_pass_makes_the_dual_smaller(inner, shrinking, single):
+def test_no_pass_makes_the_dual_smaller(inner, shrinking, single, rarely_compiled):
     case = JointCase("weston_watkins", inner, lam=0.005)
     assert_every_pass_ascends(case, BlockCoordinate(inner=inner, shrinking=shrinking, single=single))
 
@@ -138,7 +138,7 @@ def test_the_state_is_valid_after_any_step_and_proposals_are_copies(case, d, mon
         np.testing.assert_array_equal(witness.theta, kept[1])
 
 
-def test_a_step_is_bounded_with_rows_that_are_nearly_empty(monkeypatch):
+def test_a_step_is_bounded_with_rows_that_are_nearly_empty(monkeypatch, rarely_compiled):
     """The work of a visit is k times the entries of a row, and k where it has none."""
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1000)
     X = sp.csr_array(([1.0], ([0], [0])), shape=(500, 3))
@@ -250,7 +250,7 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
-def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, layout):
+def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, layout, rarely_compiled):
     case = JointCase(risk, intercept=True)
     X, y, _, _ = case.data()
     X = np.round(2 * X).astype(dtype)
@@ -423,8 +423,8 @@ def test_certificates_are_not_below_the_exact_gap(risk, intercept, offset):
 
 
 @every_risk
-def test_a_margin_that_rounds_to_a_kink_is_not_taken_to_be_on_it(risk):
-    for seed in range(300):
+def test_a_margin_that_rounds_to_a_kink_is_not_taken_to_be_on_it(risk, portion):
+    for seed in range(portion(300)):
         rng = np.random.default_rng([9, seed])
         n, k = int(rng.integers(1, 4)), 3
         X, y = rng.normal(size=(n, 4)), rng.integers(0, k, n)

@@ -29,7 +29,7 @@ def visits(problem, solver, most):
     + [("crammer_singer", "root"), ("costs", "root")],
 )
 @pytest.mark.parametrize("kernel", [False, True], ids=["linear", "kernel"])
-def test_every_visit_ascends(risk, inner, shrinking, kernel, monkeypatch):
+def test_every_visit_ascends(risk, inner, shrinking, kernel, monkeypatch, rarely_compiled):
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
     case = JointCase(risk, lam=0.01)
     X, y, _, costs = case.data()

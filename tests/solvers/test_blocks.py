@@ -187,7 +187,7 @@ def test_a_bound_on_the_sum_against_every_support_and_a_conic_solver():
 
 @pytest.mark.parametrize("curvature", [1e-6, 1e-9, 1e-12, 1e-15])
 def test_with_hardly_any_curvature_the_whole_sum_is_used(curvature):
-    """Margins near one over a small curvature: v is large, and b is what is left of it after t was taken away."""
+    """Margins near one over a small curvature: v is large, and b = v - t cancels."""
     rng = np.random.default_rng(8)
     for k in (1, 2, 3, 9, 50):
         for margins in (np.ones(k), 1 + 1e-3 * rng.standard_normal(k), 1 + 0.1 * curvature * rng.random(k)):

@@ -1,4 +1,4 @@
-"""The table behind solver="auto": which row applies, who hands over to whom, and what is filled in."""
+"""The table behind solver="auto": which row applies, which solver follows which, and the default seed and threads."""
 
 import importlib
 import logging
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import FenchelError, Problem, Solution, Status, solve
+from fenchel import FenchelError, Problem, Solution, Status, solve, solvers
 from fenchel.risks import WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
@@ -49,9 +49,18 @@ def test_every_row_is_reached_and_named():
     assert {why: row_of(**facts).why for why, facts in ROWS.items()} == {why: why for why in ROWS}
 
 
+def test_solvers_have_their_names_and_are_public():
+    for name, solver in SOLVERS.items():
+        assert solver.name == name
+        assert getattr(solvers, solver.__name__) is solver
+        assert solver.__name__ in solvers.__all__
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = solvers.nothing
+
+
 def test_every_plan_ends_with_all_passes_and_names_solvers():
     for row in TABLE:
-        assert set(row.solvers) <= set(SOLVERS.values())
+        assert set(row.solvers) <= set(SOLVERS)
         assert len(row.solvers) > 1 or row.patience == np.inf
 
 
@@ -104,8 +113,9 @@ class Lazy(DualCoordinate):
 
 
 def chain(monkeypatch, first, patience):
-    row = table.Row("anything", lambda facts: True, (first, Newton), patience)
+    row = table.Row("anything", lambda facts: True, (first.name, "newton"), patience)
     monkeypatch.setattr(table, "TABLE", (row,))
+    monkeypatch.setattr(table, "SOLVERS", {**SOLVERS, first.name: first})
 
 
 def test_a_solver_that_stalls_hands_over_its_best_point_and_says_so(monkeypatch, caplog):

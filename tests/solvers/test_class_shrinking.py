@@ -102,11 +102,11 @@ def test_lists_hold_the_label_and_what_is_not_at_rest(risk):
     [({"inner": "walrus"}, 12), ({"inner": "greedy"}, 12), ({"shrinking": False}, 12), ({}, 7)],
     ids=str,
 )
-def test_who_never_looks_at_some_classes_only(options, k, rarely_compiled):
+def test_who_never_looks_at_some_classes_only(options, k, rarely_compiled, portion):
     case, solver = many_classes("weston_watkins", k=k, n=40), BlockCoordinate(**options)
     state = solver.start(case.problem(), None)
     assert state.lists.classes.shape == (40, 0)
-    for _ in range(60):
+    for _ in range(portion(60)):
         if solver.step(state, NO_HINT) is STALLED:
             break
         assert not state.active_set.classes_shrunk

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import slow_reference as slow
@@ -62,6 +62,7 @@ def test_values_and_conjugates(name):
     assert name != "negative_log" or np.all(np.isinf(loss.conjugate(0 * u, y)))
 
 
+@example("interpolation", 1.0, 1.0, 5.0, 1.0)
 @given(st.sampled_from(list(LOSSES)), st.sampled_from([-1.0, 1.0]), st.floats(0, 20), st.floats(-30, 30), curvatures)
 def test_the_dual_step_minimizes(name, y, size, s, q):
     loss, alpha = LOSSES[name], y * size
@@ -92,7 +93,7 @@ SOLVES = [
 
 
 @pytest.mark.parametrize(("name", "intercept", "l1_ratio", "sparse"), SOLVES)
-def test_solved_to_the_conic_optimum(name, intercept, l1_ratio, sparse):
+def test_solved_to_the_conic_optimum(name, intercept, l1_ratio, sparse, rarely_compiled):
     rng = np.random.default_rng([2, intercept, sparse])
     X, y = separable(rng, zeros=0.5 if sparse else 0.0)
     if name == "interpolation":

@@ -162,7 +162,7 @@ def test_it_ends_where_rounding_does():
         if solver.step(state, None) == STALLED:
             break
     else:
-        pytest.fail("it goes on for ever")
+        pytest.fail("it does not end")
     certificate = judge(problem, *solver.propose(state)).certificate
     assert certificate.relative_gap <= 1e-10
     assert solver.expected_gap(state) <= 1e-10 * certificate.primal

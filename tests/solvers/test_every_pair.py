@@ -1,7 +1,7 @@
 """Losses with powers, exponentials and logarithms, with every regularizer: proved to 1e-6, and equal to a conic solver.
 
 ``test_power_losses`` has the same losses with the square and the elastic net on dense data, ``test_transfer_problems``
-the other losses with the entropies and q-norms.  Here loops run in plain Python: compiling them for so many pairs would
+the other losses with the entropies and q-norms.  Here loops run in plain Python: compiling them for all pairs would
 take far longer than running them.
 """
 

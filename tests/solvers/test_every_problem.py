@@ -148,7 +148,7 @@ def test_degenerate_inputs_have_sound_certificates(kind, loss, intercept, l1_rat
     optimum = conic_optimum(loss, X, y, c, lam, intercept, l1_ratio)[2]
     for design in (X, sp.csr_array(X)):
         problem = Problem(design, MeanRisk(loss, y, weights), lam, regularizer_of(l1_ratio), intercept=intercept)
-        # where nobody has to converge, a thousand planes would only make the inner problem large
+        # no convergence is required here, and a thousand planes would only make the inner problem large
         most = 1000 if kind in DEGENERATE else 50 if solver == "bundle" else portion(1000)
         solution = solve(problem, solver, tol=1e-7, max_iter=most)
         assert_sound(solution, (X, y, weights), loss, lam, l1_ratio, optimum if np.isfinite(optimum) else np.inf)

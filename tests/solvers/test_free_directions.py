@@ -225,7 +225,7 @@ def test_fits_in_which_few_dual_variables_can_move():
 
 def test_a_price_that_no_dual_point_meets_is_not_certified():
     X, y = data("hinge")
-    # too dear; or the intercept of one class leaves no dual point but zero
+    # the price is too large; or with the intercept of one class zero is the only dual point
     for labels, price, intercept in ((y, 1e3, False), (np.ones(N), 0.3, True)):
         problem = Problem(X, MeanRisk("hinge", labels), LAM, FreeDirections(np.eye(D)[:1], [price]), intercept)
         solution = solve(problem, max_iter=20)
@@ -291,8 +291,8 @@ def test_the_page_runs(capsys):
     assert "is proved to be within" in capsys.readouterr().out
 
 
-def test_bad_input_is_told():
-    for arguments, told in (
+def test_bad_input_is_refused():
+    for arguments, message in (
         (([[1.0, 0.0], [2.0, 0.0]],), "dependent"),
         (([[0.0, 0.0]],), "zeros"),
         (([1.0, 0.0],), r"\(m, d\)"),
@@ -308,7 +308,7 @@ def test_bad_input_is_told():
         (([[1.0, 0.0]], "b"), "prices"),
         (([[1.0, 0.0]], 0.0, L1()), "base"),
     ):
-        with pytest.raises(FenchelError, match=told):
+        with pytest.raises(FenchelError, match=message):
             FreeDirections(*arguments)
     assert FreeDirections([[1.0, 0.0]], 0.0, L2()) == FreeDirections.of_features([0], 2)
     for indices in ([2], [0, 0], [], [0.5], 3):

@@ -26,7 +26,7 @@ from fenchel.solving.solution import Status
 
 N = 120
 TIGHT = {"tol": 1e-6, "max_iter": 1e5, "random_state": 0}
-#: megabytes of so many rows
+#: megabytes of the cached rows
 LIMIT = {rows: rows * 8 * N / 2**20 for rows in (1, 2, 3, 8, 20, 60)}
 
 

@@ -213,7 +213,7 @@ def test_weight_zero_is_a_removed_row_and_weight_two_a_repeated_one(case):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.int16])
 @with_and_without
-def test_other_types_are_read_as_they_are(dtype, intercept):
+def test_other_types_are_read_as_they_are(dtype, intercept, rarely_compiled):
     case = Case(intercept=intercept)
     X, y, _, _ = case.data()
     X = np.round(X * 8).astype(dtype)

@@ -92,7 +92,7 @@ def test_a_stop_that_is_requested_is_an_interruption():
 
 @both_plain_cases
 def test_it_says_when_it_stalls(case):
-    """Nobody stops it here: at the accuracy of floats it says so itself, and its point is optimal."""
+    """Without a target the solver stalls at the accuracy of floats, and its point is optimal."""
     problem, newton = case.problem(), Newton()
     state = newton.start(problem, None)
     hint = Hint(None, 0.0, lambda: False)

@@ -93,7 +93,7 @@ def test_half_gram_and_its_transpose_are_the_gram_matrix(storage, begin, end):
 
 @every_storage
 @every_part
-def test_bend_along_is_a_product_with_the_curvature(storage, begin, end):
+def test_second_directional_derivative_is_a_product_with_the_hessian(storage, begin, end):
     selected, hess, inside, rng = drawn(begin, end)
     w, b, result = rng.normal(size=D), 0.7, np.zeros(D)
     total = loops.hess_product(stored(storage).rows(), selected, hess, w, b, result, begin, end)
@@ -152,7 +152,7 @@ def loss_bound_distance(loss, labels, a):
 
 
 @every_smoothing
-def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
+def test_hessian_is_the_derivative_of_theta_in_the_score(loss, mu):
     """Away from kinks of the dual step, where the differences to both sides differ."""
     labels, shares, centre, scores, _ = smoothed_data(loss, seed=4)
     found, h = {}, 1e-6
@@ -168,7 +168,7 @@ def test_bend_is_the_slope_of_theta_in_the_score(loss, mu):
 
 @every_loss
 @pytest.mark.parametrize("radius", [1e-3, 0.5, 4.0])
-def test_mean_bend_is_the_mean_of_bend(loss, radius):
+def test_mean_hessian_is_the_mean_of_the_hessians(loss, radius):
     labels, shares, centre, scores, _ = smoothed_data(loss)
     mu, mean = 0.4, np.full(40, 7.0)
     loops.mean_hess(loss.compiled(), labels, shares, centre, scores, mu, radius, mean, 3, 33)

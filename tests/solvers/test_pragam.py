@@ -53,9 +53,9 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 
 
 def gap_and_excess(problem, state, intercept, duals):
-    """J(w) - D(theta), and J_mu(w) - D(theta), written down anew; theta maximizes J_mu by a step from the centre.
+    """J(w) - D(theta), and J_mu(w) - D(theta), computed independently; theta maximizes J_mu by a step from the centre.
 
-    The intercepts are the best ones, or those that were proposed.
+    The intercepts are the optimal or the proposed ones.
     """
     weights, theta, risk, lam = state.weights, state.theta, problem.risk, problem.lam
     scores = problem.design.scores(weights)
@@ -109,7 +109,7 @@ def test_the_excessive_gap_holds_at_every_step(problem, lipschitz):
         accepted.append(state.accepted)
         assert solver.step(state, HINT) > 0
     assert max(accepted) <= state.lipschitz_bound * (1 + 1e-12)
-    # it has begun anew, with the gap excessive all the while
+    # it has restarted, and the excessive gap condition held throughout
     assert (len(centres) > 1) == (solver.lipschitz == "adaptive")
 
 

@@ -17,12 +17,12 @@ NORMS = [QNorm(q, power) for q, power in ((2.5, 3.0), (3.0, 2.0), (4.0, 1.3), (1
 every_norm = pytest.mark.parametrize("norm", NORMS, ids=lambda norm: f"{norm.q:g}-{norm.power:g}")
 
 
-def matrix_of(bend: DiagonalPlusRankOne):
-    return np.diag(bend.diagonal) + bend.outer * np.outer(bend.vector, bend.vector)
+def matrix_of(hess: DiagonalPlusRankOne):
+    return np.diag(hess.diagonal) + hess.outer * np.outer(hess.vector, hess.vector)
 
 
 @every_norm
-def test_the_bend_is_the_second_derivative_where_the_dual_is_the_slope(norm):
+def test_the_hessian_is_the_second_derivative_where_the_dual_is_the_gradient(norm):
     rng = np.random.default_rng(0)
     for size in (1e-3, 1.0, 1e3):
         w = size * rng.uniform(0.3, 1.0, 4) * [1, -1, 1, -1]
@@ -33,7 +33,7 @@ def test_the_bend_is_the_second_derivative_where_the_dual_is_the_slope(norm):
 
 
 @every_norm
-def test_the_bend_is_never_negative_and_finite(norm):
+def test_the_hessian_is_positive_semidefinite_and_finite(norm):
     rng = np.random.default_rng(1)
     for _ in range(50):
         w, v = 10 ** rng.uniform(-4, 4, (2, 5)) * rng.choice([-1.0, 0.0, 1.0], (2, 5))

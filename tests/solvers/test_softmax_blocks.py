@@ -88,7 +88,7 @@ def test_the_conic_solvers_optimum(case):
 
 
 @pytest.mark.parametrize("kernel", [False, True], ids=["linear", "kernel"])
-def test_every_visit_ascends(kernel, monkeypatch):
+def test_every_visit_ascends(kernel, monkeypatch, rarely_compiled):
     monkeypatch.setattr(module, "_STEP_ENTRIES", 1)
     case = JointCase("multinomial", lam=0.01)
     X, y, _, _ = case.data()
@@ -117,7 +117,7 @@ def test_the_gap_that_is_expected_is_that_of_the_certificate(intercept):
     for _ in range(60):
         solver.step(state, hint())
     certificate = judge(problem, *solver.propose(state)).certificate
-    assert 0.0 <= certificate.gap <= 1e-6
+    assert -certificate.rounding_floor <= certificate.gap <= 1e-6
     assert certificate.gap <= 10.0 * state.active_set.expected_gap + certificate.rounding_floor
     assert solver.expected_objective(state) == pytest.approx(certificate.dual, rel=1e-6)
 

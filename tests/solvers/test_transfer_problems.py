@@ -75,7 +75,7 @@ def test_every_pair_is_solved_to_the_conic_optimum(loss, name, storage, intercep
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_several_outputs_and_weights(name):
+def test_several_outputs_and_weights(name, rarely_compiled):
     """Several outputs with sample weights, and one example of weight zero."""
     regularizer = REGULARIZERS[name][0]
     X, y = data_of("hinge")
@@ -94,7 +94,7 @@ def test_several_outputs_and_weights(name):
     "regularizer", [UnnormalizedEntropy(balanced=True), Entropy(50.0, balanced=True), QNorm()], ids=lambda one: one.name
 )
 def test_a_small_lam_does_not_overflow(regularizer, lam):
-    """More features than examples: the classes can be told apart, and the dual vector becomes long."""
+    """More features than examples: the classes are separable, and the dual vector becomes long."""
     solution = solve(problem_of("hinge", regularizer, lam=lam, d=60), tol=1e-3, max_iter=2000)
     assert solution.converged, str(solution)
 
@@ -202,7 +202,7 @@ def test_the_gradient_rule_of_the_hinge_is_eq_23(plain_loops):
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_certificates_hold_for_other_lam_and_foreign_weights(name):
+def test_certificates_hold_for_other_lam_and_foreign_weights(name, rarely_compiled):
     problem = problem_of("logistic", REGULARIZERS[name][0], intercept=True)
     solution = solve(problem, tol=1e-6, max_iter=3000)
     path_certificate = judge(problem, solution.model, solution.witness).path_certificate
@@ -243,7 +243,7 @@ def test_odd_data_have_sound_certificates(kind, regularizer, plain_loops):
         assert np.all(np.isfinite(solution.model.weights))
 
 
-def test_repeated_entries_of_a_row_count_as_their_sum():
+def test_repeated_entries_of_a_row_count_as_their_sum(rarely_compiled):
     X, y = data_of("hinge", "sparse")
     whole = sp.csr_array(X)
     data, indices = (
@@ -259,7 +259,7 @@ def test_repeated_entries_of_a_row_count_as_their_sum():
         assert one.certificate.primal == pytest.approx(other.certificate.primal, rel=1e-7)
 
 
-def test_estimators_take_names_and_objects():
+def test_estimators_take_names_and_objects(rarely_compiled):
     X, y = data_of("hinge")
     for regularizer in ("unnormalized_entropy", "q_norm", Entropy(3.0, balanced=True)):
         model = LinearClassifier(regularizer=regularizer, C=10.0, tol=1e-6, random_state=0).fit(X, y)

@@ -1,4 +1,4 @@
-"""The one loop: it stops when told, keeps the best of what it saw, and its answer is always certified."""
+"""The loop of all solvers: it obeys its limits, keeps the best model and witness, and certifies its answer."""
 
 import itertools
 import math

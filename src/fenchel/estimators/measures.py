@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import check_cv
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
@@ -269,6 +268,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     def _folds(self, task: Task) -> list[tuple[Array, Array]]:
         """The folds of ``threshold="cv"``: every example is held out once, and no class is missing in training."""
+        # imported here, as in selection.py: few fits choose thresholds by cross-validation
+        from sklearn.model_selection import check_cv
+
         folds = list(check_cv(self.cv, task.y, classifier=True).split(task.X, task.y))
         if np.any(np.bincount(np.concatenate([test for _, test in folds]), minlength=len(task.y)) != 1):
             raise FenchelError("cv must hold every example out exactly once for threshold='cv'; use folds")

@@ -14,8 +14,6 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_classifier
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from fenchel.arrays import Array, Floats
@@ -55,6 +53,10 @@ class SelectionOfC(LinearEstimator):
     def _selected(self, task: Task) -> Task:
         """The task with the C of the best mean score, and the scores among its fitted attributes."""
         values, stop = self._values(), threading.Event()
+        # imported here: no other estimator needs them, and sklearn.metrics takes as long as the rest of fenchel
+        from sklearn.metrics import check_scoring
+        from sklearn.model_selection import check_cv
+
         splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
         scorer = check_scoring(self, self.scoring)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))

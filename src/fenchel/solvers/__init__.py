@@ -1,24 +1,32 @@
-"""Solvers: one method a folder.  A new solver subclasses ``Solver`` and is one line in ``choose.SOLVERS``."""
+"""Solvers: one method a folder.  A new solver subclasses ``Solver`` and is one line in ``named.HOMES``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Start
-from fenchel.solvers.block_coordinate.solver import BlockCoordinate
-from fenchel.solvers.bundle.solver import Bundle
-from fenchel.solvers.choose import SOLVERS, choose
-from fenchel.solvers.constrained.barrier import Barrier
-from fenchel.solvers.constrained.basis_pursuit import BasisPursuit
-from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian
-from fenchel.solvers.dual_coordinate.solver import DualCoordinate
-from fenchel.solvers.interior_point.solver import InteriorPoint
-from fenchel.solvers.l1.prox_newton import ProxNewton
-from fenchel.solvers.l1.proximal_gradient import ProximalGradient
-from fenchel.solvers.newton.multinomial import NewtonCG
-from fenchel.solvers.newton.solver import Newton
-from fenchel.solvers.reference.agm import AGM
-from fenchel.solvers.reference.bregman import Bregman
-from fenchel.solvers.reference.dual_conjugate_gradient import DualConjugateGradient
-from fenchel.solvers.reference.pegasos import Pegasos
-from fenchel.solvers.reference.pragam import Pragam
-from fenchel.solvers.smoothing.solver import Smoothing
+from fenchel.solvers.choose import choose
+from fenchel.solvers.named import HOMES as _HOMES
+from fenchel.solvers.named import SOLVERS
+
+if TYPE_CHECKING:
+    from fenchel.solvers.block_coordinate.solver import BlockCoordinate as BlockCoordinate
+    from fenchel.solvers.bundle.solver import Bundle as Bundle
+    from fenchel.solvers.constrained.barrier import Barrier as Barrier
+    from fenchel.solvers.constrained.basis_pursuit import BasisPursuit as BasisPursuit
+    from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian as AugmentedLagrangian
+    from fenchel.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from fenchel.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from fenchel.solvers.l1.prox_newton import ProxNewton as ProxNewton
+    from fenchel.solvers.l1.proximal_gradient import ProximalGradient as ProximalGradient
+    from fenchel.solvers.newton.multinomial import NewtonCG as NewtonCG
+    from fenchel.solvers.newton.solver import Newton as Newton
+    from fenchel.solvers.reference.agm import AGM as AGM
+    from fenchel.solvers.reference.bregman import Bregman as Bregman
+    from fenchel.solvers.reference.dual_conjugate_gradient import DualConjugateGradient as DualConjugateGradient
+    from fenchel.solvers.reference.pegasos import Pegasos as Pegasos
+    from fenchel.solvers.reference.pragam import Pragam as Pragam
+    from fenchel.solvers.smoothing.solver import Smoothing as Smoothing
 
 __all__ = [
     "AGM",
@@ -46,3 +54,17 @@ __all__ = [
     "Start",
     "choose",
 ]
+
+if not TYPE_CHECKING:
+    # hidden from type checkers, for which it would make every name valid
+
+    def __getattr__(name: str) -> object:
+        for solver, (_, cls) in _HOMES.items():
+            if cls == name:
+                globals()[name] = SOLVERS[solver]
+                return SOLVERS[solver]
+        raise AttributeError(f"module 'fenchel.solvers' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

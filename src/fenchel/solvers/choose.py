@@ -34,49 +34,9 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
-from fenchel.solvers.block_coordinate.solver import BlockCoordinate
-from fenchel.solvers.bundle.solver import Bundle
-from fenchel.solvers.constrained.barrier import Barrier
-from fenchel.solvers.constrained.basis_pursuit import BasisPursuit
-from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian
-from fenchel.solvers.dual_coordinate.solver import DualCoordinate
-from fenchel.solvers.interior_point.solver import InteriorPoint
-from fenchel.solvers.l1.prox_newton import ProxNewton
-from fenchel.solvers.l1.proximal_gradient import ProximalGradient
+from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
-from fenchel.solvers.newton.multinomial import NewtonCG
-from fenchel.solvers.newton.solver import Newton
-from fenchel.solvers.reference.agm import AGM
-from fenchel.solvers.reference.bregman import Bregman
-from fenchel.solvers.reference.dual_conjugate_gradient import DualConjugateGradient
-from fenchel.solvers.reference.pegasos import Pegasos
-from fenchel.solvers.reference.pragam import Pragam
-from fenchel.solvers.smoothing.solver import Smoothing
 from fenchel.validation import check_seed, processors
-
-#: the solvers that users can name
-SOLVERS: dict[str, type[Solver]] = {
-    solver.name: solver
-    for solver in (
-        DualCoordinate,
-        AugmentedLagrangian,
-        Newton,
-        BlockCoordinate,
-        InteriorPoint,
-        NewtonCG,
-        ProxNewton,
-        ProximalGradient,
-        Smoothing,
-        AGM,
-        Bundle,
-        Pegasos,
-        Pragam,
-        Bregman,
-        DualConjugateGradient,
-        Barrier,
-        BasisPursuit,
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -122,26 +82,26 @@ class Row(NamedTuple):
 
     why: str
     applies: Callable[[Facts], bool]
-    solvers: tuple[type[Solver], ...]
+    solvers: tuple[str, ...]
     patience: float = np.inf
 
 
-_NEWTON_FIRST = (Newton, DualCoordinate)
+_NEWTON_FIRST = ("newton", "dual_coordinate")
 #: bundle supports the problems that the others do not, such as those with the elastic net
-_BLOCKS_LAST = (InteriorPoint, BlockCoordinate, Bundle)
+_BLOCKS_LAST = ("interior_point", "block_coordinate", "bundle")
 #: the first is for ridge, the second for lasso and elastic net, the last for any other regularizer
-_MULTINOMIAL = (NewtonCG, ProximalGradient, Bundle)
+_MULTINOMIAL = ("newton_cg", "proximal_gradient", "bundle")
 #: the first rule that applies is used
 TABLE = (
-    Row("free directions", lambda facts: facts.free, (AugmentedLagrangian,)),
-    Row("hard constraints", lambda facts: facts.constraint, (DualCoordinate, Barrier, BasisPursuit), 300.0),
-    Row("lasso", lambda facts: facts.lasso, (ProxNewton, ProximalGradient, Bundle)),
-    Row("performance measure with a smoothing", lambda facts: facts.smoothable, (Smoothing, Bundle)),
-    Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, (Bundle,)),
+    Row("free directions", lambda facts: facts.free, ("augmented_lagrangian",)),
+    Row("hard constraints", lambda facts: facts.constraint, ("dual_coordinate", "barrier", "basis_pursuit"), 300.0),
+    Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle")),
+    Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),
+    Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ("bundle",)),
     Row(
         "joint smooth multiclass risk, many features or small curvature",
         lambda facts: facts.joint and facts.smooth and (not facts.tall or facts.curvature <= 10.0),
-        (BlockCoordinate, *_MULTINOMIAL),
+        ("block_coordinate", *_MULTINOMIAL),
         100.0,
     ),
     Row("joint smooth multiclass risk", lambda facts: facts.joint and facts.smooth, _MULTINOMIAL),
@@ -150,10 +110,10 @@ TABLE = (
         lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
         _BLOCKS_LAST,
     ),
-    Row("joint multiclass risk", lambda facts: facts.joint, (BlockCoordinate, *_BLOCKS_LAST), 200.0),
+    Row("joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 200.0),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
-    Row("many features, or fewer rows than features", lambda facts: not facts.tall, (DualCoordinate, Newton)),
+    Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),
     Row("weak regularization", lambda facts: facts.curvature >= 300.0, _NEWTON_FIRST),
@@ -162,7 +122,7 @@ TABLE = (
         lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0,
         _NEWTON_FIRST,
     ),
-    Row("all other problems", lambda facts: True, (DualCoordinate, Newton), 40.0),
+    Row("all other problems", lambda facts: True, ("dual_coordinate", "newton"), 40.0),
 )
 
 
@@ -236,7 +196,7 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             facts = facts_of(problem, tol)
             row = next(row for row in TABLE if row.applies(facts))
             first, *others = row.solvers
-            return [Candidate(first(), row.patience), *(Candidate(other()) for other in others)]
+            return [Candidate(SOLVERS[first](), row.patience), *(Candidate(SOLVERS[other]()) for other in others)]
         if solver in SOLVERS:
             return [Candidate(SOLVERS[solver]())]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))

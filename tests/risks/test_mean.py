@@ -1,0 +1,64 @@
+"""Bounds and smoothing of a mean of losses, against their definitions."""
+
+import numpy as np
+import pytest
+
+from fenchel.losses import LOSSES, Absolute, Hinge, Quantile
+from fenchel.risks import MeanRisk, MultilabelHinge
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("loss", [Hinge(), Quantile(0.1), Quantile(0.9)], ids=repr)
+def test_the_norm_of_a_subgradient_is_at_most_its_bound_which_is_attained(loss, outputs):
+    shape = (6,) if outputs is None else (6, outputs)
+    labels = np.where(np.random.default_rng(0).random(shape) < 0.5, 1.0, -1.0)
+    risk = MeanRisk(loss, labels)
+    norms = [
+        np.sum(np.abs(risk.subgradient(scores))) for scores in (-9.0 * labels, np.full(shape, 9.0), -9.0 + 0 * labels)
+    ]
+    assert max(norms) == pytest.approx(risk.subgradient_norm_bound())
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "logistic", "squared", "squared_hinge"])
+@pytest.mark.parametrize("n", [1, 4])
+def test_an_intercept_of_a_sublevel_set_is_within_its_bound(loss, n):
+    rng = np.random.default_rng([5, n])
+    for _ in range(50):
+        labels = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+        labels = labels if LOSSES[loss].task == "classification" else 3.0 * rng.normal(size=n)
+        scores, b = rng.normal(size=n), 5.0 * rng.normal()
+        risk = MeanRisk(loss, labels)
+        bound = risk.intercept_bound(risk.value(scores + b), np.abs(scores))
+        # a margin loss with labels of one sign bounds the intercept on one side only
+        assert np.all(np.isinf(bound) | (abs(b) <= bound * (1.0 + 1e-9)))
+
+
+@pytest.mark.parametrize("loss", [Hinge(), Absolute(), Quantile(0.3)], ids=repr)
+def test_smoothing_is_the_infimal_convolution_with_a_square(loss):
+    rng = np.random.default_rng(1)
+    labels, scores, mu = np.where(rng.random(20) < 0.5, 1.0, -1.0), 2.0 * rng.normal(size=20), 0.4
+    risk, points = MeanRisk(loss, labels), np.linspace(-12.0, 12.0, 240_001)
+    envelope = [
+        np.min(loss.value(points, np.full_like(points, y)) + (points - s) ** 2 / (2 * mu))
+        for s, y in zip(scores, labels, strict=True)
+    ]
+    smoothed = risk.smoothed(scores, mu)
+    assert smoothed.value == pytest.approx(np.mean(envelope), abs=1e-7)
+    step = 1e-6
+    for i in range(20):
+        moved = scores + step * (np.arange(20) == i)
+        assert -smoothed.theta[i] == pytest.approx((risk.smoothed(moved, mu).value - smoothed.value) / step, abs=1e-5)
+    assert risk.smoothed(scores, 0.0).value == risk.value(scores)
+
+
+def test_subgradients_of_the_multilabel_hinge_are_within_their_bounds():
+    rng = np.random.default_rng(2)
+    present = rng.random((30, 5)) < 0.4
+    present[:, 0], present[:, 1] = True, False
+    risk, scores = MultilabelHinge(present), rng.normal(size=(30, 5))
+    np.testing.assert_array_equal(risk.subgradient_bounds(scores, np.zeros(1)), np.abs(risk.subgradient(scores)))
+    radius = 0.5 * rng.random((30, 5))
+    bounds = risk.subgradient_bounds(scores, radius)
+    for _ in range(50):
+        moved = scores + radius * rng.uniform(-1.0, 1.0, scores.shape)
+        assert np.all(np.abs(risk.subgradient(moved)) <= bounds)
