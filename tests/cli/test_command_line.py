@@ -313,3 +313,25 @@ def test_a_model_of_another_format_is_refused_by_name(folder, two_classes, capsy
     capsys.readouterr()
     assert main(["predict", str(path), str(data)]) == REFUSED
     assert "has format 1 of fenchel" in capsys.readouterr().err
+
+
+def test_certify_rigorously(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    assert main(["train", str(data), "--tol", "1e-6"]) == PROVED
+    capsys.readouterr()
+    assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == PROVED
+    said = capsys.readouterr().out
+    assert "is proved to be within" in said
+    assert "(rigorous)" in said
+    assert main(["certify", "train.model.npz", str(data), "--rigorous", "--tol", "1e-15"]) == NOT_PROVED
+    assert main(["certify", "train.model.npz", "--rigorous"]) == REFUSED
+    assert "training data" in capsys.readouterr().err
+
+
+def test_certify_rigorously_refuses_measures_without_a_closed_form(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    main(["train", str(data), "--measure", "f1"])
+    assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == REFUSED
+    assert "rigorous=True has no enclosures of the risk 'f1'" in capsys.readouterr().err

@@ -6,6 +6,7 @@ from fenchel.certificate.optimum import OptimumBall, optimum_ball
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
+from fenchel.certificate.rigorous import enclosures, rigorous_certificate
 
 __all__ = [
     "Certificate",
@@ -15,8 +16,10 @@ __all__ = [
     "Verdict",
     "best_of",
     "certified_predictions",
+    "enclosures",
     "judge",
     "judge_moved",
     "optimum_ball",
+    "rigorous_certificate",
     "scores_of",
 ]

@@ -108,17 +108,19 @@ def _certify(options: Namespace) -> int:
     if options.tol is not None and not options.tol >= 0.0:
         raise FenchelError(f"--tol must be a number >= 0, got {options.tol:g}")
     if options.data is None:
+        if options.rigorous:
+            raise FenchelError("--rigorous computes a new certificate, from the training data: name their file")
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
     table = read(options.data, model.layout(options.label, options.header))
     if table.y is None:
         raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-    certificate = _prove_again(estimator, table.X, table.y)
+    certificate = _prove_again(estimator, table.X, table.y, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
 
-def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
+def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certificate:
     """The certificate of the fitted estimator's model on the data that it was trained on.
 
     Only the weights and the dual point are taken from the file.  Where a dual point alone proves nothing, because the
@@ -150,7 +152,7 @@ def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
     for lazy, start in zip(problems, starts, strict=True):
         problem = lazy()
         witness = None if problem.risk.closed_form() is None else Witness(start.witness.theta)
-        found.append(certify(problem, start.model, witness))
+        found.append(certify(problem, start.model, witness, rigorous=rigorous))
     return sum(found[1:], start=found[0])
 
 

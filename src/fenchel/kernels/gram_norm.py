@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.kernels.gram import KernelDesign
+from fenchel.kernels.gram import EnclosedGram, KernelDesign
+from fenchel.numerics.balls import Ball, as_ball
 from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
+
+
+class EnclosedGramNorm(NamedTuple):
+    """a^T K a / 2 in ball arithmetic, of a K that is taken to be positive semi-definite."""
+
+    gram: EnclosedGram
+
+    def primal(self, weights: Floats) -> tuple[Ball, Ball]:
+        exact = as_ball(weights)
+        return exact, self.conjugate(exact)
+
+    def conjugate(self, v: Ball) -> Ball:
+        product = self.gram.scores(v).map(np.transpose)
+        return (v * product).sum() * 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +99,11 @@ class GramNorm(Regularizer):
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""
         return self.value_error(v, conjugate)
+
+    def enclosure(self, features: int) -> EnclosedGramNorm | None:
+        """None unless the whole matrix is stored and symmetric."""
+        stored = self.gram.in_memory()
+        return None if stored is None or not stored.symmetric else EnclosedGramNorm(stored.enclosure())
 
     @property
     def strong_convexity(self) -> float:

@@ -16,6 +16,7 @@ accessor            capability
 ``roc_auc()``       one minus the area under the ROC curve
 ``ordinal()``       the mean hinge of all pairs of ordered labels
 ``multilabel()``    the mean hinge of the worst pair of labels of an example
+``enclosure()``     both functions in ball arithmetic, for rigorous certificates
 ==================  ====================================================================================
 
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
@@ -38,6 +39,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
+    from fenchel.risks.enclosures import EnclosedRisk
     from fenchel.risks.mean import MeanRisk
     from fenchel.risks.measures.contingency import ContingencyRisk
     from fenchel.risks.measures.roc_auc import RocAUC
@@ -278,6 +280,10 @@ class Risk(abc.ABC):
 
     def closed_form(self) -> ClosedForm | None:
         """This risk if its conjugate is known in closed form."""
+        return None
+
+    def enclosure(self) -> EnclosedRisk | None:
+        """This risk and its conjugate in ball arithmetic, which rigorous certificates require; None if unknown."""
         return None
 
     def separable(self) -> MeanRisk | None:
