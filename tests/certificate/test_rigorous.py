@@ -18,6 +18,9 @@ from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L1, L2, FreeDirections
 from fenchel.risks import MeanRisk
 
+#: small problems, for which compiling would take longer than running
+pytestmark = pytest.mark.usefixtures("plain_loops")
+
 #: four rows far from the origin: rounding of the scores exceeds the objective
 FAR_ROWS = np.array(
     [
@@ -64,18 +67,18 @@ def check(case, model, theta):
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
-@pytest.mark.parametrize("name", REGULARIZERS)
-def test_random_models_and_witnesses(loss, name, portion):
-    """Storages, scales, intercepts and weights in a random order of their own for each pair."""
-    rng = np.random.default_rng([11, EVERY_LOSS.index(loss), list(REGULARIZERS).index(name)])
-    ways = list(itertools.product(STORAGES, SCALES, [False, True], [False, True]))
-    for way in rng.permutation(len(ways))[: portion(2)]:
+def test_random_models_and_witnesses(loss, portion):
+    """Regularizers, storages, scales, intercepts and weights in a random order of their own for each loss."""
+    rng = np.random.default_rng([11, EVERY_LOSS.index(loss)])
+    ways = list(itertools.product(REGULARIZERS, STORAGES, SCALES, [False, True], [False, True]))
+    for way in rng.permutation(len(ways))[: portion(25)]:
+        name, *rest = ways[way]
         try:
-            case = random_case(rng, loss, REGULARIZERS[name], *ways[way])
+            case = random_case(rng, loss, REGULARIZERS[name], *rest)
         except FenchelError:
             # X of float32 overflows, or the loss has no intercept
             continue
-        for model, theta in pairs_of(case, rng):
+        for model, theta in itertools.islice(pairs_of(case, rng), 2):
             try:
                 check(case, model, theta)
             except FenchelError as error:

@@ -133,8 +133,8 @@ def _reduced(x: Ball) -> tuple[Ball, NDArray[np.int64]]:
         total = as_ball(np.zeros_like(inside)) + _COEFFICIENTS[_DEGREE]
         for coefficient in reversed(_COEFFICIENTS[1:_DEGREE]):
             total = total * t + coefficient
-        remainder = _REMAINDER * t.magnitude() ** (_DEGREE + 1)
-        grown = (total * t).widened(np.where(remainder > 0.0, 2.0 * remainder + TINY, 0.0))
+        size = t.magnitude()
+        grown = (total * t).widened(np.where(size > 0.0, 2.0 * _REMAINDER * size ** (_DEGREE + 1) + TINY, 0.0))
         for _ in range(_HALVINGS):
             grown = grown * (grown + 2.0)
         grown = where(x.high > _LARGEST, grown.widened(np.inf), grown)

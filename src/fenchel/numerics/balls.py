@@ -132,7 +132,7 @@ class Ball:
         rest = rest - other * second
         high, low = two_sum(first, second)
         error = rest.magnitude()
-        return _made(high, low, np.where(error > 0.0, error / other.mignitude() + TINY, 0.0 * high))
+        return _made(high, low, np.where(error > 0.0, error / other.mignitude() + TINY, 0.0))
 
     def __rtruediv__(self, other: ArrayLike) -> Ball:
         return as_ball(other) / self
@@ -145,7 +145,8 @@ class Ball:
     def maximum(self, other: Ball | ArrayLike) -> Ball:
         """The larger of the two, which is within the larger radius of the larger centre."""
         other = as_ball(other)
-        first = (self - other).centre_sign() >= 0.0
+        # high is the rounded sum of both, so that pairs are ordered like their sums
+        first = (self.high > other.high) | ((self.high == other.high) & (self.low >= other.low))
         radius = np.where(
             first,
             np.where((self - other).nonnegative(), self.radius, np.maximum(self.radius, other.radius)),

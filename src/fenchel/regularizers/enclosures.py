@@ -132,7 +132,7 @@ def smallest_eigenvalue(matrix: Floats) -> float:
         return -np.inf
     # a factor of floats is that of a matrix within this distance; the diagonal was rounded once
     sizes = np.abs(diagonal) + abs(shift)
-    error = 2.0 * gamma(size + 2) * float(np.sum(sizes)) + 2.0 * UNIT * float(np.max(sizes))
+    error = 2.0 * gamma(size + 2) * float(np.sum(sizes)) + 2.0 * UNIT * float(np.max(sizes)) + 2.0**-900
     return shift - (1.0 + 1e-6) * error
 
 

@@ -118,19 +118,25 @@ class EnclosedMean:
 
     def _column(self, u: Floats, low: Floats, high: Floats, *, balanced: bool) -> Ball:
         """The u of one output, with sum W u = 0 exactly if ``balanced``."""
-        if not balanced:
-            return as_ball(u)
-        u = u.copy()
-        for _ in range(_MOVES):
-            rest = (as_ball(u) * self.weights).sum()
-            if bool(rest.is_zero()):
-                return as_ball(u)
-            room = np.where(self.weights > 0.0, u - low if rest.high > 0.0 else high - u, 0.0)
-            # not more than the size of u where the domain is unbounded
-            mass = self.weights * np.minimum(room, 1.0 + np.abs(u))
-            best = int(np.argmax(mass))
-            if float(rest.magnitude()) <= 0.5 * mass[best]:
-                chosen = np.arange(len(u)) == best
-                return where(chosen, as_ball(u[best]) - rest / self.weights[best], u)
-            u[best] -= np.copysign(0.5 * min(room[best], 1.0 + abs(u[best])), rest.high)
-        return unknown(u.shape)
+        return with_sum(u, low, high, self.weights, 0.0) if balanced else as_ball(u)
+
+
+def with_sum(values: Floats, low: Floats, high: Floats, weights: Floats, target: float) -> Ball:
+    """Numbers near these with sum_i W_i x_i = target exactly: floats, but one, which has room between its bounds.
+
+    That one is enclosed.  Balls that say nothing are returned where no few examples have enough room.
+    """
+    values = values.copy()
+    for _ in range(_MOVES):
+        rest = (as_ball(values) * weights).sum() - target
+        if bool(rest.is_zero()):
+            return as_ball(values)
+        room = np.where(weights > 0.0, values - low if rest.high > 0.0 else high - values, 0.0)
+        # not more than the size of the number where it is unbounded
+        room = np.minimum(room, 1.0 + np.abs(values))
+        best = int(np.argmax(weights * room))
+        if float(rest.magnitude()) <= 0.5 * float(weights[best] * room[best]):
+            chosen = np.arange(len(values)) == best
+            return where(chosen, as_ball(values[best]) - rest / weights[best], values)
+        values[best] -= np.copysign(0.5 * room[best], rest.high)
+    return unknown(values.shape)

@@ -46,7 +46,9 @@ class EnclosedMulticlass:
     def value(self, scores: Ball) -> Ball:
         total = as_ball(0.0)
         for rows in self._blocks():
-            total = total + (self._losses(scores[rows], self.classes[rows]) * self.weights[rows]).sum()
+            # an example of weight zero does not count, even if its loss overflows
+            losses = where(self.weights[rows] > 0.0, self._losses(scores[rows], self.classes[rows]), 0.0)
+            total = total + (losses * self.weights[rows]).sum()
         return total / as_ball(self.weights).sum()
 
     def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
