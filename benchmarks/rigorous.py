@@ -7,8 +7,6 @@ Both certificates are of the same model and witness, solved to a relative gap of
 are computed in turn; the table has medians.
 """
 
-# ruff: noqa: RUF001 (typographic signs in tables for people)
-
 from __future__ import annotations
 
 import argparse

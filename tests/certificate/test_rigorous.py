@@ -2,6 +2,7 @@
 
 import itertools
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from fenchel.certificate import Certificate, judge
 from fenchel.certificate.rigorous import rigorous_certificate
 from fenchel.designs import Design
 from fenchel.errors import FenchelError
+from fenchel.estimators.regularization import with_exact_lam
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L1, L2, FreeDirections
 from fenchel.risks import MeanRisk
@@ -225,3 +227,24 @@ def test_a_search_for_a_witness_ends_with_a_rigorous_certificate():
 def test_the_field_rigorous():
     assert not Certificate(1.0, 0.5).rigorous
     assert not (Certificate(1.0, 0.5, rigorous=True) + Certificate(1.0, 0.5)).rigorous
+
+
+def test_lam_may_be_a_fraction():
+    """A third is no float: the bounds are those of the third."""
+    X, y = np.array([[1.0], [-1.0]]), np.array([1.0, -1.0])
+    problem = Problem(X, MeanRisk("squared", y), Fraction(1, 3))
+    assert problem.lam == 1.0 / 3.0
+    found = certify(problem, np.array([0.75]), np.array([0.125, -0.125]), rigorous=True)
+    # lam/2 w^2 + (1 - w)^2/2 is least at w = 3/4
+    assert Fraction(found.lower) <= Fraction(1, 8) <= Fraction(found.upper)
+    assert found.rounding_floor <= 1e-30
+    rounded = certify(Problem(X, MeanRisk("squared", y), 1.0 / 3.0), np.array([0.75]), rigorous=True)
+    assert rounded.primal_error > 1e-18
+
+
+def test_the_problem_of_an_estimator_has_its_exact_lam():
+    weights = np.array([0.1, 0.2, 0.7])
+    problem = Problem(np.eye(3), MeanRisk("hinge", [1, -1, 1], weights), 1.0 / (3.0 * float(weights.sum())))
+    exact = with_exact_lam(problem, 3.0)
+    assert exact.exact_lam == 1 / (3 * sum(map(Fraction, weights.tolist())))
+    assert with_exact_lam(problem, 5.0) is problem

@@ -6,8 +6,8 @@ r"""Rigorous certificates: enclosures of P and D in ball arithmetic, about 32 di
 
 Every product, sum, exponential and logarithm is enclosed (``numerics.balls``), so a certificate rests on IEEE 754
 arithmetic alone: it assumes nothing about the errors of NumPy's functions or of matrix products, and norms of rows do
-not replace their entries.  :math:`\lambda` is the float of the problem, and :math:`c_i` the exact quotients of the
-weights.
+not replace their entries.  :math:`\lambda` is that of the problem, a float or a fraction, and :math:`c_i` are the exact
+quotients of the weights.
 
 Theta is the dual point of the ordinary certificate.  The exact point near it, which floats can't hold, is the risk's
 (``EnclosedRisk.dual_point``).  Where :math:`\Omega^*` is finite on a bounded set only, as for the lasso, theta is
@@ -26,7 +26,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import Verdict
 from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.errors import FenchelError
-from fenchel.numerics.balls import Ball, unknown
+from fenchel.numerics.balls import Ball, from_fraction, unknown
 from fenchel.numerics.error_free import check_arithmetic
 from fenchel.problem import Model, Problem
 from fenchel.regularizers.enclosures import EnclosedRegularizer
@@ -77,17 +77,18 @@ def _primal(problem: Problem, enclosed: Enclosures, model: Model) -> Ball:
     """P at the model."""
     weights, penalty = enclosed.regularizer.primal(np.asarray(model.weights, dtype=np.float64))
     scores = enclosed.design.scores(weights) + np.asarray(model.intercept, dtype=np.float64)
-    return penalty * problem.lam + enclosed.risk.value(scores)
+    return penalty * from_fraction(problem.exact_lam) + enclosed.risk.value(scores)
 
 
 def _dual(problem: Problem, enclosed: Enclosures, theta: Floats) -> Ball:
     """D at an exactly feasible point near theta."""
+    lam = from_fraction(problem.exact_lam)
     for _ in range(_SCALINGS):
         point = enclosed.risk.dual_point(theta, balanced=problem.intercept)
-        v = enclosed.design.adjoint(point.theta) * (point.factor / problem.lam)
+        v = enclosed.design.adjoint(point.theta) * (point.factor / lam)
         penalty = enclosed.regularizer.conjugate(v)
         if np.isfinite(penalty.radius):
-            return -(penalty * problem.lam) - point.conjugate
+            return -(penalty * lam) - point.conjugate
         scale = problem.regularizer.largest_scale(v.high, float(np.max(v.radius, initial=0.0)))
         if not 0.0 < scale < 1.0:
             break

@@ -127,6 +127,7 @@ def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certifica
     conjugate of the risk has no closed form (F1 and its like), a new one is searched for here.
     """
     from fenchel.estimators.labels import unknown_labels
+    from fenchel.estimators.regularization import with_exact_lam
     from fenchel.problem import Witness
     from fenchel.verifying import certify
 
@@ -150,7 +151,7 @@ def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certifica
         )
     found = []
     for lazy, start in zip(problems, starts, strict=True):
-        problem = lazy()
+        problem = with_exact_lam(lazy(), estimator.C) if rigorous else lazy()
         witness = None if problem.risk.closed_form() is None else Witness(start.witness.theta)
         found.append(certify(problem, start.model, witness, rigorous=rigorous))
     return sum(found[1:], start=found[0])

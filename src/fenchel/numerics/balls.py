@@ -20,8 +20,10 @@ symbol                here
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import wraps
 from typing import Any, TypeVar, cast
 
@@ -258,6 +260,14 @@ def as_ball(values: Ball | ArrayLike) -> Ball:
         return values
     found = np.asarray(values, dtype=np.float64)
     return Ball(found, np.zeros_like(found), np.zeros_like(found))
+
+
+def from_fraction(number: Fraction) -> Ball:
+    """A rational number."""
+    high = float(number)
+    low = float(number - Fraction(high))
+    rest = abs(number - Fraction(high) - Fraction(low))
+    return Ball(np.array(high), np.array(low), np.array(math.nextafter(float(rest), math.inf) if rest else 0.0))
 
 
 def zeros(shape: tuple[int, ...]) -> Ball:

@@ -28,6 +28,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -223,6 +224,13 @@ class Risk(abc.ABC):
         # divided by the largest first, so that the sum neither overflows nor underflows
         scaled = self._weights / self._weights.max()
         return scaled / tree_sum(scaled)
+
+    @cached_property
+    def total_weight(self) -> Fraction:
+        """The sum of the weights, exactly; the number of examples without weights."""
+        if self._weights is None:
+            return Fraction(self.examples)
+        return sum((Fraction(weight) for weight in self._weights.tolist()), Fraction(0))
 
     @cached_property
     def value_at_zero(self) -> float:
