@@ -13,11 +13,13 @@ from exact_problems import REGULARIZERS, SCALES, STORAGES, exact_dual, exact_pri
 from fenchel import LinearClassifier, Model, Problem, Witness, certify, solve
 from fenchel.certificate import Certificate, judge
 from fenchel.certificate.rigorous import rigorous_certificate
+from fenchel.certificate.rigorous_equalities import point_on_equalities
 from fenchel.designs import Design
 from fenchel.errors import FenchelError
 from fenchel.estimators.regularization import with_exact_lam
 from fenchel.kernels import GramDesign, GramNorm
-from fenchel.regularizers import L1, L2, FreeDirections
+from fenchel.numerics.balls import as_ball
+from fenchel.regularizers import L1, L2, FreeDirections, QuadraticForm
 from fenchel.risks import MeanRisk
 
 #: small problems, for which compiling would take longer than running
@@ -194,6 +196,54 @@ def test_overflow_is_infinite():
     assert np.isfinite(found.lower)
 
 
+def free_directions():
+    """Free features, and directions with and without prices, dense and sparse."""
+    rng = np.random.default_rng(12)
+    C = rng.normal(size=(2, 4))
+    return {
+        "features": FreeDirections.of_features([0, 2], 4),
+        "directions": FreeDirections(C),
+        "prices": FreeDirections(C[:1], 0.01),
+    }
+
+
+@pytest.mark.parametrize("name", free_directions())
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+def test_free_directions(name, loss, intercept):
+    """The dual point meets the equalities exactly: nothing is charged for their residuals."""
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(25, 4))
+    noise = rng.normal(size=25)
+    y = X @ [1.0, -1.0, 0.5, 0.0] + noise if loss == "squared" else np.where(X[:, 1] + 2.0 * noise > 0.0, 1.0, -1.0)
+    problem = Problem(X, MeanRisk(loss, y), 0.1, free_directions()[name], intercept=intercept)
+    solution = solve(problem, tol=1e-6, max_iter=500)
+    found, ordinary = certify(problem, solution, rigorous=True), solution.certificate
+    assert found.upper <= ordinary.upper + 1e-14
+    assert ordinary.lower - 1e-12 <= found.lower <= found.upper
+    assert found.rounding_floor <= 1e-15
+    point = point_on_equalities(problem, problem.design.enclosure(), solution.witness.theta)
+    theta = point.theta * point.factor
+    C = problem.regularizer.directions
+    C = C.toarray() if sp.issparse(C) else C
+    # within their radii the residuals are zero
+    residual = (theta[:, None] * problem.design.enclosure().scores(as_ball(C))).sum(axis=0)
+    residual = residual - as_ball(problem.lam) * problem.regularizer.prices
+    assert np.all(np.abs(residual.high) <= residual.radius)
+    assert np.all(residual.radius <= 1e-25)
+    if intercept:
+        assert abs(theta.sum().high) <= theta.sum().radius <= 1e-25
+
+
+def test_equalities_that_no_dual_point_meets_prove_nothing():
+    """A free feature of a separating direction: the dual has no point with room, and the bound is that of zero."""
+    X, y = np.array([[1.0, 1.0], [-1.0, 1.0]]), np.array([1.0, -1.0])
+    problem = Problem(X, MeanRisk("hinge", y), 0.1, FreeDirections.of_features([0], 2))
+    found = certify(problem, np.array([0.5, 0.0]), np.array([0.5, -0.5]), rigorous=True)
+    assert found.lower <= 0.0
+    assert found.upper == pytest.approx(0.5)
+
+
 def test_what_has_no_enclosures_is_refused_before_the_work():
     X, y = np.eye(3), [1.0, -1.0, 1.0]
 
@@ -207,12 +257,16 @@ def test_what_has_no_enclosures_is_refused_before_the_work():
         adjoint = part = rows = scores
         squared_row_norms, largest_row_norm, mean_square, stored_entries = np.ones(3), 1.0, 1.0, 9
 
-    free = Problem(X, MeanRisk("hinge", y), 0.1, FreeDirections.of_features([0], 3))
-    for problem, name in ((free, "free_directions"), (Problem(Unknown(), MeanRisk("hinge", y), 0.1), "Unknown")):
+    class Inverse:
+        def solve(self, v):
+            return v
+
+    form = Problem(X, MeanRisk("hinge", y), 0.1, QuadraticForm(Inverse()))
+    for problem, name in ((form, "quadratic_form"), (Problem(Unknown(), MeanRisk("hinge", y), 0.1), "Unknown")):
         with pytest.raises(FenchelError, match=f"rigorous=True has no enclosures of .*{name}"):
             certify(problem, np.zeros(3), rigorous=True)
     with pytest.raises(FenchelError, match="rigorous"):
-        certify(free, np.zeros(3), rigorous="yes")
+        certify(form, np.zeros(3), rigorous="yes")
 
 
 def test_a_search_for_a_witness_ends_with_a_rigorous_certificate():

@@ -11,7 +11,8 @@ quotients of the weights.
 
 Theta is the dual point of the ordinary certificate.  The exact point near it, which floats can't hold, is the risk's
 (``EnclosedRisk.dual_point``).  Where :math:`\Omega^*` is finite on a bounded set only, as for the lasso, theta is
-scaled until :math:`X^T\theta/\lambda` is proved to lie in it.
+scaled until :math:`X^T\theta/\lambda` is proved to lie in it.  For free directions ``rigorous_equalities`` makes the
+point.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import Verdict
+from fenchel.certificate.rigorous_equalities import point_on_equalities
 from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball, from_fraction, unknown
@@ -84,7 +86,10 @@ def _dual(problem: Problem, enclosed: Enclosures, theta: Floats) -> Ball:
     """D at an exactly feasible point near theta."""
     lam = from_fraction(problem.exact_lam)
     for _ in range(_SCALINGS):
-        point = enclosed.risk.dual_point(theta, balanced=problem.intercept)
+        if problem.regularizer.free_directions() is None:
+            point = enclosed.risk.dual_point(theta, balanced=problem.intercept)
+        else:
+            point = point_on_equalities(problem, enclosed.design, theta)
         v = enclosed.design.adjoint(point.theta) * (point.factor / lam)
         penalty = enclosed.regularizer.conjugate(v)
         if np.isfinite(penalty.radius):

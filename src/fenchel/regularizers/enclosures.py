@@ -213,3 +213,27 @@ class EnclosedEntropy:
         grown = exp(v - top) + (exp(-v - top) if self.balanced else 0.0)
         mass = self.mass
         return mass * (top + log((grown * self.prior).sum() / mass))
+
+
+class EnclosedFreeDirections(NamedTuple):
+    """Ridge with free directions C and prices b; ``multipliers`` gives approximately the best sigma of weights."""
+
+    directions: Floats
+    prices: Floats
+    multipliers: Callable[[Array], Floats]
+
+    def primal(self, weights: Floats) -> tuple[Ball, Ball]:
+        exact = as_ball(weights)
+        return exact, each_row(exact, self._value)
+
+    def _value(self, row: Ball) -> Ball:
+        """With any sigma the infimum is at most ||w - C^T sigma||^2/2 + b . sigma."""
+        sigma = self.multipliers(row.high)
+        rest = row
+        for direction, multiple in zip(self.directions, sigma.tolist(), strict=True):
+            rest = rest - as_ball(direction) * multiple
+        return (rest * rest).sum() * 0.5 + (as_ball(sigma) * self.prices).sum()
+
+    def conjugate(self, v: Ball) -> Ball:
+        """Half the squared norm, of a v with Cv = b: that is for the dual point to guarantee."""
+        return (v * v).sum() * 0.5

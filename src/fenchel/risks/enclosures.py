@@ -69,14 +69,17 @@ class EnclosedMean:
         return self._mean(losses)
 
     def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
-        u = self._inside(theta)
+        u = self.inside(theta)
         columns = [self._column(column, low, high, balanced=balanced) for column, low, high in self._columns(u)]
-        found = columns[0] if u.ndim == 1 else stack(columns, axis=1)
+        return self.point(columns[0] if u.ndim == 1 else stack(columns, axis=1))
+
+    def point(self, u: Ball) -> EnclosedDual:
+        """The dual point theta = -c u."""
 
         def conjugates(rows: slice) -> Ball:
-            return self.loss.conjugate(found[rows], self.labels[rows])
+            return self.loss.conjugate(u[rows], self.labels[rows])
 
-        return EnclosedDual(-found * self._spread, 1.0 / as_ball(self.weights).sum(), self._mean(conjugates))
+        return EnclosedDual(-u * self._spread, 1.0 / as_ball(self.weights).sum(), self._mean(conjugates))
 
     @property
     def _spread(self) -> Floats:
@@ -95,7 +98,7 @@ class EnclosedMean:
             total = total + (where(weights > 0.0, terms(rows), 0.0) * weights).sum()
         return total / as_ball(self.weights).sum()
 
-    def _inside(self, theta: Array) -> Floats:
+    def inside(self, theta: Array) -> Floats:
         """Floats u = -theta/c in the domain of f*, zero where the weight is zero."""
         shares = np.broadcast_to(self.shares if theta.ndim == 1 else self.shares[:, None], theta.shape)
         u = np.divide(-theta, shares, out=np.zeros_like(theta), where=shares > 0.0)
