@@ -21,11 +21,12 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.losses.enclosures import EnclosedLoss
 from fenchel.numerics.balls import Ball, as_ball, stack, unknown, where
+from fenchel.numerics.limits import EPS
 
 #: examples in a block: temporary arrays stay in the cache
 _BLOCK = 1 << 12
 #: factors by which u is moved inwards of a bound that it is not proved to keep
-_INWARDS = (1.0, 1.0 - 2.0**-52, 1.0 - 2.0**-48)
+_INWARDS = (1.0 - 2.0**-52, 1.0 - 2.0**-48)
 #: examples that are moved at most to make the sum of theta zero
 _MOVES = 64
 
@@ -103,13 +104,16 @@ class EnclosedMean:
         shares = np.broadcast_to(self.shares if theta.ndim == 1 else self.shares[:, None], theta.shape)
         u = np.divide(-theta, shares, out=np.zeros_like(theta), where=shares > 0.0)
         u = np.clip(u, self.low, self.high)
-        for factor in _INWARDS[1:]:
-            outside = np.concatenate(
-                [np.isinf(self.loss.conjugate(as_ball(u[rows]), self.labels[rows]).radius) for rows in self._blocks()]
-            )
+        # only at a bound can a float be on the wrong side of the exact one
+        near = np.zeros(u.shape, dtype=bool)
+        for end in (self.low, self.high):
+            with np.errstate(invalid="ignore"):
+                near |= np.isfinite(end) & (np.abs(u - end) <= 8.0 * EPS * np.abs(end))
+        for factor in _INWARDS:
+            outside = np.isinf(self.loss.conjugate(as_ball(u[near]), self.labels[near]).radius)
             if not np.any(outside):
                 break
-            u = np.where(outside, factor * u, u)
+            u[near] = np.where(outside, factor * u[near], u[near])
         return u
 
     def _columns(self, u: Floats) -> Iterator[tuple[Floats, Floats, Floats]]:
