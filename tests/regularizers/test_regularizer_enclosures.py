@@ -9,7 +9,7 @@ import exact_regularizers as exact
 from exact_losses import DIGITS, digits
 from fenchel.numerics.balls import as_ball
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
-from fenchel.regularizers.enclosures import smallest_eigenvalue
+from fenchel.regularizers.enclosures import EnclosedQuadraticForm, smallest_eigenvalue
 
 FEATURES = 4
 _rng = np.random.default_rng(5)
@@ -102,6 +102,17 @@ def test_the_smallest_eigenvalue_is_proved():
     assert smallest_eigenvalue(np.array([[1.0, 2.0], [2.0, 1.0]])) < 0.0
     # nothing is proved about a matrix that is singular up to rounding
     assert smallest_eigenvalue(np.full((3, 3), 1.0)) <= 0.0
+
+
+@pytest.mark.parametrize("factor", [0.0, 0.9, 1.1])
+def test_a_poor_solution_of_a_quadratic_form_is_no_wrong_bound(factor):
+    """The residual of the approximate solution of K w = v counts, over the smallest eigenvalue."""
+    form = REGULARIZERS[6]
+    v = np.random.default_rng(4).normal(size=FEATURES)
+    poor = EnclosedQuadraticForm(form.operator, lambda right: factor * form.grad_conjugate(right))
+    found = poor.conjugate(as_ball(v))
+    check(found, exact.conjugate(form, exact.decimals(v)), narrow=False)
+    assert np.isfinite(found.radius)
 
 
 def test_an_operator_with_solve_alone_has_no_enclosure():
