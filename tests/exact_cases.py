@@ -119,7 +119,7 @@ def exact_dual(case, theta, c, lam, scale=1):
     """D of a multiple of theta, whose sum may miss zero by a rounding that the certificate charges."""
     problem = case.problem
     with digits(DIGITS):
-        theta = [Decimal(float(entry)) * scale for entry in theta]
+        theta = [Decimal(entry) * scale for entry in theta]
         v = [sum(t * row[j] for t, row in zip(theta, case.rows, strict=True)) / lam for j in range(len(case.rows[0]))]
         total = -lam * exact_regularizers.conjugate(problem.regularizer, [v])
         for t, share, label in zip(theta, c, case.labels, strict=True):

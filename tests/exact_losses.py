@@ -23,6 +23,19 @@ EVERY_LOSS = [
     Interpolation(tolerance=0.1),
 ]
 
+#: scores and slopes over the whole range of floats
+SIZES = [0.0, 5e-324, 1e-310, 1e-300, 1e-150, 1e-17, 1e-8, 0.1, 0.5, 1.0, 1.35, 2.0, 7.0, 36.0, 700.0, 1e4, 1e16]
+SIZES += [1e45, 1e100, 1e154, 1e300]
+SCORES = [sign * size for sign in (1.0, -1.0) for size in SIZES]
+#: distances from a kink or an end of a domain
+STEPS = [0.0, 1e-300, 2.0**-53, 2.0**-52, 1e-15, 1e-9, 1e-3]
+LABELS = {"classification": [-1.0, 1.0], "regression": [0.0, -1.0, 0.1, 3.0, 1e-300, -1e8, 1e150, 1e300]}
+COUNTS = [0.0, 5e-324, 1e-300, 1e-9, 0.5, 1.0, 3.0, 1e6, 1e300]
+
+
+def labels_of(loss):
+    return COUNTS if loss.name == "poisson" else LABELS[loss.task]
+
 
 def digits(count):
     """A context of ``decimal`` with this number of digits, in which nothing overflows or raises."""

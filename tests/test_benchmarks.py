@@ -128,6 +128,12 @@ def test_oracle(tmp_path: Path) -> None:
     assert "times np.argsort" in printed
 
 
+def test_rigorous(tmp_path: Path) -> None:
+    printed = run_module("benchmarks.rigorous", "--quick", "--output", str(tmp_path))
+    assert all(cell["rigorous_floor"] <= 1e-15 for cell in _cells(tmp_path, "rigorous"))
+    assert "| hinge |" in printed
+
+
 def _tiny(tmp_path: Path, name: str, *options: str) -> tuple[list[dict[str, Any]], str]:
     """The cells and the table of a benchmark on simulated data."""
     printed = run_module(f"benchmarks.{name}", "--data", "simulated", "--output", str(tmp_path), *options)

@@ -23,6 +23,7 @@ With k outputs w is (k, d), b is (k,), and scores and theta are (n, k).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, TypeVar
 
 import numpy as np
@@ -125,7 +126,8 @@ class Problem:
         The function R of all scores, such as ``MeanRisk("hinge", y)``.
     lam : float
         The strength :math:`\lambda > 0` of the regularization.  Estimators have ``C`` with
-        :math:`\lambda = 1 / (C \sum_i \text{weight}_i)`.
+        :math:`\lambda = 1 / (C \sum_i \text{weight}_i)`.  A :class:`fractions.Fraction` is rounded, except in rigorous
+        certificates.
     regularizer : Regularizer or str, default=L2()
         The function :math:`\Omega` of the weights, or the name of one with its defaults.
     intercept : bool, default=False
@@ -155,6 +157,8 @@ class Problem:
     #: a Regularizer, or the name of one with default parameters
     regularizer: Regularizer = field(default_factory=L2)
     intercept: bool = False
+    #: lam as it was given, which rigorous certificates take
+    exact_lam: Fraction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_design(self.design))
@@ -183,6 +187,8 @@ class Problem:
                     f"FreeDirections requires a mean of losses, MeanRisk(loss, labels), got the risk {shown!r}"
                 )
         check_number("lam", self.lam, above=0.0)
+        exact = self.lam if isinstance(self.lam, Fraction) else Fraction(float(self.lam))
+        object.__setattr__(self, "exact_lam", exact)
         object.__setattr__(self, "lam", float(self.lam))
         check_bool("intercept", self.intercept)
         object.__setattr__(self, "intercept", bool(self.intercept))

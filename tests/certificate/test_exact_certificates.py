@@ -36,7 +36,7 @@ def check(case, verdict, ratios):
                 if place == 0:
                     true += abs(exact - primal)
             if np.isfinite(certificate.dual) and np.isfinite(certificate.dual_error):
-                exact = exact_dual(case, witness.theta, c, lam)
+                exact = exact_dual(case, witness.theta.tolist(), c, lam)
                 assert lower <= exact, f"D {exact:.20} < {lower:.20}"
                 if place == 0:
                     true += abs(exact - dual)

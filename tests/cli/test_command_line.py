@@ -349,3 +349,25 @@ def test_predict_says_why_nothing_is_proved(folder, two_classes, capsys):
     main(["train", str(data), "--l1-ratio", "1", "-o", "m.npz", "--quiet"])
     assert main(["predict", "m.npz", str(data), "--proved"]) == REFUSED
     assert "not strongly convex" in capsys.readouterr().err
+
+
+def test_certify_rigorously(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    assert main(["train", str(data), "--tol", "1e-6"]) == PROVED
+    capsys.readouterr()
+    assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == PROVED
+    said = capsys.readouterr().out
+    assert "is proved to be within" in said
+    assert "(rigorous)" in said
+    assert main(["certify", "train.model.npz", str(data), "--rigorous", "--tol", "1e-15"]) == NOT_PROVED
+    assert main(["certify", "train.model.npz", "--rigorous"]) == REFUSED
+    assert "training data" in capsys.readouterr().err
+
+
+def test_certify_rigorously_refuses_measures_without_a_closed_form(folder, two_classes, capsys):
+    X, y = two_classes
+    data = _svmlight(folder / "train.svm", X, y)
+    main(["train", str(data), "--measure", "f1"])
+    assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == REFUSED
+    assert "rigorous=True has no enclosures of the risk 'f1'" in capsys.readouterr().err

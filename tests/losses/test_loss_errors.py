@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import exact_losses as exact
+from exact_losses import LABELS, SCORES, STEPS, labels_of
 from fenchel.numerics.rounding import UNIT, gamma
 
 #: an underflow of a term
@@ -22,21 +23,9 @@ LARGEST = Decimal(np.finfo(np.float64).max)
 #: relative errors of u that a witness may have
 NEAR = [Decimal(0), *(Decimal(sign * 4.0 * UNIT) for sign in (-1, 1))]
 
-SIZES = [0.0, 5e-324, 1e-310, 1e-300, 1e-150, 1e-17, 1e-8, 0.1, 0.5, 1.0, 1.35, 2.0, 7.0, 36.0, 700.0, 1e4, 1e16]
-SIZES += [1e45, 1e100, 1e154, 1e300]
-SCORES = [sign * size for sign in (1.0, -1.0) for size in SIZES]
-#: distances from a kink or an end of a domain
-STEPS = [0.0, 1e-300, 2.0**-53, 2.0**-52, 1e-15, 1e-9, 1e-3]
-LABELS = {"classification": [-1.0, 1.0], "regression": [0.0, -1.0, 0.1, 3.0, 1e-300, -1e8, 1e150, 1e300]}
-COUNTS = [0.0, 5e-324, 1e-300, 1e-9, 0.5, 1.0, 3.0, 1e6, 1e300]
-
 every_loss = pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
 floats = st.floats(-1e300, 1e300, allow_nan=False)
 moderate = st.floats(-50.0, 50.0, allow_nan=False)
-
-
-def labels_of(loss):
-    return COUNTS if loss.name == "poisson" else LABELS[loss.task]
 
 
 def check_value(loss, s, y):

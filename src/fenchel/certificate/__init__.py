@@ -9,6 +9,7 @@ from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of
 from fenchel.certificate.proved_share import ProvedShare, ProvedShareWatch
+from fenchel.certificate.rigorous import enclosures, rigorous_certificate
 
 __all__ = [
     "Certificate",
@@ -22,9 +23,11 @@ __all__ = [
     "Verdict",
     "best_of",
     "certified_predictions",
+    "enclosures",
     "judge",
     "judge_moved",
     "optimum_ball",
+    "rigorous_certificate",
     "scores_of",
 ]
 

@@ -30,6 +30,8 @@ class Certificate:
         objective can be asked for.
     consistent : bool, default=True
         False for a sum of certificates of which one contradicts itself.
+    rigorous : bool, default=False
+        Whether both bounds were computed in ball arithmetic, as ``certify(..., rigorous=True)`` does.
 
     See Also
     --------
@@ -53,6 +55,7 @@ class Certificate:
     recomputed: bool = True
     trivial: bool = False
     consistent: bool = True
+    rigorous: bool = False
 
     @property
     def upper(self) -> float:
@@ -120,14 +123,17 @@ class Certificate:
             self.recomputed and other.recomputed,
             self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
+            self.rigorous and other.rigorous,
         )
 
     def __str__(self) -> str:
-        trust = "" if self.recomputed else " (the lower bound was taken on trust from the solver)"
+        trust = " (rigorous)" if self.rigorous else ""
+        trust = trust if self.recomputed else " (the lower bound was taken on trust from the solver)"
         # adding zero turns -0.0 into 0
         primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
         if math.isinf(self.primal):
-            return f"The objective of this model is infinite: no model is below {below}{trust}."
+            what = "not proved to be finite" if self.rigorous else "infinite"
+            return f"The objective of this model is {what}: no model is below {below}{trust}."
         if self.contradictory:
             where = f"the objective {primal} is below its lower bound {below}"
             if not self.consistent:

@@ -114,17 +114,19 @@ def _certify(options: Namespace) -> int:
     if options.tol is not None and not options.tol >= 0.0:
         raise FenchelError(f"--tol must be a number >= 0, got {options.tol:g}")
     if options.data is None:
+        if options.rigorous:
+            raise FenchelError("--rigorous computes a new certificate, from the training data: name their file")
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
     table = read(options.data, model.layout(options.label, options.header))
     if table.y is None:
         raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-    certificate = _prove_again(estimator, table.X, table.y)
+    certificate = _prove_again(estimator, table.X, table.y, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
 
-def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
+def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certificate:
     """The certificate of the fitted estimator's model on the data that it was trained on.
 
     Only the weights and the witness are taken from the file.  Where the dual point alone proves little, because the
@@ -132,6 +134,7 @@ def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
     searched for here.
     """
     from fenchel.estimators.labels import unknown_labels
+    from fenchel.estimators.regularization import with_exact_lam
     from fenchel.verifying import certify
 
     if hasattr(estimator, "classes_"):
@@ -154,9 +157,9 @@ def _prove_again(estimator: Any, X: Any, y: Any) -> Certificate:
         )
     found = []
     for lazy, start in zip(problems, starts, strict=True):
-        problem = lazy()
+        problem = with_exact_lam(lazy(), estimator.C) if rigorous else lazy()
         proves = problem.risk.closed_form() is not None or start.witness.decomposition is not None
-        found.append(certify(problem, start.model, start.witness if proves else None))
+        found.append(certify(problem, start.model, start.witness if proves else None, rigorous=rigorous))
     return sum(found[1:], start=found[0])
 
 

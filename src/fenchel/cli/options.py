@@ -87,6 +87,9 @@ def parser() -> ArgumentParser:
     for command in (train, predict, certify):
         command.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
     certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
+    certify.add_argument(
+        "--rigorous", action="store_true", help="enclose both bounds in about 32 digits: slower, on IEEE 754 alone"
+    )
     return top
 
 

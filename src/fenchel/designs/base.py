@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.arrays import Array, Floats
+from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.designs.rows import Rows
 
 if TYPE_CHECKING:
@@ -76,6 +77,10 @@ class Design(abc.ABC):
     @abc.abstractmethod
     def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
+
+    def enclosure(self) -> EnclosedDesign | None:
+        """Products with X in ball arithmetic, which rigorous certificates require; None if there are none."""
+        return None
 
     @property
     @abc.abstractmethod

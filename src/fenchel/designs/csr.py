@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
+from fenchel.designs.enclosures import EnclosedCSR
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 
@@ -72,6 +73,9 @@ class CSRDesign(Design):
             part = block.T @ theta[rows]
             result = part if result is None else np.add(result, part, out=result)
         return np.ascontiguousarray(np.zeros((*theta.shape[1:], self.shape[1])) if result is None else result.T)
+
+    def enclosure(self) -> EnclosedCSR:
+        return EnclosedCSR(self.shape[1], lambda: self._blocks(BLOCK))
 
     @cached_property
     def squared_row_norms(self) -> Floats:

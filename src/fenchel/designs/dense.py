@@ -13,6 +13,7 @@ from scipy.linalg.blas import dsyrk
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
+from fenchel.designs.enclosures import EnclosedDense, EnclosedDesign
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
 
@@ -68,6 +69,9 @@ class DenseDesign(Design):
         for block in self._blocks():
             result += theta[block].T @ self._values[block].astype(np.float64, copy=False)
         return result
+
+    def enclosure(self) -> EnclosedDesign:
+        return EnclosedDense(self._values)
 
     @cached_property
     def squared_row_norms(self) -> Floats:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
+from fenchel.problem import Problem
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
 from fenchel.validation import check_number, is_number
 
@@ -20,6 +23,15 @@ def lam_of(C: Any, total_weight: float) -> float:
     if not 0 < lam < math.inf:
         raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total_weight:.3g}")
     return lam
+
+
+def with_exact_lam(problem: Problem, C: float) -> Problem:
+    """The problem with lam = 1 / (C * total weight) exactly, where its lam is that number up to rounding."""
+    exact = 1 / (Fraction(float(C)) * problem.risk.total_weight)
+    if not math.isclose(exact, problem.lam, rel_tol=1e-12):
+        return problem
+    # a float for everything but rigorous certificates
+    return replace(problem, lam=exact)  # type: ignore[arg-type]
 
 
 def checked_positive(value: Any, name: str = "C") -> float:

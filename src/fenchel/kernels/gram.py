@@ -13,15 +13,17 @@ sums over rows of K and round like them; ``diagonal`` has the squared norms of t
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import Design
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.enclosures import EnclosedDense
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
+from fenchel.numerics.balls import Ball
 from fenchel.numerics.linear_algebra import mirror_lower_triangle
 
 if TYPE_CHECKING:
@@ -82,6 +84,20 @@ class KernelDesign(Design):
         """Rows for loops that keep all scores current: a step on example i adds a multiple of row i to them."""
 
 
+class EnclosedGram(NamedTuple):
+    """Products with a Gram matrix in memory, in ball arithmetic."""
+
+    values: Array
+
+    def scores(self, weights: Ball) -> Ball:
+        """K a."""
+        return EnclosedDense(self.values).scores(weights)
+
+    def adjoint(self, theta: Ball) -> Ball:
+        """X^T theta in coefficients: theta itself."""
+        return theta.map(np.transpose)
+
+
 class GramDesign(KernelDesign, DenseDesign):
     """Gram matrix of the training examples as a design.
 
@@ -134,6 +150,14 @@ class GramDesign(KernelDesign, DenseDesign):
 
     def in_memory(self) -> GramDesign:
         return self
+
+    def enclosure(self) -> EnclosedGram:
+        return EnclosedGram(self._values)
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether K equals its transpose exactly."""
+        return np.array_equal(self._values, self._values.T)
 
     def reading(self) -> CSRRows:
         """Rows of the identity, for loops that keep all scores current: example i reads its own score."""

@@ -9,14 +9,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.kernels.gram import KernelDesign
+from fenchel.kernels.gram import EnclosedGram, KernelDesign
+from fenchel.numerics.balls import Ball, as_ball
 from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
+
+
+class EnclosedGramNorm(NamedTuple):
+    """a^T K a / 2 in ball arithmetic, of a K that is taken to be positive semi-definite."""
+
+    gram: EnclosedGram
+
+    def primal(self, weights: Floats) -> tuple[Ball, Ball]:
+        exact = as_ball(weights)
+        return exact, self.conjugate(exact)
+
+    def conjugate(self, v: Ball) -> Ball:
+        product = self.gram.scores(v).map(np.transpose)
+        return (v * product).sum() * 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +110,11 @@ class GramNorm(Regularizer):
         own = self.value_error(v, conjugate)
         size = math.sqrt(2.0 * max(0.0, conjugate + own))
         return own + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
+
+    def enclosure(self, features: int) -> EnclosedGramNorm | None:
+        """None unless the whole matrix is stored and symmetric."""
+        stored = self.gram.in_memory()
+        return None if stored is None or not stored.symmetric else EnclosedGramNorm(stored.enclosure())
 
     @property
     def strong_convexity(self) -> float:

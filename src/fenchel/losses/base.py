@@ -35,6 +35,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.losses.enclosures import EnclosedLoss
 from fenchel.numerics.rounding import ELEMENTARY
 
 
@@ -182,6 +183,10 @@ class Loss(abc.ABC):
     @abc.abstractmethod
     def compiled(self) -> CompiledLoss:
         """The loss as a NamedTuple of floats for compiled loops."""
+
+    def enclosure(self) -> EnclosedLoss | None:
+        """f and f* in ball arithmetic, which rigorous certificates require; None if there is none."""
+        return None
 
     def refusal(self, labels: Floats) -> str | None:
         """The reason why these (finite) labels are not allowed, as the end of a sentence; or None."""

@@ -33,6 +33,7 @@ from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
+from fenchel.losses.enclosures import EnclosedMarginConstraint, EnclosedNegativeLog, EnclosedResidualConstraint
 from fenchel.losses.intercept import feasible_interval
 from fenchel.validation import check_number
 
@@ -128,6 +129,9 @@ class HardMargin(_InfiniteLoss):
         clearance = _CLEARANCE * (1.0 + float(np.max(np.abs(score))))
         return low + clearance if math.isfinite(low) else high - clearance
 
+    def enclosure(self) -> EnclosedMarginConstraint:
+        return EnclosedMarginConstraint()
+
     def compiled(self) -> Any:
         return CompiledConstraint(1.0, 0.0)
 
@@ -193,6 +197,9 @@ class Interpolation(_InfiniteLoss):
         """The b that minimizes the largest absolute residual."""
         residual = (label - score)[share > 0]
         return 0.5 * float(np.max(residual) + np.min(residual))
+
+    def enclosure(self) -> EnclosedResidualConstraint:
+        return EnclosedResidualConstraint(float(self.tolerance))
 
     def compiled(self) -> Any:
         return CompiledConstraint(0.0, float(self.tolerance))
@@ -288,6 +295,9 @@ class NegativeLog(_InfiniteLoss):
         if derivative(low + inside) >= 0.0 or derivative(high - inside) <= 0.0:
             return 0.5 * (low + high)
         return float(brentq(derivative, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
+
+    def enclosure(self) -> EnclosedNegativeLog:
+        return EnclosedNegativeLog()
 
     def compiled(self) -> Any:
         return CompiledNegativeLog(1.0)

@@ -29,6 +29,7 @@ from scipy.special import logsumexp, xlog1py, xlogy
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
+from fenchel.losses.enclosures import EnclosedExponential, EnclosedPoisson
 from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
 #: e^-t underflows to zero for larger t
@@ -152,6 +153,9 @@ class Exponential(_ExponentialLoss):
             return _LARGEST_EXPONENT + sums[0] if math.isinf(sums[1]) else -_LARGEST_EXPONENT - sums[1]
         return 0.5 * (sums[0] - sums[1])
 
+    def enclosure(self) -> EnclosedExponential:
+        return EnclosedExponential()
+
     def compiled(self) -> CompiledExponential:
         return CompiledExponential(1.0)
 
@@ -235,6 +239,9 @@ class Poisson(_ExponentialLoss):
         # e^b sum c e^s = sum c y
         total, counts = _log_sum(score, share), float(share @ label)
         return math.log(counts) - total if counts > 0.0 else -_LARGEST_EXPONENT - total
+
+    def enclosure(self) -> EnclosedPoisson:
+        return EnclosedPoisson()
 
     def compiled(self) -> CompiledExponential:
         return CompiledExponential(0.0)

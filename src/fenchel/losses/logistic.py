@@ -22,6 +22,7 @@ from scipy.special import expit, xlog1py, xlogy
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel
+from fenchel.losses.enclosures import EnclosedLogistic
 from fenchel.losses.intercept import newton_root
 from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
@@ -153,6 +154,9 @@ class Logistic(Loss):
     @property
     def largest_curvature(self) -> float:
         return 0.25
+
+    def enclosure(self) -> EnclosedLogistic:
+        return EnclosedLogistic()
 
     def compiled(self) -> CompiledLogistic:
         return CompiledLogistic(1.0)

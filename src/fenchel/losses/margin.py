@@ -28,6 +28,7 @@ import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel
+from fenchel.losses.enclosures import EnclosedMargin
 from fenchel.losses.intercept import feasible_interval, flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss
 from fenchel.numerics.rounding import RATIONAL
@@ -185,6 +186,9 @@ class MarginLoss(Loss):
     @property
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf
+
+    def enclosure(self) -> EnclosedMargin:
+        return EnclosedMargin(float(self.shape.kappa), float(self.shape.high))
 
     def compiled(self) -> CompiledLoss:
         kappa, high = self.shape

@@ -35,6 +35,7 @@ from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel, never_below
+from fenchel.losses.enclosures import EnclosedLoss, EnclosedPower
 from fenchel.losses.intercept import feasible_interval, flat_or_root
 from fenchel.numerics.rounding import FUNCTION, RATIONAL
 
@@ -181,6 +182,9 @@ class PowerLoss(Loss):
         # the second derivative has poles, where Newton steps would stop early; the minimizer is between the kinks
         return float(brentq(lambda b: derivative(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
+    def enclosure(self) -> EnclosedPower:
+        return EnclosedPower(self._of_margin, float(self.epsilon), float(self.power))
+
     def compiled(self) -> CompiledPower:
         return CompiledPower(1.0 if self._of_margin else 0.0, float(self.epsilon), float(self.power))
 
@@ -239,6 +243,9 @@ class OfPower(Loss):
 
     def piecewise_quadratic(self) -> PiecewiseQuadratic | None:
         return self.form.piecewise_quadratic()
+
+    def enclosure(self) -> EnclosedLoss | None:
+        return self.form.enclosure()
 
     def compiled(self) -> CompiledLoss:
         return self.form.compiled()

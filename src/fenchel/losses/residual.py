@@ -31,8 +31,10 @@ import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, PiecewiseQuadratic, never_below
+from fenchel.losses.enclosures import EnclosedResidual
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss
+from fenchel.numerics.balls import as_ball
 from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
@@ -170,6 +172,11 @@ class ResidualLoss(Loss):
     @property
     def largest_curvature(self) -> float:
         return 1.0 / self.shape.kappa if self.shape.kappa > 0.0 else math.inf
+
+    def enclosure(self) -> EnclosedResidual:
+        tube, kappa, low, high = (float(number) for number in self.shape)
+        bounds = (as_ball(bound) if math.isfinite(bound) else None for bound in (low, high))
+        return EnclosedResidual(tube, kappa, *bounds)
 
     def compiled(self) -> CompiledResidual:
         return CompiledResidual(*(float(number) for number in self.shape))
@@ -381,3 +388,7 @@ class Quantile(ResidualLoss):
     @property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 0.0, self.quantile, 1.0 - self.quantile)
+
+    def enclosure(self) -> EnclosedResidual:
+        # 1 - q is rounded in ``shape``
+        return EnclosedResidual(0.0, 0.0, as_ball(self.quantile), 1.0 - as_ball(self.quantile))

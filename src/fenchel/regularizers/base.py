@@ -29,6 +29,7 @@ from fenchel.numerics.rounding import ELEMENTARY, RATIONAL, UNIT, gamma, tree_de
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
+    from fenchel.regularizers.enclosures import EnclosedRegularizer
     from fenchel.regularizers.free_directions import FreeDirections
     from fenchel.regularizers.quadratic_form import QuadraticForm
 
@@ -159,6 +160,10 @@ class Regularizer(abc.ABC):
 
     def kernel(self) -> KernelDesign | None:
         """The Gram matrix if Omega is the norm of its RKHS: half of a^T K a for coefficients a."""
+        return None
+
+    def enclosure(self, features: int) -> EnclosedRegularizer | None:
+        """Omega and Omega* of that many features in ball arithmetic, which rigorous certificates require; or None."""
         return None
 
     def hessian(self, weights: Array, v: Array) -> DiagonalPlusRankOne | None:

@@ -22,6 +22,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedElasticNet
 from fenchel.validation import check_number
 
 
@@ -141,6 +142,9 @@ class ElasticNet(Regularizer):
     @property
     def strong_convexity(self) -> float:
         return 1.0 - self.l1_ratio
+
+    def enclosure(self, features: int) -> EnclosedElasticNet:
+        return EnclosedElasticNet(self.l1_ratio)
 
     def compiled(self) -> CompiledElasticNet:
         return CompiledElasticNet(self.l1_ratio, 1.0 / (1.0 - self.l1_ratio))

@@ -35,6 +35,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedEntropy
 from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
@@ -224,6 +225,9 @@ class Entropy(Regularizer):
         if isinstance(self.prior, float):
             return 0.0  # the mass grows with the number of features
         return 1.0 / self.total(np.size(self.prior) if self.prior is not None else 1)
+
+    def enclosure(self, features: int) -> EnclosedEntropy:
+        return EnclosedEntropy(self.priors(features), self.balanced, self._multiplier)
 
     def compiled_mirror_map(self, features: int) -> CompiledEntropy:
         return CompiledEntropy(self.total(features), float(self.balanced))

@@ -32,6 +32,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.enclosures import EnclosedFreeDirections
 from fenchel.regularizers.l2 import L2
 from fenchel.validation import check_integer
 
@@ -211,6 +212,10 @@ class FreeDirections(Regularizer):
 
     def conjugate_derivative(self, v: Array, scale: float) -> float:
         return self.base.conjugate_derivative(self._projected(v), scale)
+
+    def enclosure(self, features: int) -> EnclosedFreeDirections:
+        directions = self.directions.toarray() if sp.issparse(self.directions) else self.directions
+        return EnclosedFreeDirections(directions, self.prices, lambda row: self.multipliers(row - self.origin))
 
     def compress(self, v: Array) -> Floats:
         return np.asarray(v) if self.priced else self.base.compress(self._projected(v))

@@ -21,6 +21,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
 from fenchel.regularizers.base import Regularizer
+from fenchel.regularizers.enclosures import EnclosedElasticNet
 
 #: excess of max |t v_j| over 1 that counts as feasible: the rounding of a product and a quotient
 _BALL_TOLERANCE = 4.0 * EPS
@@ -72,6 +73,9 @@ class L1(Regularizer):
     def largest_scale(self, v: Array, error: float = 0.0) -> float:
         largest = _largest(v) + error
         return (1.0 - 24.0 * UNIT) / largest if largest > 0.0 else math.inf
+
+    def enclosure(self, features: int) -> EnclosedElasticNet:
+        return EnclosedElasticNet(1.0)
 
     def compress(self, v: Array) -> Floats:
         return np.array([_largest(v)])

@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import RATIONAL, gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedElasticNet
 
 
 class CompiledL2(NamedTuple):
@@ -71,6 +72,9 @@ class L2(Regularizer):
         return gamma(tree_depth(np.size(v)) + 16.0 + self.roundings) * conjugate + (1.0 + 1e-6) * norm * (
             size + 0.5 * norm
         )
+
+    def enclosure(self, features: int) -> EnclosedElasticNet:
+        return EnclosedElasticNet(0.0)
 
     def compress(self, v: Array) -> Floats:
         return np.array([math.sqrt(2.0 * self.value(v))])

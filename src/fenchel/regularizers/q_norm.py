@@ -28,6 +28,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedQNorm
 from fenchel.validation import check_number
 
 #: smallest |v_j| / norm where a Hessian that is infinite at zero is evaluated
@@ -230,6 +231,9 @@ class QNorm(Regularizer):
             factor = max(factor, factor / (q - 1.0) / max(float(here @ (here / diagonal)), _TINY))
         scale = norm ** (power - 2.0)
         return DiagonalPlusRankOne(scale * diagonal, scale * factor, here)
+
+    def enclosure(self, features: int) -> EnclosedQNorm:
+        return EnclosedQNorm(self.q, self.power)
 
     def compiled_mirror_map(self, features: int) -> CompiledQNorm:
         p, power = self.dual_exponents

@@ -21,6 +21,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedQuadraticForm
 
 
 class CompiledDiagonal(NamedTuple):
@@ -210,6 +211,12 @@ class QuadraticForm(Regularizer):
         if len(root) != features:
             raise FenchelError(f"operator is for {len(root)} features; X has {features}")
         return root
+
+    def enclosure(self, features: int) -> EnclosedQuadraticForm | None:
+        """None for an object with ``solve``, whose K is not known."""
+        return (
+            EnclosedQuadraticForm(self.operator, self.grad_conjugate) if isinstance(self.operator, np.ndarray) else None
+        )
 
     def compiled_mirror_map(self, features: int) -> CompiledDiagonal | None:
         return CompiledDiagonal(1.0) if self.diagonal else None

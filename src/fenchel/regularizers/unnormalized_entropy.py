@@ -24,6 +24,7 @@ from scipy.special import kl_div, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
+from fenchel.regularizers.enclosures import EnclosedUnnormalizedEntropy
 from fenchel.regularizers.prior import checked_prior, largest_in_level_set, relative_entropy, spread_prior
 
 #: ratio of a weight to its prior from which the weight counts as unbounded, as scores do in ``problem``
@@ -182,6 +183,9 @@ class UnnormalizedEntropy(Regularizer):
     def strong_convexity(self) -> float:
         """The second derivative vanishes for large weights."""
         return 0.0
+
+    def enclosure(self, features: int) -> EnclosedUnnormalizedEntropy:
+        return EnclosedUnnormalizedEntropy(self.priors(features), self.balanced)
 
     def compiled_mirror_map(self, features: int) -> CompiledEntropy:
         return CompiledEntropy(0.0, float(self.balanced))

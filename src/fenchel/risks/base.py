@@ -17,6 +17,7 @@ accessor            capability
 ``roc_auc()``       one minus the area under the ROC curve
 ``ordinal()``       the mean hinge of all pairs of ordered labels
 ``multilabel()``    the mean hinge of the worst pair of labels of an example
+``enclosure()``     both functions in ball arithmetic, for rigorous certificates
 ==================  ====================================================================================
 
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
@@ -28,6 +29,7 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, Self
 
@@ -40,6 +42,7 @@ from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
     from fenchel.risks.decomposition import Decomposable
+    from fenchel.risks.enclosures import EnclosedRisk
     from fenchel.risks.mean import MeanRisk
     from fenchel.risks.measures.contingency import ContingencyRisk
     from fenchel.risks.measures.roc_auc import RocAUC
@@ -225,6 +228,13 @@ class Risk(abc.ABC):
         return scaled / tree_sum(scaled)
 
     @cached_property
+    def total_weight(self) -> Fraction:
+        """The sum of the weights, exactly; the number of examples without weights."""
+        if self._weights is None:
+            return Fraction(self.examples)
+        return sum((Fraction(weight) for weight in self._weights.tolist()), Fraction(0))
+
+    @cached_property
     def value_at_zero(self) -> float:
         """R(0), the scale of the objective."""
         return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
@@ -284,6 +294,10 @@ class Risk(abc.ABC):
 
     def decomposable(self) -> Decomposable | None:
         """This risk if a decomposition of theta bounds its conjugate."""
+        return None
+
+    def enclosure(self) -> EnclosedRisk | None:
+        """This risk and its conjugate in ball arithmetic, which rigorous certificates require; None if unknown."""
         return None
 
     def separable(self) -> MeanRisk | None:

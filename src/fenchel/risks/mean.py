@@ -23,6 +23,7 @@ from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable, numeric_labels
+from fenchel.risks.enclosures import EnclosedMean
 from fenchel.risks.smoothing import Smoothed
 
 
@@ -76,6 +77,13 @@ class MeanRisk(Risk):
 
     def separable(self) -> MeanRisk:
         return self
+
+    def enclosure(self) -> EnclosedMean | None:
+        loss = self.loss.enclosure()
+        if loss is None:
+            return None
+        weights = np.ones(self.examples) if self._weights is None else self._weights
+        return EnclosedMean(loss, self.labels, weights, self.shares, *self.loss.domain(self.labels))
 
     def smoothable(self) -> Smoothable:
         return self

@@ -29,6 +29,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
 from fenchel.risks.base import ClosedForm, Risk
+from fenchel.risks.multilabel_enclosure import EnclosedMultilabel
 
 
 class MultilabelHinge(Risk):
@@ -91,6 +92,11 @@ class MultilabelHinge(Risk):
 
     def multilabel(self) -> MultilabelHinge:
         return self
+
+    def enclosure(self) -> EnclosedMultilabel:
+        paired = np.any(self._has, axis=1) & ~np.all(self._has, axis=1)
+        weights = np.ones(self.examples) if self._weights is None else self._weights
+        return EnclosedMultilabel(self._has, paired, weights, self.shares)
 
     @property
     def labels(self) -> Floats:

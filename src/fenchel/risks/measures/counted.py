@@ -27,6 +27,7 @@ from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections import onto_box_and_sum
 from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
+from fenchel.risks.measures.enclosures import EnclosedCounts
 from fenchel.risks.smoothing import Smoothed
 
 
@@ -43,6 +44,9 @@ class CountedRisk(DiagonalRisk):
 
     def smoothable(self) -> Smoothable:
         return self
+
+    def enclosure(self) -> EnclosedCounts:
+        return EnclosedCounts(self.labels, self.bound.surplus, self.bound.equality)
 
     def count_bound(self) -> CountBound:
         return self.bound

@@ -35,6 +35,7 @@ from fenchel.numerics.rounding import tree_depth
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
 from fenchel.risks.measures.contingency import two_classes
+from fenchel.risks.measures.enclosures import EnclosedRocAUC
 from fenchel.risks.measures.separation import prefix_sums
 from fenchel.risks.smoothing import Smoothed
 
@@ -104,6 +105,9 @@ class RocAUC(Risk):
 
     def smoothable(self) -> Smoothable:
         return self
+
+    def enclosure(self) -> EnclosedRocAUC:
+        return EnclosedRocAUC(self.labels, np.ones(self.examples) if self._weights is None else self._weights)
 
     def roc_auc(self) -> RocAUC:
         return self

@@ -28,6 +28,7 @@ from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import ClosedForm, Intercepts, Risk
+from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
 from fenchel.validation import is_integer
 
 
@@ -91,6 +92,12 @@ class MulticlassRisk(Risk):
 
     def intercepts(self) -> Intercepts:
         return self
+
+    def enclosure(self) -> EnclosedMulticlass | None:
+        if self.dual_block is None:
+            return None
+        weights = np.ones(self.examples) if self._weights is None else self._weights
+        return EnclosedMulticlass(self.classes, weights, self.shares, self.costs, self.margin, self.dual_block)
 
     @cached_property
     def costs(self) -> Floats:
