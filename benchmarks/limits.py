@@ -50,6 +50,8 @@ CLASSES = 5
 ALLOWED = {"limit": 0.25, "signal": 0.3}
 #: seconds after which a signal is sent, at the latest
 LATEST_SIGNAL = 1.5
+#: seconds after which it is sent again to a fit that has not ended
+SIGNAL_AGAIN = 60.0
 #: rows of the first fit, which has no limit but this many data passes
 FIRST_ROWS, FIRST_PASSES = 2000, 50
 
@@ -183,8 +185,10 @@ class Clock:
             if self._over.wait(0.002):
                 return
         self.wall, self.processor = time.perf_counter(), time.process_time()
-        if self.sends and not self._over.is_set():
+        # the compiler loses a signal that comes while it loads a loop
+        while self.sends and not self._over.is_set():
             os.kill(os.getpid(), signal.SIGINT)
+            self._over.wait(SIGNAL_AGAIN)
 
     def over(self) -> tuple[float, float]:
         """Wall-clock and processor seconds since the moment; NaN if it has not come."""
@@ -260,6 +264,8 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     random.seed(0)
+    # a shell makes processes in the background ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.processor:
         from fenchel.compile.stopwatch import stopwatch
 

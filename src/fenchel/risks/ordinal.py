@@ -30,6 +30,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
 from fenchel.risks.base import CuttingPlane, Risk, Smoothable
 from fenchel.risks.smoothing import Smoothed
+from fenchel.stopping import stop_point
 
 #: pairs listed explicitly at most, or 8 n if that is more
 _LISTED_PAIRS = 1 << 16
@@ -231,6 +232,7 @@ class OrdinalHinge(Risk):
         precision = np.longdouble if extended else np.float64
         above, below = np.zeros((2, len(values), count), dtype=precision)
         for bit in range(int(self._codes.max()).bit_length()):
+            stop_point()
             # 2. an example is on one side of all its pairs that differ first in this bit; groups keep the order of keys
             chosen = np.flatnonzero(is_lower == ((codes >> bit) & 1 == 0))
             groups = codes[chosen] >> (bit + 1)
@@ -239,6 +241,7 @@ class OrdinalHinge(Risk):
             # 3. upper ones before each lower one, lower ones after each upper one
             at, low = order[chosen], is_lower[chosen]
             for row, value in enumerate(values):
+                stop_point()
                 before = _running(np.where(low, 0.0, value[at]), sizes, precision)
                 after = _running(np.where(low, value[at], 0.0)[::-1], sizes[::-1], precision)[::-1]
                 above[row, at[low]] += before[low]
