@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import slow_reference as slow
+from fenchel.certificate import judge
 from slow_conic import conic_optimum
 
 
@@ -16,6 +17,14 @@ def conic_answer(case):
     X, y, weights = case.data()
     c = slow.shares(len(y), weights)
     return conic_optimum(case.loss, X, y, c, case.lam, case.intercept, case.l1_ratio)
+
+
+def assert_certified(problem, solution):
+    """The certificate is that of the returned model and witness."""
+    again = judge(problem, solution.model, solution.witness).certificate
+    assert solution.certificate.primal == pytest.approx(again.primal, rel=1e-14)
+    assert solution.certificate.dual == pytest.approx(again.dual, rel=1e-12, abs=again.rounding_floor)
+    assert solution.model.intercept is not None
 
 
 def distance_bound(problem, gap):

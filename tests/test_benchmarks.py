@@ -165,6 +165,14 @@ def test_ridge(tmp_path: Path) -> None:
     assert all(cell["reached"] and cell["gap"] <= 1e-6 for cell in cells)
 
 
+def test_limits(tmp_path: Path) -> None:
+    which = ["hinge", "cv hinge"]
+    # the signals would reach pytest
+    cells, _ = _tiny(tmp_path, "limits", "--only", *which, "--limit", "0.01", "--no-signals")
+    assert [cell["estimator"] for cell in cells] == which
+    assert all(cell["certificate"] > 0.0 for cell in cells)
+
+
 def test_pairs(tmp_path: Path) -> None:
     cells, _ = _tiny(tmp_path, "pairs", "--risk", "roc_auc", "--lam", "0.01", "--cap", "60")
     assert {cell["variant"] for cell in cells} == {"smoothing", "without curvature"}

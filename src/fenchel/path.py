@@ -16,16 +16,16 @@ from dataclasses import replace
 from typing import Any
 
 from fenchel.certificate import PathCertificate
-from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Warm
-from fenchel.solving.loop import check_time_limit, solve
-from fenchel.solving.solution import Solution, Status
+from fenchel.solving.deadline import Deadline
+from fenchel.solving.loop import solve
+from fenchel.solving.solution import STOPS, Solution, Status
 
 #: the statuses that end a path early
-_ENDS = (Status.INTERRUPTED, Status.CALLBACK, Status.TIME_LIMIT)
+_ENDS = (*STOPS, Status.CALLBACK)
 #: tol of the points of a covering path, as a share of the accuracy; the rest is for the values between
 _POINT = 0.1
 #: stride in log lam, as a multiple of the certified radius: the next point's radius covers the rest
@@ -117,14 +117,11 @@ class _Points:
     def __init__(
         self, problem: Problem, solver: str | Solver, time_limit: float | None, options: dict[str, Any]
     ) -> None:
-        check_time_limit(time_limit)
         self.problem, self.solver, self.options = problem, solver, options
-        self.deadline = None if time_limit is None else stopwatch.clock() + time_limit
-        self.ended = False
+        self.deadline, self.ended = Deadline(time_limit), False
 
     def solve(self, lam: float, warm: Warm | None) -> Solution:
-        problem, now = replace(self.problem, lam=lam), stopwatch.clock()
-        limit = None if self.deadline is None else max(0.0, self.deadline - now)
+        problem, limit = replace(self.problem, lam=lam), self.deadline.remaining()
         solution = solve(problem, self.solver, warm_start=warm, time_limit=limit, **self.options)
-        self.ended = solution.status in _ENDS or (self.deadline is not None and stopwatch.clock() >= self.deadline)
+        self.ended = solution.status in _ENDS or self.deadline.passed
         return solution

@@ -286,8 +286,8 @@ def test_an_accuracy_below_the_floor_ends():
 def test_a_path_that_ends_early_says_so():
     X, y = two_classes()
     with pytest.warns(GapWarning, match=r"ended at C=0.01, before C=1"):
-        path = regularization_path(X, y, [0.01, 1.0], tol=0.5, time_limit=1e-9)
+        path = regularization_path(X, y, [0.01, 1.0], tol=1.0, time_limit=1e-9)
     assert len(path) == 1
     with pytest.warns(GapWarning, match=r"before C=100"):
-        path = regularization_path(X, y, (0.01, 100.0), accuracy=5.0, time_limit=1e-9)
-    assert path.accuracy == 5.0  # of what there is
+        path = regularization_path(X, y, (0.01, 100.0), accuracy=20.0, time_limit=1e-9)
+    assert path.accuracy == 20.0  # of what there is

@@ -23,6 +23,7 @@ from fenchel.compile.cache import cache_for
 from fenchel.compile.dispatch import LOSS_METHODS
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
+from fenchel.stopping import stop_point
 
 
 class Loop:
@@ -43,6 +44,7 @@ class Loop:
                     for cls in theirs:
                         _check_names(cls)
                     self._dispatchers[theirs] = _compiled(self._function, cached=not theirs)
+        stop_point()
         dispatcher, begin = self._dispatchers[theirs], time.perf_counter()
         known = _signatures(dispatcher)
         try:

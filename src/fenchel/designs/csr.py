@@ -20,6 +20,7 @@ from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, r
 from fenchel.designs.enclosures import EnclosedCSR
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
+from fenchel.stopping import stop_point
 
 
 class CSRDesign(Design):
@@ -184,6 +185,7 @@ class CSRDesign(Design):
     def _blocks(self, entries: int | None = None) -> Iterator[tuple[slice, sp.csr_array]]:
         """Row blocks in float64 of at most BLOCK entries (one row at least); one block if X is float64."""
         for start, stop in self._bounds(entries):
+            stop_point()
             low, high = int(self._indptr[start]), int(self._indptr[stop])
             data = self._data[low:high].astype(np.float64, copy=False)
             indptr = self._indptr[start : stop + 1] - low if low else self._indptr[start : stop + 1]

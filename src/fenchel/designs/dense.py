@@ -16,6 +16,7 @@ from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, r
 from fenchel.designs.enclosures import EnclosedDense, EnclosedDesign
 from fenchel.designs.rows import DenseRows
 from fenchel.errors import FenchelError
+from fenchel.stopping import stop_point
 
 #: rows of a block: X^T theta adds as many products at a time, and then as many blocks as there are
 _BLOCK_ROWS = 4096
@@ -56,6 +57,7 @@ class DenseDesign(Design):
     def scores(self, weights: Array) -> Floats:
         weights = np.ascontiguousarray(weights, dtype=np.float64)
         if self._direct:
+            stop_point()
             return self._values @ weights.T
         result = np.empty((self.shape[0], *weights.shape[:-1]))
         for block in self._blocks():
@@ -103,6 +105,7 @@ class DenseDesign(Design):
         upper, border = np.zeros((self.shape[1], self.shape[1]), order="F"), np.zeros(self.shape[1])
         step = max(1, BLOCK // max(1, self.shape[1]))
         for start in range(0, len(selected), step):
+            stop_point()
             part = slice(start, start + step)
             values = self._values[selected[part]].astype(np.float64, copy=False)
             border += weights[part] @ values
@@ -128,6 +131,7 @@ class DenseDesign(Design):
     def blocks(self, selected: Array, rows: int) -> Iterator[tuple[slice, Floats]]:
         everything = len(selected) == self.shape[0]
         for start in range(0, len(selected), rows):
+            stop_point()
             part = slice(start, min(start + rows, len(selected)))
             yield part, self._values[part if everything else selected[part]].astype(np.float64, copy=False)
 
@@ -146,5 +150,7 @@ class DenseDesign(Design):
         """The rows of a block."""
         return max(1, min(_BLOCK_ROWS, BLOCK // max(1, self.shape[1])))
 
-    def _blocks(self) -> list[slice]:
-        return [slice(start, start + self._step) for start in range(0, self.shape[0], self._step)]
+    def _blocks(self) -> Iterator[slice]:
+        for start in range(0, self.shape[0], self._step):
+            stop_point()
+            yield slice(start, start + self._step)

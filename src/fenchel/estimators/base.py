@@ -24,7 +24,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import ProvedShare
-from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.multiclass import stacked_pairs
@@ -41,7 +40,8 @@ from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Start, Warm
-from fenchel.solving.loop import check_time_limit, solve
+from fenchel.solving.deadline import Deadline
+from fenchel.solving.loop import solve
 from fenchel.solving.solution import Solution, Status
 from fenchel.validation import check_bool, processors
 
@@ -91,7 +91,9 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to rows X and labels or targets y.  Ctrl-C stores the best model so far and is raised again."""
-        return self._fit(self.encode(X, y, sample_weight))
+        # the time of the validation counts
+        deadline = Deadline(self.time_limit)
+        return self._fit(self.encode(X, y, sample_weight), deadline)
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check the parameters and the data, and encode the labels."""
@@ -105,29 +107,29 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         self,
         problems: Sequence[LazyProblem],
         warm: Sequence[Warm | None],
+        deadline: Deadline | None = None,
+        stop: threading.Event | None = None,
         sketches: Sketches | None = None,
         stop_when: ProvedShare | None = None,
     ) -> list[Solution]:
-        """Solve side by side in threads; after Ctrl-C every solve ends soon with its best model."""
-        stop = threading.Event()
+        """Solve side by side in threads; after Ctrl-C, or once ``stop`` is set, every solve ends with its best model.
+
+        Without a ``deadline`` the time limit begins now.
+        """
+        stop = threading.Event() if stop is None else stop
         seeds = self._random().randint(2**31 - 1, size=len(problems))
-        check_time_limit(self.time_limit)
-        deadline = None if self.time_limit is None else stopwatch.clock() + self.time_limit
+        deadline = Deadline(self.time_limit) if deadline is None else deadline
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
 
         def one(k: int) -> Solution:
-            remaining = None
-            if deadline is not None:
-                # an equal share of the remaining time for each round of problems that is still to come
-                remaining = max(0.0, deadline - stopwatch.clock()) / math.ceil((len(problems) - k) / workers)
             problem = problems[k]()
             solution = solve(
                 problem,
                 self._solver(),
                 tol=self._target_gap(),
                 max_iter=self.max_iter,
-                time_limit=remaining,
+                time_limit=deadline.share(k, len(problems), workers),
                 warm_start=warm[k],
                 callback=show(k),
                 stop_requested=stop.is_set,
@@ -173,14 +175,22 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
         }
 
-    def _fit(self, task: Task) -> Self:
+    def _fit(
+        self,
+        task: Task,
+        deadline: Deadline,
+        warm: Sequence[Warm | None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> Self:
         problems = self.problems(task)
-        warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
+        if warm is None:
+            warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
         rule, sketches = checked_rule(self, task), Sketches(len(problems), task.design.shape[0])
         if rule is not None and len(problems) > 1:
-            solutions = rounds(self, task, problems, warm, rule)
+            solutions = rounds(self, task, problems, warm, rule, deadline)
         else:
-            solutions = self.solve_all(problems, warm, None if self._why_unproved(task) else sketches, rule)
+            kept = None if self._why_unproved(task) else sketches
+            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"

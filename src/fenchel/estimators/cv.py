@@ -17,7 +17,7 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
     r"""Linear classifier with C chosen by cross-validation.
 
     Every fold is fitted for all values of C, each warm-started from the last and each certified; folds run in threads
-    and share X.  Ctrl-C during the last fit stores its best model, before that nothing, and is raised again.
+    and share X.  Ctrl-C stores the best model so far (in the folds that of the best C so far) and is raised again.
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
     time_limit : float, default=None
-        Maximum number of seconds for the last fit, to all examples.
+        Maximum number of seconds for the whole fit.  The folds get three quarters of it in equal shares, and the last
+        fit gets the rest.  C is chosen among the values that all folds completed (or the most of them, if some folds
+        were not reached); a warning states how many fits were skipped.  The last fit then starts from a fold's model.
     verbose : int, default=0
         Whether to report each certificate during the last fit.
     multi_class : {"auto", "ovr", "ovo", "weston_watkins", "crammer_singer", "multinomial"}, default="auto"
@@ -65,9 +67,9 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
     Cs_ : ndarray
         The values of C that were tried.
     scores_ : ndarray of shape (folds, n_Cs)
-        The scores on the held-out examples.
+        The scores on the held-out examples; NaN for fits that a time limit or Ctrl-C skipped.
     gaps_ : ndarray of shape (folds, n_Cs)
-        The relative duality gap that each of these fits proved.
+        The relative duality gap that each of these fits proved; NaN for skipped ones.
     coef_ : ndarray of shape (1, d) or (classes, d)
         Weights, in float64; one row for two classes.
     intercept_ : ndarray of shape (1,) or (classes,)
@@ -155,7 +157,9 @@ class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRe
     random_state : int, RandomState or None, default=None
         Determines the order in which examples are visited.  Pass an int for reproducible fits.
     time_limit : float, default=None
-        Maximum number of seconds for the last fit, to all examples.
+        Maximum number of seconds for the whole fit.  The folds get three quarters of it in equal shares, and the last
+        fit gets the rest.  C is chosen among the values that all folds completed (or the most of them, if some folds
+        were not reached); a warning states how many fits were skipped.  The last fit then starts from a fold's model.
     verbose : int, default=0
         Whether to report each certificate during the last fit.
 
@@ -166,9 +170,9 @@ class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRe
     Cs_ : ndarray
         The values of C that were tried.
     scores_ : ndarray of shape (folds, n_Cs)
-        The scores on the held-out examples.
+        The scores on the held-out examples; NaN for fits that a time limit or Ctrl-C skipped.
     gaps_ : ndarray of shape (folds, n_Cs)
-        The relative duality gap that each of these fits proved.
+        The relative duality gap that each of these fits proved; NaN for skipped ones.
     coef_ : ndarray of shape (d,) or (targets, d)
         Weights, in float64.
     intercept_ : float or ndarray of shape (targets,)

@@ -29,6 +29,7 @@ from fenchel.progress import warn
 from fenchel.regularizers import Regularizer
 from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver
+from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
 
 #: C times the mean squared length of a row, from and to which a path goes by itself
@@ -230,6 +231,8 @@ def regularization_path(
     >>> bool(certificate.relative_gap <= 0.01)
     True
     """
+    # the time of the validation counts
+    deadline = Deadline(time_limit)
     options: dict[str, Any] = {"l1_ratio": l1_ratio, "regularizer": regularizer, "fit_intercept": fit_intercept}
     estimator: LinearRegressor | LinearClassifier
     if as_loss(loss).task == "regression":
@@ -239,8 +242,8 @@ def regularization_path(
     task = estimator.encode(X, y, sample_weight)
     problem, total = _one(task, estimator.problems(task)), task.total_weight
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    limits: dict[str, Any] = {"max_iter": max_iter, "time_limit": time_limit, "seed": seed, "n_jobs": n_jobs}
     values, interval = _values(Cs, task.design)
+    limits: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "n_jobs": n_jobs, "time_limit": deadline.remaining()}
     if interval is None:
         solutions = follow(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits)
     else:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fenchel.certificate import ProvedShare
-from fenchel.compile.stopwatch import stopwatch
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.proved import Sketches, kind_of_task, stored_optimum
 from fenchel.progress import warn
 from fenchel.solvers.base import Start, Warm
+from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution, Status
 
 if TYPE_CHECKING:
@@ -52,13 +52,14 @@ def rounds(
     problems: Sequence[LazyProblem],
     warm: Sequence[Warm | None],
     rule: ProvedShare,
+    deadline: Deadline,
 ) -> list[Solution]:
     """Solve all problems to a gap that falls from round to round, each from the last, until the rule is met."""
     one, design = copy.copy(estimator), as_design(rule.X)
     found: list[Solution] = []
-    begin, one.tol = stopwatch.clock(), _FIRST_TOL
+    one.tol = _FIRST_TOL
     while True:
-        latest = one.solve_all(problems, warm, Sketches(len(problems), task.design.shape[0]))
+        latest = one.solve_all(problems, warm, deadline, sketches=Sketches(len(problems), task.design.shape[0]))
         # the tol of a round is not the one that the user asked for
         latest = [replace(each, converged=each.certificate.meets(estimator.tol)) for each in latest]
         found = latest if not found else [_joined(*pair) for pair in zip(found, latest, strict=True)]
@@ -74,8 +75,6 @@ def rounds(
         warm = [Start(solution.model, solution.witness) for solution in found]
         one.tol = one.tol * _RATIO if one.tol * _RATIO >= _LEAST_TOL else 0.0
         one.max_iter = estimator.max_iter - passes
-        if estimator.time_limit is not None:
-            one.time_limit = max(0.0, estimator.time_limit - (stopwatch.clock() - begin))
 
 
 def _joined(before: Solution, after: Solution) -> Solution:

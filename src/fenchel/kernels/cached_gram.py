@@ -35,6 +35,7 @@ from fenchel.errors import FenchelError
 from fenchel.kernels.gram import GramDesign, KernelDesign, rounding_shift
 from fenchel.kernels.rbf import Radial
 from fenchel.numerics.rounding import ELEMENTARY
+from fenchel.stopping import stop_point
 
 _MEGABYTE = 2**20
 #: rows per call of the source: enough for matrix products at full speed
@@ -141,6 +142,7 @@ class CachedGram(KernelDesign):
 
     def compute(self, examples: Array) -> Floats:
         """Rows of K, at most ``together``, with the given diagonal."""
+        stop_point()
         # a copy: the array may belong to the user's function
         values = np.array(self._source(examples), dtype=np.float64)
         if values.shape != (len(examples), self.shape[1]):

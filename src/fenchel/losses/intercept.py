@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.stopping import stop_point
 
 #: relative difference of two partial sums of shares below which they count as equal
 _TIE = 1e-12
@@ -83,9 +84,11 @@ def _end_of_roots(derivative: Callable[[float], tuple[float, float]], root: floa
     """The last b in this direction where the derivative is still zero, by doubling and bisection."""
     width = 1.0
     while derivative(root + sign * width)[0] == 0.0 and width < 1e300:
+        stop_point()
         width *= 2.0
     near, far = root, root + sign * width
     for _ in range(200):
+        stop_point()
         middle = 0.5 * (near + far)
         if middle in (near, far):
             break
@@ -101,6 +104,7 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
     """
     low, high, b, width = -np.inf, np.inf, start, 1.0
     for _ in range(200):
+        stop_point()
         value, second = derivative(b)
         if value == 0.0:
             return b

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fenchel.stopping import stop_point
+
 #: largest number of evaluations in a search
 _MAX_EVALUATIONS = 60
 #: smallest distance of a secant step from both ends of its bracket, relative to the bracket
@@ -93,6 +95,7 @@ def line_search(
     """
     bracket, step = Bracket(initial_derivative, longest=longest, shrinkage=shrinkage), 1.0
     for _ in range(_MAX_EVALUATIONS):
+        stop_point()
         first, second = derivatives(step)
         if abs(first) <= tolerance * abs(initial_derivative):
             return step
@@ -124,6 +127,7 @@ def illinois(function: Callable[[float], float], at_zero: float, at_one: float, 
     """
     low, high, at_low, at_high = 0.0, 1.0, at_zero, at_one
     for _ in range(_MAX_EVALUATIONS):
+        stop_point()
         middle = low + (high - low) * at_low / (at_low - at_high)
         value = function(middle)
         if abs(value) <= tolerance or not low < middle < high:

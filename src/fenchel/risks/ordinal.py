@@ -32,6 +32,7 @@ from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.ordinal_flows import flows_form
 from fenchel.risks.ordinal_sums import BitSums, sums_by_bit
 from fenchel.risks.smoothing import Smoothed
+from fenchel.stopping import stop_point
 
 #: pairs listed explicitly at most, or 8 n if that is more
 _LISTED_PAIRS = 1 << 16
@@ -297,6 +298,7 @@ class OrdinalHinge(Risk):
         """Sums of the rows of values over the other ones of the pairs of each example with upper - margin <= lower."""
         above, below = np.zeros((2, len(values), self.examples), dtype=np.longdouble if extended else np.float64)
         for part in self._by_bit(lower, upper, margin, values, extended=extended):
+            stop_point()
             for row in range(len(values)):
                 above[row, part.lower] += part.before[row]
                 below[row, part.upper] += part.after[row]

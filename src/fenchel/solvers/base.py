@@ -214,11 +214,18 @@ class Solver(abc.ABC):
 
     @abc.abstractmethod
     def step(self, state: Any, hint: Hint) -> float:
-        """Do a bounded amount of work; return the number of data passes, or STALLED."""
+        """Do a bounded amount of work; return the number of data passes, or STALLED.
+
+        Ctrl-C, or a limit at a stop point (``fenchel.stopping``), may end it anywhere: ``propose`` must work then.
+        """
 
     @abc.abstractmethod
     def propose(self, state: Any) -> tuple[Model, Witness]:
         """Return copies of the current model and dual point."""
+
+    def propose_after_stop(self, state: Any) -> tuple[Model, Witness]:
+        """Like ``propose``, in the middle of a step that a limit ended; omits work that only improves the proposal."""
+        return self.propose(state)
 
     def expected_gap(self, state: Any) -> float:
         """Return an estimate of the gap, or NaN; it decides when to certify, never when to stop."""

@@ -52,7 +52,8 @@ def solve(
     max_iter : float, default=1000
         Maximum number of passes over the data.
     time_limit : float, default=None
-        Maximum number of seconds.  The step under way is finished; long steps are cut short.
+        Maximum number of seconds, without compilation.  The step under way is cut short, and a certificate under way
+        or that of the last point is finished.
     warm_start : Solution, default=None
         The solution to start from, or any object with a ``model`` and a ``witness``.
     callback : callable, default=None
@@ -104,7 +105,6 @@ def solve(
         raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")
     check_number("tol", tol, least=0.0, finite=False)
     check_number("max_iter", max_iter, least=0.0, finite=False)
-    check_time_limit(time_limit)
     check_number("decay", decay, above=0.0, below=1.0, optional=True)
     check_number("certify_every", certify_every, above=0.0, optional=True)
     if warm_start is not None and not isinstance(warm_start, (Solution, Start)):
@@ -118,8 +118,3 @@ def solve(
     schedule = Schedule(max_iter, problem.design.stored_entries, watched, certify_every)
     stopping = Stopping(tol, time_limit, decay, callback, stop_requested, stop_when)
     return Run(problem, candidates, schedule, stopping).solution(warm_start)
-
-
-def check_time_limit(time_limit: float | None) -> None:
-    """Raise unless this is None or a number of seconds."""
-    check_number("time_limit", time_limit, least=0.0, finite=False, optional=True)

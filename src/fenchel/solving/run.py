@@ -9,18 +9,21 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge, judge_moved
 from fenchel.compile.stopwatch import stopwatch
-from fenchel.problem import Problem, Witness
+from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
+from fenchel.solving.deadline import Deadline
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
-from fenchel.solving.solution import Progress, Solution, Status, TracePoint
+from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
+from fenchel.stopping import Stopped, stops_when
 
 #: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
 _UNRESOLVED_ROUNDS = 3
@@ -62,8 +65,7 @@ class Run:
         self.solver: Solver = candidates[0].solver
         self.callback = stopping.callback
         self.stop_requested = stopping.stop_requested or (lambda: False)
-        self.begin = stopwatch.clock()
-        self.deadline = math.inf if stopping.time_limit is None else self.begin + stopping.time_limit
+        self.begin, self.deadline = stopwatch.clock(), Deadline(stopping.time_limit)
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
@@ -101,9 +103,14 @@ class Run:
                 warm, status = self._hand_over(following, status), None
         if self.best is None or self.best.certificate.primal > self.problem.risk.value_at_zero:
             # the result is never worse than the zero model
-            self._record(judge(self.problem, self.problem.zero_model(), Witness(np.zeros(self.problem.theta_shape))))
+            self._record(judge(self.problem, self._zero(status), Witness(np.zeros(self.problem.theta_shape))))
         assert status is not None
         return self._finished(status, ", ".join(tried) or self.solver.name)
+
+    def _zero(self, status: Status | None) -> Model:
+        """The zero model with the best intercept, or after a stop with a zero one: the search takes several passes."""
+        zero = self.problem.zero_model()
+        return replace(zero, intercept=self.problem.no_intercept()) if status in STOPS else zero
 
     def _finished(self, status: Status, solver: str) -> Solution:
         assert self.best is not None
@@ -130,12 +137,15 @@ class Run:
         """Run one solver; None if it used up its passes."""
         state = None
         try:
-            state = self.solver.start(self.problem, warm)
+            with stops_when(self._must_stop):
+                state = self.solver.start(self.problem, warm)
             return self._loop(state, limit)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Stopped) as stop:
             if state is not None:
-                self._certify(state)
-            return Status.INTERRUPTED
+                self._certify(state, self.solver.propose_after_stop)
+            by_user = isinstance(stop, KeyboardInterrupt)
+            # without a reason of this solve the one around it ends
+            return Status.INTERRUPTED if by_user else self._stop_status() or Status.INTERRUPTED
 
     def _hand_over(self, following: Candidate, status: Status | None) -> Warm:
         """Record the reason for the next solver, which starts from the best point so far."""
@@ -152,7 +162,7 @@ class Run:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
         self.schedule.begin(self.passes, after_one=self._wants_first_gap())
         while True:
-            used = self.solver.step(state, self._hint(state)) if self.passes < self.schedule.most else 0.0
+            used = self._step(state) if self.passes < self.schedule.most else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._limit_reached(used)
@@ -174,9 +184,16 @@ class Run:
                 return Status.DECAYED
             if self._callback_stops():
                 return Status.CALLBACK
+            # a certificate may take longer than the rest of the time: no second one follows
+            status = status or self._stop_status()
             if status is not None or over:
                 return status
             self.schedule.postpone(self.passes, self.solver.expected_gap(state))
+
+    def _step(self, state: Any) -> float:
+        """One step of the solver, which a limit may end at any of its stop points."""
+        with stops_when(self._must_stop):
+            return self.solver.step(state, self._hint(state))
 
     def _is_early(self, state: Any) -> bool:
         """Whether the next certificate is not due yet."""
@@ -237,22 +254,24 @@ class Run:
 
     def _must_stop(self) -> bool:
         """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""
-        return self.stop_requested() or stopwatch.clock() >= self.deadline
+        return self.stop_requested() or self.deadline.passed
+
+    def _stop_status(self) -> Status | None:
+        """The reason to stop now, or None."""
+        if self.stop_requested():
+            return Status.INTERRUPTED
+        return Status.TIME_LIMIT if self.deadline.passed else None
 
     def _limit_reached(self, used: float) -> Status | None:
         """The limit that ends the solver after this step, or None."""
         if used == STALLED:
             return Status.STALLED
-        if self.stop_requested():
-            return Status.INTERRUPTED
-        if stopwatch.clock() >= self.deadline:
-            return Status.TIME_LIMIT
-        return Status.MAX_ITER if self.passes >= self.schedule.most else None
+        return self._stop_status() or (Status.MAX_ITER if self.passes >= self.schedule.most else None)
 
-    def _certify(self, state: Any) -> None:
+    def _certify(self, state: Any, propose: Callable[[Any], tuple[Model, Witness]] | None = None) -> None:
         """Certify the point that the solver proposes."""
         begin = stopwatch.clock()
-        verdict = judge(self.problem, *self.solver.propose(state))
+        verdict = judge(self.problem, *(propose or self.solver.propose)(state))
         self.certifying += stopwatch.clock() - begin
         self._record(verdict)
         if math.isnan(self.first_gap) and self.passes >= 1.0 - PASS_ROUNDING:

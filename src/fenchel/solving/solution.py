@@ -42,6 +42,10 @@ class Status(enum.Enum):
     CALLBACK = "the callback stopped the solve"
 
 
+#: the statuses of a solve that did not end by itself: what follows it has no time
+STOPS = (Status.TIME_LIMIT, Status.INTERRUPTED)
+
+
 class TracePoint(NamedTuple):
     """One certificate during a solve; times and passes are cumulative.
 

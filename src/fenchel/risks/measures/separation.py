@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.stopping import stop_point
 
 Counts = NDArray[np.int64]
 
@@ -113,6 +114,7 @@ def _bisect(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Cou
     unsure = np.flatnonzero(high > low)
     low, high, bar, surplus = low[unsure], high[unsure], bar[unsure], surplus[unsure]
     while len(unsure):
+        stop_point()
         middle = (low + high + 1) >> 1
         last = middle - 1
         gains = bar - scores.positives[last] + scores.negatives[last + surplus] >= 0.0
@@ -132,6 +134,7 @@ def best_cells_of_table(scores: Ranked, table: Floats) -> Cells:
     fn = np.zeros(count, dtype=np.int64)
     along_rows = n_pos <= n_neg
     for line in range(min(n_pos, n_neg) + 1):
+        stop_point()
         if along_rows:
             # fn = line, and p = -fn, ..., n_neg - fn
             values, counts = table[line], np.full(n_neg + 1, line)

@@ -32,6 +32,7 @@ from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
 from fenchel.numerics.rounding import RATIONAL
 from fenchel.risks.multiclass.base import MulticlassRisk, inwards
+from fenchel.stopping import stop_point
 
 
 class _HingeRisk(MulticlassRisk):
@@ -47,6 +48,7 @@ class _HingeRisk(MulticlassRisk):
         found, best = np.zeros(self.outputs), self.value(scores)
         for _ in range(3):
             for k in range(self.outputs):
+                stop_point()
                 kinks, jumps, mass = self._kinks(scores + found, k)
                 if not len(kinks):
                     continue

@@ -28,6 +28,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
 from fenchel.risks.multiclass.base import MulticlassRisk
+from fenchel.stopping import stop_point
 
 #: Newton steps for the best intercepts at most; about five suffice
 _STEPS = 200
@@ -171,6 +172,7 @@ def _newton(scores: Array, intercept: Array, classes: Array, shares: Array, targ
     count = len(targets)
 
     def evaluate(intercept: Array) -> tuple[float, Array, Array]:
+        stop_point()
         shifted = scores + intercept
         p = softmax(shifted)
         largest = np.max(shifted, axis=1)

@@ -21,6 +21,7 @@ from fenchel.numerics.line_search import Tangent, tangent_minimum
 from fenchel.problem import Problem
 from fenchel.risks import MeanRisk, Risk
 from fenchel.risks.decomposition import Decomposable
+from fenchel.stopping import stop_point
 
 #: a sum of a below this multiple of the sum of |a| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-14
@@ -126,6 +127,7 @@ class PlaneOracle:
 
 def cutting_plane(risk: Risk, scores: Array, intercept: Any) -> Plane:
     """Return the plane at s + b."""
+    stop_point()
     slope, offset, value = risk.cutting_plane(scores + intercept if np.any(intercept) else scores)
     return Plane(slope, float(offset), float(value), intercept)
 

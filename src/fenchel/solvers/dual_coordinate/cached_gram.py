@@ -28,8 +28,8 @@ from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: kernel values that one step of the solver may compute: bounds how long Ctrl-C or a time limit waits
 _STEP_VALUES = 1 << 23
-#: changes of scores that the sweeps before an epoch may make, and sweeps at most
-_SWEEP_ENTRIES, _SWEEPS = 1 << 29, 5
+#: changes of scores that the sweeps before an epoch may make, sweeps at most, and changes in one call of the loop
+_SWEEP_ENTRIES, _SWEEPS, _CALL_ENTRIES = 1 << 29, 5, 1 << 26
 #: the least violations for which a row is computed, and used, in units of the threshold of shrinking (a tenth of the
 #: largest violation of the last epoch); measured as above
 _COMPUTED, _USED = 5.0, 1.0
@@ -77,11 +77,14 @@ def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bo
     if not selective or not len(order):
         return 0
     rounds = min(_SWEEPS, max(1, _SWEEP_ENTRIES // (len(order) * design.shape[0])))
+    together = max(1, _CALL_ENTRIES // design.shape[0])
     for _ in range(rounds):
         shuffle(order, len(order), state.random)
         arrays = (state.loss, output.table, output.v, state.intercept(output))
-        part = Part(order, 0, len(order), 0, np.inf)
-        epoch_cached_gram(state.rows, _cache(design), *arrays, part, LeastViolations(0.0, used))
+        for begin in range(0, len(order), together):
+            # without a threshold all examples remain
+            part = Part(order, begin, min(begin + together, len(order)), begin, np.inf)
+            epoch_cached_gram(state.rows, _cache(design), *arrays, part, LeastViolations(0.0, used))
     return rounds * len(order)
 
 

@@ -68,7 +68,9 @@ from fenchel.solvers.whitening import whitened
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 25
+_STEP_ENTRIES = 1 << 23
+#: the time of an entry with a mirror map that is not linear, in entries without one
+_MIRROR_COST = 16
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: B^2 is at least this many times lam: the proximal term of the intercept must be weak beside the risk
@@ -263,6 +265,7 @@ class DualCoordinate(Solver):
         """One part of the present epoch of one output; the number of examples that had a turn."""
         active_set, design, cached = output.active_set, state.problem.design, state.problem.cached_gram
         entries_per_row = max(1, design.stored_entries // design.shape[0]) + sum(state.projection.shape[1:])
+        entries_per_row *= 1 if output.mirror is None else _MIRROR_COST
         part = active_set.next_part(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
         if cached is not None:
             turns = epoch_on_demand(state, output, cached, part)

@@ -146,6 +146,13 @@ class ProximalGradient(Solver):
         intercept = problem.best_intercept(scores)
         return Model(weights, intercept), Witness(-problem.risk.subgradient(scores + intercept))
 
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        """The current point with its own intercept and scores: the best intercept takes several passes."""
+        weights = state.current.values[:, :-1].copy()
+        intercept = state.current.values[:, -1] - weights @ state.mean
+        intercept = intercept - np.mean(intercept) if state.problem.intercept else state.problem.no_intercept()
+        return Model(weights, intercept), Witness(-state.problem.risk.subgradient(state.current.scores))
+
     def _backtrack(self, state: State, at: Point) -> tuple[Point, float]:
         """(4.1): the proximal step from a point with an L that is large enough, and the data passes it took."""
         risk = state.problem.risk

@@ -43,6 +43,9 @@ from fenchel.projections import checked_parts
 from fenchel.projections.zero_sum import zero_sum
 from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
 
+#: entries that are projected in one call of the loop, a tenth of a second: a limit waits for it
+_CALL_ENTRIES = 1 << 19
+
 
 class DualSet(abc.ABC):
     """The set Q with its proximal step."""
@@ -210,10 +213,15 @@ def project_blocks(
     found = np.empty(rows.shape)
     # read-only and with reversed columns: a single memory layout, and so one numba signature, for all broadcasts
     parts = [np.broadcast_to(part, rows.shape)[:, ::-1] for part in (rows, sigma, d * d, low, high)]
-    row = project_rows(*parts, z, found[:, ::-1])
-    if row >= 0:
-        where = "" if m.ndim == 1 else f" (row {row})"
-        raise FenchelError(f"no point of the box has the sum {z[row]}{where}: check the bounds and the weights")
+    together = max(1, _CALL_ENTRIES // max(1, rows.shape[1]))
+    for begin in range(0, len(rows), together):
+        some = slice(begin, begin + together)
+        row = project_rows(*(part[some] for part in parts), z[some], found[some, ::-1])
+        if row >= 0:
+            where = "" if m.ndim == 1 else f" (row {begin + row})"
+            raise FenchelError(
+                f"no point of the box has the sum {z[begin + row]}{where}: check the bounds and the weights"
+            )
     return found.reshape(m.shape)
 
 
