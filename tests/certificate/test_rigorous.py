@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from exact_losses import DIGITS, EVERY_LOSS, NAMED, digits
 from exact_cases import REGULARIZERS, SCALES, STORAGES, exact_dual, exact_primal, pairs_of, random_case
+from exact_losses import DIGITS, EVERY_LOSS, NAMED, digits
 from fenchel import LinearClassifier, Model, Problem, Witness, certify, solve
 from fenchel.certificate import Certificate, judge
 from fenchel.certificate.rigorous import rigorous_certificate
