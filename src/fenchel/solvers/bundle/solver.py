@@ -36,7 +36,7 @@ a, c, g              ``planes.slopes``, ``planes.offsets``, ``planes.vectors``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -219,6 +219,11 @@ class Bundle(Solver):
         bound = -offset if problem.risk.closed_form() is None else None
         model = Model(best.weights.copy(), None if problem.intercept else best.plane.intercept)
         return model, Witness(-slope, bound, state.planes.decomposition())
+
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        """With the intercept of the best point's plane: the search for a better one takes several passes."""
+        model, witness = self.propose(state)
+        return replace(model, intercept=state.best.plane.intercept), witness
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""

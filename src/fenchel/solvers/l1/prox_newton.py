@@ -169,6 +169,13 @@ class ProxNewton(Solver):
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        """With the present intercepts: the search for the best ones takes several passes."""
+        model, witness = self.propose(state)
+        present = np.array([output.intercept for output in state.outputs])
+        intercept = present if state.problem.risk.outputs is not None else float(present[0])
+        return (replace(model, intercept=intercept) if state.problem.intercept else model), witness
+
     def _select_working_set(self, output: OutputState) -> float:
         """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""
         problem, before = output.problem, (output.objective, output.gap)
