@@ -114,3 +114,19 @@ def test_rounding_that_exceeds_everything_proves_nothing():
     certificate = judge(problem, Model(np.array([1.0, -1.0])), Witness(np.zeros(20))).certificate
     assert not certificate.trivial
     assert not certificate.meets(0.0)
+
+
+def test_a_lasso_whose_dual_sensitivity_rounds_to_zero():
+    """X^T theta is computed as zero, and every multiple of zero is feasible; the exact one is far outside the ball."""
+    a, b = 0.1, 0.7
+    X, theta, lam = np.array([[a], [b], [-(a + b)]]), np.full(3, 0.25), 1e-19
+    problem = Problem(X, MeanRisk("squared", np.full(3, 0.75)), lam, "l1")
+    assert not np.any(problem.design.adjoint(theta))
+    used = judge(problem, Model(np.zeros(1)), Witness(theta)).witness.theta
+    assert abs(sum(Fraction(x) * Fraction(t) for x, t in zip(X[:, 0], used, strict=True))) <= Fraction(lam)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 4096, 4097, 10_000])
+def test_few_rows_have_few_roundings(rows):
+    counted = Problem(np.ones((rows, 2)), MeanRisk("squared", np.ones(rows)), 1.0).design.adjoint_roundings
+    assert min(rows, 4096) <= counted <= min(rows, 4096) + rows // 4096 + 1

@@ -170,6 +170,19 @@ def test_best_intercept(key, seed, ties):
     assert found <= brute + 1e-13 * (1 + brute)
 
 
+def test_best_intercept_where_rounding_moves_a_heavy_example_off_its_kink():
+    """The derivative at the kink has then the sign of the other side, and no sign changes between the kinks."""
+    score, label = (
+        np.array([-0.535669373161111, 0.36159505490948474]),
+        np.array([1.3040000451301372, 0.9470809631292422]),
+    )
+    share = np.array([1e-9, 1.0])
+    loss = EpsilonInsensitive(epsilon=0.25, power=1.2)
+    b = loss.best_intercept(score, label, share)
+    values = [float(share @ loss.value(score + b + move, label)) for move in (-1e-6, 0.0, 1e-6)]
+    assert min(values) == values[1]
+
+
 @pytest.mark.filterwarnings("error")
 @every_loss
 @pytest.mark.parametrize("score", [1e3, -1e3, 1e300, -1e300])

@@ -44,7 +44,8 @@ def best_multiple(problem: Problem, theta: Array, v: Array, conjugate: float, cl
 
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
     """
-    most = problem.regularizer.largest_scale(v)
+    # by an error of one: v itself may have rounded to zero, of which every multiple is feasible
+    most = problem.regularizer.largest_scale(v, 1.0)
     if math.isfinite(most):
         # the multiple is rounded, and mapped into the domain once more
         moved = tree_depth(len(theta)) + _MOVED

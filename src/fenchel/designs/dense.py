@@ -87,7 +87,7 @@ class DenseDesign(Design):
 
     @property
     def adjoint_roundings(self) -> int:
-        return self._step + 1 + self.shape[0] // self._step
+        return min(self._step, self.shape[0]) + 1 + self.shape[0] // self._step
 
     @cached_property
     def mean_square(self) -> float:

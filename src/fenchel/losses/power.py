@@ -178,6 +178,10 @@ class PowerLoss(Loss):
             low, high = float(np.max(label - score)) - self.epsilon, float(np.min(label - score)) + self.epsilon
         if low <= high or self.smooth:
             return flat_or_root(low, high, derivative)
+        # rounding moves a score off its kink, where the derivative is steep: it may have the sign of the other side
+        for end, outwards in ((high, 1.0), (low, -1.0)):
+            if outwards * derivative(end)[0] >= 0.0:
+                return end
         # the second derivative has poles, where Newton steps would stop early; the minimizer is between the kinks
         return float(brentq(lambda b: derivative(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
