@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from fenchel.cli.main import main
+from fenchel.io.readers import read
 
 TABLE = "a,b,y\n" + "\n".join(f"{k % 7},{k % 3},{k % 2}" for k in range(200)) + "\n"
 SVMLIGHT = "\n".join(f"{k % 2} 1:{k % 7 + 1} 2:{k % 3 + 1}" for k in range(200)) + "\n"
@@ -56,6 +57,26 @@ def test_ragged_tables(tmp_path, capsys, text, where):
     file.write_text(text)
     said = refused(capsys, "train", file, "-o", tmp_path / "model.npz")
     assert where in said and "fields" in said
+
+
+def test_a_quote_that_is_never_closed_is_a_file_that_was_cut_off(tmp_path, capsys):
+    table = tmp_path / "a.csv"
+    table.write_text('a,b,y\n1,2,"p"\n3,4,"q')
+    assert "unexpected end of data" in refused(capsys, "train", table)
+
+
+def test_a_label_with_a_nul_character(tmp_path, capsys):
+    """NumPy's text would drop it, and 0 and 0\\0 would be one class."""
+    table = tmp_path / "a.csv"
+    table.write_bytes(b"1,2,0\n3,4,0\0\n5,6,1\n")
+    assert "line 2 has a NUL character" in refused(capsys, "train", table)
+
+
+def test_spaces_around_labels_do_not_make_numbers_text(tmp_path):
+    """\x1c is a space for Python but not for NumPy."""
+    table = tmp_path / "a.csv"
+    table.write_bytes(b"1,2,0\n3,4,\x1c1\n5,6, 1\n")
+    assert read(table).y.tolist() == [0, 1, 1]
 
 
 def test_quoted_commas_are_one_field(tmp_path):
@@ -117,6 +138,25 @@ def test_model_files_with_arrays_of_the_wrong_kind(tmp_path, capsys, model, name
         arrays = {key: archive[key] for key in archive.files}
     np.savez(tmp_path / "wrong.npz", **{**arrays, name: value})
     assert "wrong.npz" in refused(capsys, "certify", tmp_path / "wrong.npz")
+
+
+def test_a_model_file_whose_array_has_half_a_header(tmp_path, capsys, model):
+    """NumPy tokenizes the header, and an open bracket raises TokenError, which is no ValueError."""
+    damaged = tmp_path / "damaged.npz"
+    with zipfile.ZipFile(model) as source, zipfile.ZipFile(damaged, "w") as target:
+        for name in source.namelist():
+            data = source.read(name)
+            target.writestr(name, data.replace(b"(", b"((", 1) if name == "coef_.npy" else data)
+    refused(capsys, "certify", damaged)
+
+
+def test_a_model_file_whose_classes_are_no_characters(tmp_path, capsys, model):
+    damaged = tmp_path / "damaged.npz"
+    with np.load(model) as archive:
+        arrays = dict(archive)
+    arrays["classes_"] = np.array([0x110000, 65], dtype=np.uint32).view("U1")
+    np.savez(damaged, **arrays)
+    assert "the classes are no text" in refused(capsys, "certify", damaged)
 
 
 def test_a_model_file_with_a_pickle_runs_nothing(tmp_path, capsys, model):

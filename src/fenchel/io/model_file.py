@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import struct
+import sys
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -39,7 +41,8 @@ _DAMAGES = (
         RuntimeError,
         MemoryError,
     ),
-    *(zipfile.BadZipFile, zlib.error, struct.error),
+    # the header of an array is tokenized
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
 )
 
 
@@ -147,3 +150,11 @@ def _check_arrays(arrays: dict[str, Array], features: int, *, has_classes: bool)
         classes = arrays["classes_"]
         if classes.ndim != 1 or classes.dtype.kind == "O" or outputs not in ((len(classes),), (1,)) or len(classes) < 2:
             raise ValueError("the classes and the weights differ in number")
+        if classes.dtype.kind == "U" and not _is_text(classes):
+            raise ValueError("the classes are no text")
+
+
+def _is_text(names: Array) -> bool:
+    """Whether all numbers in an array of text are characters: others raise when they are printed."""
+    codes = np.ascontiguousarray(names.astype(names.dtype.newbyteorder("="))).view(np.uint32)
+    return not np.any((codes > sys.maxunicode) | ((codes >= 0xD800) & (codes <= 0xDFFF)))

@@ -157,9 +157,13 @@ def _has_header(first: list[str], layout: Layout) -> bool:
 def _check_widths(path: Path, count: int) -> None:
     """Raise unless all rows have as many fields as the first one: labels are found by their place."""
     with _open(path, "rt") as stream:
-        reader = csv.reader(stream)
+        # strict: a quote that is never closed is a file that was cut off
+        reader = csv.reader(stream, strict=True)
         try:
             for row in reader:
+                if "\0" in "".join(row):
+                    # NumPy's text drops it at the end of a label
+                    raise FenchelError(f"{path}: line {reader.line_num} has a NUL character; the file may be damaged")
                 if row and len(row) != count:
                     raise FenchelError(
                         f"{path}: line {reader.line_num} has {len(row)} fields, the first one {count}; repair the row, "
@@ -172,7 +176,7 @@ def _check_widths(path: Path, count: int) -> None:
 def _first_row(path: Path) -> list[str]:
     with _open(path, "rt") as stream:
         try:
-            first = next(csv.reader(stream), [])
+            first = next(csv.reader(stream, strict=True), [])
         except csv.Error as error:
             raise FenchelError(f"{path}: is no table: {error}") from error
     if not first:
@@ -221,10 +225,10 @@ def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -
 
 def _labels(values: Array) -> Array:
     """Whole numbers, numbers or names, whichever they are."""
+    names = np.char.strip(values)
     try:
-        numbers = values.astype(np.float64)
+        numbers = names.astype(np.float64)
     except ValueError:
-        names = np.char.strip(values)
         missing = np.isin(np.char.lower(names), ("", "nan"))
         if np.any(missing):
             row = int(np.flatnonzero(missing)[0]) + 1
