@@ -11,6 +11,8 @@ from fenchel.losses import NAMED, EpsilonInsensitive, Hinge, Huber, HuberHinge, 
 INFINITE = Decimal("Infinity")
 #: digits, and digits where numbers from 1e-300 to 1e300 cancel
 DIGITS, MANY_DIGITS = 80, 760
+#: |t| below which five terms of a series in t have sixty digits
+SMALL = Decimal(10) ** -12
 
 #: every loss of the registry, with other parameters and powers than the default too
 EVERY_LOSS = [
@@ -77,16 +79,34 @@ def _size(loss, s, y, tube):
     return max(abs(s - y) - tube, Decimal(0)), s > y
 
 
-def _enough(loss, ratio):
-    """The digits for terms that cancel in the Poisson loss where the ratio is small."""
-    return MANY_DIGITS if loss.name == "poisson" and abs(ratio) < Decimal(10) ** -20 else DIGITS
+def _poisson(s, y):
+    """y h(s - ln y) with h(t) = e^t - 1 - t, by its series where the terms cancel."""
+    if not y:
+        return exp(s)
+    t = s - y.ln()
+    if abs(t) < SMALL:
+        return y * t * t * (1 + t / 3 * (1 + t / 4 * (1 + t / 5 * (1 + t / 6)))) / 2
+    grown = exp(t)
+    return grown if grown == INFINITE else y * (grown - 1 - t)
+
+
+def _poisson_conjugate(u, y):
+    """y g(u / y) + u ln y with g(t) = (1 + t) ln(1 + t) - t, by its series where the terms cancel."""
+    if u + y < 0:
+        return INFINITE
+    if not y:
+        return xlogx(u) - u
+    t = u / y
+    if abs(t) < SMALL:
+        grown = t * t * (1 - t / 3 * (1 - t / 2 * (1 - 3 * t / 5 * (1 - 2 * t / 3)))) / 2
+    else:
+        grown = xlogx(1 + t) - t
+    return y * grown + u * y.ln()
 
 
 def value(loss, s, y):
     """f(s, y) of Decimals."""
     with digits(DIGITS):
-        near = s - y.ln() if loss.name == "poisson" and y else Decimal(1)
-    with digits(_enough(loss, near)):
         match loss.name:
             case "logistic":
                 m = y * s
@@ -94,8 +114,7 @@ def value(loss, s, y):
             case "exponential":
                 return exp(-y * s)
             case "poisson":
-                grown = exp(s)
-                return grown if grown == INFINITE else grown - y * s + xlogx(y) - y
+                return _poisson(s, y)
             case "negative_log":
                 return -(y * s).ln() if y * s > 0 else INFINITE
             case "hard_margin":
@@ -145,8 +164,6 @@ def slope(loss, s, y):
 def conjugate(loss, u, y):
     """f*(u, y) of Decimals; infinite outside the domain."""
     with digits(DIGITS):
-        near = u / y if loss.name == "poisson" and y else Decimal(1)
-    with digits(_enough(loss, near)):
         beta = -y * u
         match loss.name:
             case "logistic":
@@ -156,8 +173,7 @@ def conjugate(loss, u, y):
             case "exponential":
                 return xlogx(beta) - beta if beta >= 0 else INFINITE
             case "poisson":
-                v = u + y
-                return xlogx(v) - v - xlogx(y) + y if v >= 0 else INFINITE
+                return _poisson_conjugate(u, y)
             case "negative_log":
                 return -1 - beta.ln() if beta > 0 else INFINITE
             case "hard_margin":
