@@ -21,7 +21,7 @@ from fenchel import (
     certify,
     solve,
 )
-from fenchel.risks import MeanRisk
+from fenchel.risks import F1, MeanRisk, micro
 from fenchel.solvers import DualCoordinate, Newton
 from fenchel.solvers.choose import SOLVERS, choose, processors
 from fenchel.solving.solution import Status
@@ -248,6 +248,19 @@ def test_overflow_is_named():
         LinearClassifier().fit(X * 1e200, y)
     with pytest.raises(FenchelError, match=r"overflow.*scale"):
         LinearRegressor().fit(X, [1e200, -1e200, 0.0, 1.0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_overflow_in_a_cutting_plane_is_named(plain_loops):
+    data, signs = 1e150 * np.random.default_rng(0).normal(size=(4, 2)), np.array([1.0, -1.0, 1.0, -1.0])
+    with pytest.raises(FenchelError, match=r"overflow.*scale X"):
+        solve(Problem(data, F1(signs), 1e-13, intercept=True), "bundle", max_iter=30)
+
+
+@pytest.mark.parametrize("outputs", [0, -0.0, 5, "2", None])
+def test_the_outputs_of_a_micro_average_are_named(outputs):
+    with pytest.raises(FenchelError, match="outputs must be an integer that divides 6"):
+        micro(F1([1, -1, 1, -1, 1, 1]), outputs)
 
 
 def test_one_example_is_enough_for_regression():

@@ -12,7 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
 from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
+from fenchel.validation import is_integer
 
 
 class MicroRisk(Risk):
@@ -42,6 +44,8 @@ class MicroRisk(Risk):
     outputs: int
 
     def __init__(self, table: Risk, outputs: int) -> None:
+        if not is_integer(outputs, least=1) or table.examples % outputs:
+            raise FenchelError(f"outputs must be an integer that divides {table.examples}, got {outputs!r}")
         #: the risk of all scores in one row
         self.table, self._form = table, table.closed_form()
         self.outputs = outputs

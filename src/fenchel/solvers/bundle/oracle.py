@@ -10,12 +10,14 @@ of the two lines in b at their intersection.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.line_search import Tangent, tangent_minimum
 from fenchel.problem import Problem
@@ -114,7 +116,10 @@ class PlaneOracle:
 
 def cutting_plane(risk: Risk, scores: Array, intercept: Any) -> Plane:
     """Return the plane at s + b."""
-    slope, offset, value = risk.cutting_plane(scores + intercept if np.any(intercept) else scores)
+    scores = scores + intercept if np.any(intercept) else scores
+    if not math.isfinite(float(np.max(np.abs(scores), initial=0.0))):
+        raise FenchelError("the scores X w overflow: scale X to moderate numbers, or choose a smaller C")
+    slope, offset, value = risk.cutting_plane(scores)
     return Plane(slope, float(offset), float(value), intercept)
 
 
