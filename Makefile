@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate lock licences audit bench-limits docs clean
+.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate lock licences audit bench-limits campaign docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -19,6 +19,16 @@ test-all: $(VENV)/ci
 # scikit-learn's own test modules with the drop-ins in the place of its estimators
 test-sklearn: $(VENV)/ci
 	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
+
+# random problems, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for each part
+SEED ?= 0
+BUDGET ?= 3600
+CASES ?= 1000000
+campaign: $(VENV)/ci
+	$(BIN)/python -m campaign problems --seed $(SEED) --budget $(BUDGET) --cases $(CASES) --processes 2
+	for part in faults files arguments targets processes soak; do \
+		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) || exit 1; \
+	done
 
 lint: $(VENV)/ci
 	$(BIN)/ruff check .

@@ -196,6 +196,13 @@ def test_only_a_regular_file_is_replaced(tmp_path, capsys, force):
     assert (tmp_path / "pipe").is_fifo()
 
 
+def test_a_link_to_itself_is_no_output(tmp_path, capsys):
+    data, link = tmp_path / "a.svm", tmp_path / "link.npz"
+    data.write_text(SVMLIGHT)
+    link.symlink_to(link)
+    assert "can't be followed to a file" in refused(capsys, "train", data, "-o", link)
+
+
 def test_a_link_stays_and_its_file_is_replaced(tmp_path, model):
     data, target, link = tmp_path / "a.csv", tmp_path / "target.npz", tmp_path / "link.npz"
     data.write_text(TABLE)

@@ -164,6 +164,11 @@ def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certifica
 
 
 def _check_output(output: Path, force: bool) -> None:
+    try:
+        output.resolve()
+    except (OSError, RuntimeError) as error:
+        # Python 3.12 and older raise RuntimeError
+        raise FenchelError(f"--output: {output} can't be followed to a file: {error}") from error
     if output.exists() and not output.is_file():
         raise FenchelError(f"--output: {output} is no regular file, and only such a file is replaced")
     if output.exists() and not force:

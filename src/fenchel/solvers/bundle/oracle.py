@@ -82,6 +82,7 @@ class PlaneOracle:
 
     def _balanced(self, risk: Risk, scores: Array) -> Plane:
         """Return a plane with sum of a zero, at the best intercept."""
+        _check_overflow(scores)
         intercepts = risk.intercepts()
         start = 0.0 if intercepts is None else float(intercepts.best_intercept(scores))
         near = cutting_plane(risk, scores, start)
@@ -131,10 +132,14 @@ def cutting_plane(risk: Risk, scores: Array, intercept: Any) -> Plane:
     """Return the plane at s + b."""
     stop_point()
     scores = scores + intercept if np.any(intercept) else scores
-    if not math.isfinite(float(np.max(np.abs(scores), initial=0.0))):
-        raise FenchelError("the scores X w overflow: scale X to moderate numbers, or choose a smaller C")
+    _check_overflow(scores)
     slope, offset, value = risk.cutting_plane(scores)
     return Plane(slope, float(offset), float(value), intercept)
+
+
+def _check_overflow(scores: Array) -> None:
+    if not math.isfinite(float(np.max(np.abs(scores), initial=0.0))):
+        raise FenchelError("the scores X w overflow: scale X to moderate numbers, or choose a smaller C")
 
 
 def _is_balanced(plane: Plane) -> bool:

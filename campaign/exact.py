@@ -1,0 +1,189 @@
+"""P and D of a case with eighty digits, from the definitions; scores and theta are rows with one entry an output."""
+
+import itertools
+from decimal import Decimal
+
+import exact_losses
+import exact_regularizers
+from exact_losses import DIGITS, INFINITE, digits, exp
+
+JOINT = ("weston_watkins", "costs", "crammer_singer", "multinomial")
+ZERO, ONE = Decimal(0), Decimal(1)
+
+
+def primal(case, weights, intercept, lam=None):
+    """P of rows of weights (Decimals) and a list of intercepts."""
+    with digits(DIGITS):
+        weights = exact_regularizers.normalized(case.problem.regularizer, weights)
+        penalty = exact_regularizers.value(case.problem.regularizer, weights)
+        scores = [
+            [sum(x * w for x, w in zip(row, own, strict=True)) + b for own, b in zip(weights, intercept, strict=True)]
+            for row in case.rows
+        ]
+        return (case.lam if lam is None else lam) * penalty + risk(case, scores)
+
+
+def dual(case, theta):
+    """D of a theta in the domain of R*, whose sum may miss zero; None where R* has no closed form here."""
+    with digits(DIGITS):
+        conjugate = _conjugate(case, theta)
+        if conjugate is None or conjugate == INFINITE:
+            return None if conjugate is None else -INFINITE
+        columns = range(len(case.rows[0]))
+        v = [
+            [sum(t * row[j] for t, row in zip(own, case.rows, strict=True)) / case.lam for j in columns]
+            for own in zip(*theta, strict=True)
+        ]
+        return -case.lam * exact_regularizers.conjugate(case.problem.regularizer, v) - conjugate
+
+
+def risk(case, scores):
+    """R of exact scores."""
+    kind, shares = case.kind, case.shares
+    if kind in ("mean", "outputs", "accuracy"):
+        loss = case.problem.risk.loss
+        return sum(
+            c * exact_losses.value(loss, s, y)
+            for c, row, own in zip(shares, scores, case.labels, strict=True)
+            if c
+            for s, y in zip(row, own, strict=True)
+        )
+    if kind in JOINT:
+        return sum(c * _joint(case, row, y) for c, row, y in zip(shares, scores, case.labels, strict=True) if c)
+    if kind == "multilabel":
+        return sum(
+            c * max([1 - p + q for p, has in zip(row, own, strict=True) if has for q, lacks in _others(row, own)] + [0])
+            for c, row, own in zip(shares, scores, case.labels, strict=True)
+        )
+    if kind in ("roc_auc", "ordinal"):
+        return _pairs(case, scores)
+    return _contingency(case, scores)
+
+
+def _others(row, own):
+    return [(q, has) for q, has in zip(row, own, strict=True) if not has]
+
+
+def _joint(case, row, y):
+    """The loss of one example of several classes."""
+    others = [j for j in range(len(row)) if j != y]
+    if case.kind == "multinomial":
+        top = max(row)
+        return top - row[y] + sum(exp(s - top) for s in row).ln()
+    hinges = {j: max(1 - row[y] + row[j], ZERO) for j in others}
+    if case.kind == "crammer_singer":
+        return max(hinges.values())
+    return sum(z * (case.costs[y][j] if case.costs else 1) for j, z in hinges.items())
+
+
+def _pairs(case, scores):
+    """The mean hinge of all pairs of different labels."""
+    total = mass = ZERO
+    examples = list(zip(case.labels, scores, case.shares, strict=True))
+    for (low, s, c), (high, t, e) in itertools.product(examples, examples):
+        if low < high:
+            total += c * e * max(1 - t[0] + s[0], ZERO)
+            mass += c * e
+    return total / mass
+
+
+def _contingency(case, scores):
+    """The maximum over all numbers of errors; those of a class are its lowest, or highest, scores."""
+    signed = [(own[0], row[0]) for own, row in zip(case.labels, scores, strict=True)]
+    positives = sorted(s for y, s in signed if y > 0)
+    negatives = sorted((s for y, s in signed if y < 0), reverse=True)
+    n, best = len(signed), -INFINITE
+    missed = list(itertools.accumulate(positives, initial=ZERO))
+    wrong = list(itertools.accumulate(negatives, initial=ZERO))
+    for fn, fp in itertools.product(range(len(missed)), range(len(wrong))):
+        loss = delta(case.kind, fn, fp, len(positives), case.parameter)
+        if loss is not None:
+            best = max(best, loss + (wrong[fp] - missed[fn]) / n)
+    return best
+
+
+def delta(kind, fn, fp, positives, k):
+    """What a labelling with these errors loses; None if it is not allowed."""
+    right = positives - fn
+    predicted = right + fp
+    match kind:
+        case "prbep":
+            return Decimal(fn) / positives if fn == fp else None
+        case "f1":
+            return 1 - Decimal(2 * right) / (2 * right + fn + fp)
+        case "precision_at_k":
+            return 1 - Decimal(right) / predicted if predicted >= k else None
+    return Decimal(fn) / positives if predicted <= k else None
+
+
+def _conjugate(case, theta):
+    """R*(-theta); None where it is not known in closed form."""
+    total = ZERO
+    if case.kind in ("mean", "outputs", "accuracy"):
+        loss = case.problem.risk.loss
+        for row, c, own in zip(theta, case.shares, case.labels, strict=True):
+            for t, y in zip(row, own, strict=True):
+                if c:
+                    total += c * exact_losses.conjugate(loss, -t / c, y)
+                elif t:
+                    return INFINITE
+        return total
+    if case.kind not in JOINT:
+        return None
+    for row, c, y in zip(theta, case.shares, case.labels, strict=True):
+        beta = {j: -t for j, t in enumerate(row) if j != y}
+        if min(beta.values()) < 0:
+            return INFINITE
+        if case.kind in ("weston_watkins", "costs"):
+            if any(b > c * (case.costs[y][j] if case.costs else 1) for j, b in beta.items()):
+                return INFINITE
+            total -= sum(beta.values())
+            continue
+        if sum(beta.values()) > c:
+            return INFINITE
+        if case.kind == "crammer_singer":
+            total -= sum(beta.values())
+        elif c:
+            # 1 - q rounds to one where q is below the last digit
+            q = sum(beta.values()) / c
+            own = (1 - q) * exact_losses.log1p(-q) if q < 1 else ZERO
+            total += c * (own + sum(exact_losses.xlogx(b / c) for b in beta.values()))
+    return total
+
+
+def completed(case, theta):
+    """Theta as it stands for a dual point: the entry at a label is minus the exact sum of the others."""
+    rows = [[Decimal(entry) for entry in row] for row in theta.reshape(len(theta), -1).tolist()]
+    if case.kind in JOINT:
+        with digits(DIGITS):
+            for row, y in zip(rows, case.labels, strict=True):
+                row[y] = ZERO
+                row[y] = -sum(row)
+    return rows
+
+
+def ridge_optimum(case, lam=None):
+    """The exact minimizer of a squared loss with ridge, as (rows of weights, intercepts), by elimination."""
+    with digits(DIGITS):
+        lam = case.lam if lam is None else lam
+        bias = [ONE] if case.problem.intercept else []
+        rows = [[*row, *bias] for row in case.rows]
+        d, size = len(case.rows[0]), len(rows[0])
+        system = [
+            [
+                sum(c * row[i] * row[j] for c, row in zip(case.shares, rows, strict=True))
+                + (lam if i == j and i < d else 0)
+                for j in range(size)
+            ]
+            + [sum(c * row[i] * y[0] for c, row, y in zip(case.shares, rows, case.labels, strict=True))]
+            for i in range(size)
+        ]
+        for i in range(size):
+            if not system[i][i]:
+                return None
+            system[i] = [entry / system[i][i] for entry in system[i]]
+            for j in range(size):
+                if j != i:
+                    system[j] = [a - system[j][i] * b for a, b in zip(system[j], system[i], strict=True)]
+        found = [row[-1] for row in system]
+        return [found[:d]], (found[d:] or [ZERO])

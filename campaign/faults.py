@@ -1,0 +1,205 @@
+"""Seeded faults: each must be caught by the campaign of problems within 10,000 cases.
+
+A fault replaces one function of the library in this process: a lost factor, a dropped error term, a flipped rounding, a
+wrong sign.  It counts as caught when a case has a wrong certificate, not merely an exception.
+"""
+
+import math
+import sys
+import time
+from dataclasses import dataclass
+from importlib import import_module
+from unittest import mock
+
+import numpy as np
+
+from campaign.cases import clear_data
+from campaign.judging import run_case
+from campaign.loops import use_plain_loops
+from fenchel.certificate.rounding import Spread
+from fenchel.numerics.rounding import UNIT
+
+#: cases within which a fault must be caught
+MOST_CASES = 10_000
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A function of the library, ``module:name`` or ``module:Class.name``, and what replaces it."""
+
+    name: str
+    place: str
+    #: from the original function to the faulty one
+    make: object
+    is_property: bool = False
+
+    def patch(self):
+        """A context manager in which the fault is in the library."""
+        module, _, path = self.place.partition(":")
+        owner = import_module(module)
+        *outer, name = path.split(".")
+        for part in outer:
+            owner = getattr(owner, part)
+        original = vars(owner)[name]
+        if self.is_property:
+            return mock.patch.object(owner, name, property(self.make(original)))
+        return mock.patch.object(owner, name, self.make(original))
+
+
+def times(factor):
+    """The result with a lost or added factor."""
+    return lambda original: lambda *args, **kwargs: factor * original(*args, **kwargs)
+
+
+def always(value):
+    """A term that is dropped."""
+    return lambda original: lambda *args, **kwargs: value
+
+
+def _lost_intercept(original):
+    def scores_of(problem, weights):
+        scores = original(problem, weights)
+        return scores if not problem.intercept else scores + 1e-9
+
+    return scores_of
+
+
+def _unprojected(original):
+    return lambda self, theta: np.array(theta, dtype=np.float64)
+
+
+def _outwards(original):
+    """The domain of a mean, a few roundings outwards instead of inwards."""
+
+    def project(self, theta):
+        low, high = self.loss.domain(self.labels)
+        ends = [np.where(self._shares > 0, -end, 0.0) * self._shares * (1.0 + 16 * UNIT) for end in (high, low)]
+        return np.clip(np.asarray(theta, dtype=np.float64), *ends)
+
+    return project
+
+
+def _unbalanced(original):
+    return lambda self, theta, **_: (theta, np.zeros(1 if theta.ndim == 1 else theta.shape[1]))
+
+
+def _largest_scale(factor, keep_error):
+    def make(original):
+        def largest_scale(self, v, error=0.0):
+            largest = float(np.max(np.abs(v), initial=0.0)) + (error if keep_error else 0.0)
+            return factor / largest if largest > 0.0 else math.inf
+
+        return largest_scale
+
+    return make
+
+
+def _in_float32(original):
+    def scores(self, weights):
+        found = original(self, weights)
+        return found if self._values.dtype != np.float32 else found.astype(np.float32).astype(np.float64)
+
+    return scores
+
+
+def _unweighted(original):
+    return lambda self: np.full(self.examples, 1.0 / self.examples)
+
+
+def _no_last_term(original):
+    return lambda values: original(np.ravel(values)[:-1]) if np.size(values) > 6 else original(values)
+
+
+def _fewer_digits(original):
+    return lambda *args, **kwargs: float(f"{original(*args, **kwargs):.14g}")
+
+
+def _flipped(original):
+    return lambda self: self.primal - self.primal_error
+
+
+def _flipped_lower(original):
+    return lambda self: self.dual + self.dual_error
+
+
+def _not_moved(original):
+    return lambda self, lam: original(self, self.problem.lam)
+
+
+CERTIFICATE, RISKS, LOSSES, REGULARIZERS = (
+    f"fenchel.{room}" for room in ("certificate", "risks", "losses", "regularizers")
+)
+FAULTS = (
+    # lost factors
+    Fault("ridge halved", f"{REGULARIZERS}.l2:L2.value", times(0.5)),
+    Fault("conjugate of ridge halved", f"{REGULARIZERS}.l2:L2.conjugate", times(0.5)),
+    Fault("conjugate of the elastic net halved", f"{REGULARIZERS}.elastic_net:ElasticNet.conjugate", times(0.5)),
+    Fault("q-norm off by 1e-12", f"{REGULARIZERS}.q_norm:QNorm.value", times(1.0 - 1e-12)),
+    Fault("q-norms off by 1e-11", f"{REGULARIZERS}.q_norm:_norms", times(1.0 - 1e-11)),
+    Fault("entropy off by 1e-12", f"{REGULARIZERS}.entropy:Entropy.value", times(1.0 - 1e-12)),
+    Fault("losses of residuals off by 1e-13", f"{LOSSES}.residual:ResidualLoss.value", times(1.0 - 1e-13)),
+    Fault("objective with 14 digits", f"{RISKS}.mean:MeanRisk.value", _fewer_digits),
+    Fault("X^T theta not divided by lam", f"{CERTIFICATE}.dual:_v", lambda _: lambda p, theta: p.design.adjoint(theta)),
+    Fault("weights ignored", f"{RISKS}.base:Risk.shares", _unweighted, is_property=True),
+    # wrong signs and domains
+    Fault("conjugate of the logistic loss twice", f"{LOSSES}.logistic:Logistic.conjugate", times(2.0)),
+    Fault("conjugate of margins twice", f"{LOSSES}.margin:MarginLoss.conjugate", times(2.0)),
+    Fault("conjugate of the exponential loss twice", f"{LOSSES}.exponential:Exponential.conjugate", times(2.0)),
+    Fault("conjugate of the Poisson loss dropped", f"{LOSSES}.exponential:Poisson.conjugate", times(0.0)),
+    Fault("theta outside the domain", f"{RISKS}.mean:MeanRisk.project", _unprojected),
+    Fault("theta of classes outside the domain", f"{RISKS}.multiclass.base:MulticlassRisk._into", times(1.001)),
+    Fault("sum of theta not balanced", f"{RISKS}.mean:MeanRisk.balance", _unbalanced),
+    # dropped error terms
+    Fault("rounding of the scores dropped", f"{CERTIFICATE}.rounding:risk_error", always(0.0)),
+    Fault("rounding of X^T theta dropped", f"{CERTIFICATE}.rounding:adjoint_spread", always(Spread())),
+    Fault("rounding of the conjugate dropped", f"{CERTIFICATE}.rounding:_dual_errors", always((0.0, 0.0))),
+    Fault("error of v dropped for the lasso", f"{REGULARIZERS}.l1:L1.largest_scale", _largest_scale(1.0, False)),
+    Fault("unit roundings divided by 1,000", f"{CERTIFICATE}.rounding:gamma", times(1e-3)),
+    Fault("scores shifted by 1e-9 with an intercept", f"{CERTIFICATE}.primal:scores_of", _lost_intercept),
+    Fault("scores of float32 in float32", "fenchel.designs.dense:DenseDesign.scores", _in_float32),
+    Fault("last term of a sum dropped", f"{RISKS}.mean:tree_sum", _no_last_term),
+    # flipped roundings
+    Fault("upper bound rounded down", f"{CERTIFICATE}.certificate:Certificate.upper", _flipped, is_property=True),
+    Fault("lower bound rounded up", f"{CERTIFICATE}.certificate:Certificate.lower", _flipped_lower, is_property=True),
+    Fault("domain of a mean rounded outwards", f"{RISKS}.mean:MeanRisk.project", _outwards),
+    Fault(
+        "domain of classes rounded outwards",
+        f"{RISKS}.multiclass.base:inwards",
+        lambda _: lambda c, n: c * (1 + 16 * UNIT),
+    ),
+    Fault("certificate of another lam not moved", f"{CERTIFICATE}.other_lambdas:PathCertificate.moved", _not_moved),
+)
+
+
+def caught_after(fault, seed, most=MOST_CASES, deadline=math.inf):
+    """The number of cases until the fault is caught; None if it is not."""
+    with fault.patch():
+        # cached numbers of a risk belong to the fault
+        clear_data()
+        for index in range(most):
+            if time.monotonic() > deadline:
+                break
+            if run_case(seed, index).wrong:
+                clear_data()
+                return index + 1
+    clear_data()
+    return None
+
+
+def run(seed, budget):
+    """Every fault, until the budget is spent."""
+    use_plain_loops()
+    deadline = time.monotonic() + budget
+    found = {}
+    for fault in FAULTS:
+        if time.monotonic() > deadline:
+            break
+        found[fault.name] = caught_after(fault, seed, deadline=deadline)
+        print(f"{fault.name}: caught after {found[fault.name]} cases", file=sys.stderr)
+    missed = [name for name, after in found.items() if after is None]
+    return {
+        "faults": len(FAULTS),
+        "tried": len(found),
+        "caught after": found,
+        "defects": [f"not caught: {name}" for name in missed],
+    }

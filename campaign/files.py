@@ -1,0 +1,171 @@
+"""Mutated files for every reader: a FenchelError, or what an independent parser reads.
+
+Any other exception is a defect, and so is content that differs.
+"""
+
+import bz2
+import gzip
+import lzma
+import math
+import tempfile
+import time
+import warnings
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+
+from campaign import parsers
+from campaign.models import model_files, model_mutant
+from campaign.mutations import DefectError, mutated
+from fenchel import FenchelError
+from fenchel.io.readers import Layout, read
+
+#: mutants for each reader
+MOST = 100_000
+SVMLIGHT = (
+    b"+1 1:0.5 3:-2\n-1 2:1e-3 4:7\n+1 1:1\n-1 3:2.5 4:-1\n",
+    b"3 0:1 1:2\n4.5 0:3\n# a comment\n-2 1:1 # another\n",
+    b"1 qid:1 1:0.1\n2 qid:2 2:0.2\n",
+)
+TABLES = (
+    b"1.5,2,0\n3,-4e-3,1\n5,6,1\n",
+    b"a,b,label\n1,2,yes\n3,4,no\n5,6,yes\n",
+    b'"x, y",z,t\r\n1,2,"p"\r\n3,4,"q ""r"""\r\n',
+    "\ufeffgröße,b,t\n1,2,ä\n3,4,ö\n".encode(),
+)
+SUFFIXES = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+
+
+def _read(path, layout):
+    """What the reader finds; None if it refuses."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return read(path, layout)
+    except FenchelError:
+        return None
+    except Exception as error:
+        raise DefectError(f"raised {type(error).__name__}: {error}") from error
+
+
+def svmlight_mutant(rng, folder):
+    """Read one mutated svmlight file and compare it."""
+    content = mutated(rng, SVMLIGHT[int(rng.integers(len(SVMLIGHT)))])
+    found = _read(_written(rng, folder, "mutant.svm", content), Layout())
+    if found is None:
+        return content, False
+    try:
+        rows = parsers.svmlight(content)
+    except ValueError as error:
+        raise DefectError(f"accepted, but {error}") from error
+    shift = 0 if any(0 in entries for _, entries in rows) else 1
+    if list(found.y) != [label for label, _ in rows] and not any(math.isnan(label) for label, _ in rows):
+        raise DefectError(f"labels {list(found.y)} differ from {[label for label, _ in rows]}")
+    matrix = found.X.tocsr()
+    for place, (_, entries) in enumerate(rows):
+        own = slice(matrix.indptr[place], matrix.indptr[place + 1])
+        stored = dict(zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True))
+        if not _same(stored, {column - shift: value for column, value in entries.items()}):
+            raise DefectError(f"row {place} is {stored}, not {entries}")
+    return content, True
+
+
+def _same(first, second):
+    """Equal dictionaries; explicit zeros may be stored or not, and NaN equals NaN."""
+    first, second = ({key: value for key, value in one.items() if value != 0.0} for one in (first, second))
+    return first.keys() == second.keys() and all(
+        first[key] == second[key] or (first[key] != first[key] and second[key] != second[key]) for key in first
+    )
+
+
+def table_mutant(rng, folder):
+    """Read one mutated table and compare it."""
+    content = mutated(rng, TABLES[int(rng.integers(len(TABLES)))])
+    found = _read(_written(rng, folder, "mutant.csv", content), Layout())
+    if found is None:
+        return content, False
+    try:
+        rows = parsers.table(content)
+        if found.names is not None:
+            header, *rows = rows
+            if [name.strip() for name in header[:-1]] != found.names:
+                raise DefectError(f"names {found.names} differ from {header[:-1]}")
+        X = [[parsers.number(field) for field in row[:-1]] for row in rows]
+    except ValueError as error:
+        raise DefectError(f"accepted, but {error}") from error
+    if np.shape(found.X) != np.shape(X) or not np.array_equal(found.X, X, equal_nan=True):
+        raise DefectError(f"X is {found.X.tolist()}, not {X}")
+    _compare_labels(found.y, [row[-1] for row in rows])
+    return content, True
+
+
+def _compare_labels(found, texts):
+    try:
+        labels = [parsers.number(text) for text in texts]
+    except ValueError:
+        labels = [text.strip() for text in texts]
+    same = len(labels) == len(found) and all(a == b or a != a for a, b in zip(labels, found.tolist(), strict=True))
+    if not same:
+        raise DefectError(f"labels {found.tolist()} differ from {labels}")
+
+
+def _written(rng, folder, name, content):
+    """The file, compressed in one case of eight; half of these are damaged after compression."""
+    suffix = list(SUFFIXES)[int(rng.integers(1, 4))] if rng.random() < 0.125 else ""
+    packed = SUFFIXES[suffix](content)
+    path = folder / f"{name}{suffix}"
+    path.write_bytes(packed)
+    return path
+
+
+def compressed_mutant(rng, folder):
+    """Read a file that is damaged after compression: the original content, or an error."""
+    original = TABLES[0] if rng.random() < 0.5 else SVMLIGHT[0]
+    suffix = list(SUFFIXES)[int(rng.integers(1, 4))]
+    content = mutated(rng, SUFFIXES[suffix](original))
+    path = folder / f"mutant{'.csv' if original is TABLES[0] else '.svm'}{suffix}"
+    path.write_bytes(content)
+    found = _read(path, Layout())
+    if found is None:
+        return content, False
+    whole = folder / f"whole{'.csv' if original is TABLES[0] else '.svm'}"
+    # gzip has no checksum of its header, and data may follow the end of a stream
+    unpacked = {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[suffix]
+    try:
+        whole.write_bytes(unpacked(content))
+    except Exception as error:
+        raise DefectError(f"accepted, but unpacking raises {type(error).__name__}: {error}") from error
+    expected = _read(whole, Layout())
+    if expected is None or not np.array_equal(_dense(found.X), _dense(expected.X)):
+        raise DefectError("the content differs from the unpacked one")
+    return content, True
+
+
+def _dense(X):
+    return X.toarray() if hasattr(X, "toarray") else X
+
+
+def run(seed, budget, most=MOST):
+    """Mutants of every reader in turn, until the budget is spent or each has had ``most``."""
+    deadline, defects, counts = time.monotonic() + budget, [], Counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        originals = model_files(folder)
+        readers = {
+            "svmlight": svmlight_mutant,
+            "table": table_mutant,
+            "compressed": compressed_mutant,
+            "model": lambda rng, folder: model_mutant(rng, folder, originals),
+        }
+        for index in range(most):
+            if time.monotonic() > deadline:
+                break
+            for place, (reader, one) in enumerate(readers.items()):
+                try:
+                    _, accepted = one(np.random.default_rng([seed, place, index]), folder)
+                    counts[f"{reader}: accepted"] += accepted
+                except DefectError as finding:
+                    defects.append(f"{reader}, mutant {index}: {finding}"[:300])
+                counts[reader] += 1
+    return {"mutants": dict(counts), "defects": defects[:200], "number of defects": len(defects)}

@@ -1,0 +1,97 @@
+"""Mutated model files: a FenchelError, or what an independent parser reads, and predictions or a ValueError."""
+
+import io
+import warnings
+import zipfile
+
+import numpy as np
+
+from campaign import parsers
+from campaign.loops import use_plain_loops
+from campaign.mutations import DefectError, mutated
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.io.model_file import ModelFile, load, save
+
+
+def model_files(folder):
+    """A model file of each kind."""
+    use_plain_loops()
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    paths = []
+    fitted = (
+        LinearClassifier().fit(X, y),
+        LinearClassifier("logistic").fit(X, np.array(["a", "b", "c"])[np.arange(20) % 3]),
+        LinearRegressor().fit(X, X[:, 0]),
+        MeasureClassifier("roc_auc").fit(X, y),
+    )
+    for place, estimator in enumerate(fitted):
+        paths.append(folder / f"model{place}.npz")
+        save(paths[-1], ModelFile(estimator, ["u", "v", "w"] if place else None, None, False))
+    return [path.read_bytes() for path in paths]
+
+
+def model_mutant(rng, folder, originals):
+    """Load one mutated model file, compare it, and predict with it."""
+    content = originals[int(rng.integers(len(originals)))]
+    content = mutated(rng, content) if rng.random() < 0.3 else _mutated_members(rng, content)
+    path = folder / "mutant.npz"
+    path.write_bytes(content)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = load(path).estimator
+    except FenchelError:
+        return content, False
+    except Exception as error:
+        raise DefectError(f"load raised {type(error).__name__}: {error}") from error
+    try:
+        about, arrays = parsers.model(path)
+    except Exception as error:
+        raise DefectError(f"accepted, but {type(error).__name__}: {error}") from error
+    for name in ("coef_", "theta_", "classes_"):
+        if name in arrays and tuple(np.ravel(getattr(found, name)).tolist()) != arrays[name][1]:
+            raise DefectError(f"{name} differs")
+    if found.n_features_in_ != about["features"]:
+        raise DefectError("the number of features differs")
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            predicted = found.predict(np.zeros((2, found.n_features_in_)))
+    except ValueError:
+        return content, True
+    except Exception as error:
+        raise DefectError(f"predict raised {type(error).__name__}: {error}") from error
+    if len(predicted) != 2:
+        raise DefectError("the predictions have another length")
+    return content, True
+
+
+def _mutated_members(rng, content):
+    """The archive with one member mutated, so that its checksums are right."""
+    stream = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as source, zipfile.ZipFile(stream, "w") as target:
+        names = source.namelist()
+        chosen = names[int(rng.integers(len(names)))]
+        for name in names:
+            data = source.read(name)
+            if name == chosen:
+                if rng.random() < 0.05:
+                    continue
+                data = _mutated_array(rng, data)
+            target.writestr(name, data)
+    return stream.getvalue()
+
+
+def _mutated_array(rng, data):
+    """The header, or the values, mutated; text is mutated as text."""
+    begin = 10 + int.from_bytes(data[8:10], "little")
+    if rng.random() < 0.3:
+        return mutated(rng, data[:begin]) + data[begin:]
+    shape, values = parsers.array(data)
+    if not shape and isinstance(values[0], str):
+        text = mutated(rng, values[0].encode()).decode("utf-8", "replace").replace("\0", " ")
+        stream = io.BytesIO()
+        np.save(stream, np.array(text))
+        return stream.getvalue()
+    return data[:begin] + mutated(rng, data[begin:])

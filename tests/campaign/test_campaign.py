@@ -1,0 +1,94 @@
+"""A slice of the campaign: every part of it runs, finds nothing in the library, and finds what is seeded."""
+
+import math
+
+import numpy as np
+import pytest
+
+from campaign import arguments, faults, files, problems, processes, soak, targets
+from campaign.judging import run_case
+from campaign.loops import use_compiled_loops, use_plain_loops
+
+SEED = 20
+
+
+@pytest.fixture(autouse=True)
+def loops():
+    """The campaign chooses plain loops for the whole process."""
+    yield
+    use_compiled_loops()
+
+
+def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr(problems, "CHUNK", 300)
+    path = tmp_path / "problems.jsonl"
+    first = problems.run(SEED, 600, path, budget=0.0, show=False)
+    assert first["cases"] == 300
+    # a run that was killed leaves half a line
+    with path.open("a") as stream:
+        stream.write('{"first": 30')
+        stream.write("\n")
+    found = problems.run(SEED, 600, path, show=False)
+    assert found["cases"] == 600
+    assert found["problems"] > 500
+    assert not found["wrong cases"]
+    assert not found["unexpected cases"]
+    assert not found["contradictory"]
+    assert found["median of floor over true error"]["all"] <= 300.0
+    assert problems.recheck(SEED, path)["rechecked"] == 0
+
+
+def test_a_case_is_determined_by_its_seed_and_number():
+    use_plain_loops()
+    one, other = (run_case(SEED, 17) for _ in range(2))
+    assert (one.strata, one.ratios) == (other.strata, other.ratios)
+
+
+@pytest.mark.parametrize(
+    "name", ["ridge halved", "objective with 14 digits", "upper bound rounded down", "theta outside the domain"]
+)
+def test_a_seeded_fault_is_caught(name):
+    use_plain_loops()
+    (fault,) = (one for one in faults.FAULTS if one.name == name)
+    assert faults.caught_after(fault, SEED, most=500) is not None
+
+
+def test_there_are_enough_faults_and_each_has_a_place():
+    assert len({fault.name for fault in faults.FAULTS}) == len(faults.FAULTS) >= 20
+    for fault in faults.FAULTS:
+        with fault.patch():
+            pass
+
+
+def test_mutated_files():
+    found = files.run(SEED, math.inf, most=60)
+    assert not found["defects"]
+    assert found["mutants"]["svmlight: accepted"] > 0
+    assert found["mutants"]["model: accepted"] > 0
+
+
+def test_wrong_arguments():
+    found = arguments.run(SEED, budget=2.0)
+    assert not found["defects"]
+    assert not found["no valid call is known"]
+    assert found["calls"] > 0
+
+
+def test_a_directory_as_target(tmp_path):
+    attack = targets.Attack(tmp_path)
+    attack.refused("a directory as target", "train", attack.data, "--force", "-o", tmp_path)
+    assert not attack.defects
+
+
+def test_a_signal_at_a_random_moment():
+    defects = []
+    processes.interrupted_fit(np.random.default_rng(SEED), defects)
+    assert not defects
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_a_round_of_the_soak():
+    use_plain_loops()
+    found = soak.run(SEED, budget=0.0)
+    assert not found["defects"]
+    assert found["rounds"] == 1
