@@ -167,8 +167,8 @@ def _fit_arguments(name, one, defects):
     return len(names) * len(values)
 
 
-def run(seed, budget):
-    """Every argument of every public callable with every wrong value, in a random order, until the budget is spent."""
+def run(seed, budget, most=None):
+    """Every argument, or ``most`` of them, of every public callable with every wrong value, in a random order."""
     use_plain_loops()
     warnings.simplefilter("ignore")
     rng, deadline = np.random.default_rng(seed), time.monotonic() + budget
@@ -183,7 +183,7 @@ def run(seed, budget):
             continue
         plans += [(name, one, parameter) for parameter in inspect.signature(one).parameters]
         plans += [(name, one, None)] if hasattr(one, "fit") else []
-    for place in rng.permutation(len(plans)):
+    for place in rng.permutation(len(plans))[:most]:
         name, one, parameter = plans[place]
         if time.monotonic() > deadline:
             break

@@ -102,7 +102,8 @@ def table_mutant(rng, folder):
 
 def _compare_labels(found, texts):
     try:
-        labels = [parsers.number(text) for text in texts]
+        # as Python reads them, with digits of any script
+        labels = [float(text) for text in texts]
     except ValueError:
         labels = [text.strip() for text in texts]
     same = len(labels) == len(found) and all(a == b or a != a for a, b in zip(labels, found.tolist(), strict=True))

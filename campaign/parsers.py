@@ -97,7 +97,7 @@ def table(content):
 def model(path):
     """The text and the arrays, as flat tuples with their shapes, of a model file."""
     with zipfile.ZipFile(path) as archive:
-        members = {name: archive.read(name) for name in archive.namelist()}
+        members = {name: archive.read(name) for name in archive.namelist() if name.endswith(".npy")}
     arrays = {name.removesuffix(".npy"): array(content) for name, content in members.items() if name != "about.npy"}
     shape, (text,) = array(members["about.npy"])
     if shape:

@@ -79,6 +79,16 @@ def test_spaces_around_labels_do_not_make_numbers_text(tmp_path):
     assert read(table).y.tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_header_with_a_line_break_in_quotes_is_one_row(tmp_path, end):
+    """The rest of it was read as the first example."""
+    table = tmp_path / "a.csv"
+    table.write_bytes(f'"a{end}1,2,", b,y{end}1,2,0{end}3,4,1{end}'.encode())
+    found = read(table)
+    assert found.X.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert found.y.tolist() == [0, 1]
+
+
 def test_quoted_commas_are_one_field(tmp_path):
     file = tmp_path / "quoted.csv"
     file.write_text('a,"b, really",y\n' + "\n".join(f"{k % 5},{k % 3},{k % 2}" for k in range(40)))

@@ -118,7 +118,7 @@ def _read_svmlight(path: Path, layout: Layout) -> Table:
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
-    first, names = _first_row(path), layout.names
+    (first, lines), names = _first_row(path), layout.names
     header = [name.strip() for name in first] if _has_header(first, layout) else None
     if header is None and names is not None:
         raise FenchelError(f"{path}: needs a header with the features of the model: {', '.join(names[:5])}, …")
@@ -136,8 +136,9 @@ def _read_table(path: Path, layout: Layout) -> Table:
         columns = [place for place in range(len(first)) if place != column]
     if not columns:
         raise FenchelError(f"{path}: has no column besides the labels")
-    X = _load(path, columns, header, np.float64)
-    y = None if column is None else _labels(_load(path, [column], header, str)[:, 0])
+    skipped = 0 if header is None else lines
+    X = _load(path, columns, skipped, np.float64)
+    y = None if column is None else _labels(_load(path, [column], skipped, str)[:, 0])
     found = None if header is None else [header[place] for place in columns]
     kept = column if header is None or column is None else header[column]
     return Table(X, y, found, kept)
@@ -173,15 +174,17 @@ def _check_widths(path: Path, count: int) -> None:
             raise FenchelError(f"{path}: line {reader.line_num}: {error}") from error
 
 
-def _first_row(path: Path) -> list[str]:
+def _first_row(path: Path) -> tuple[list[str], int]:
+    """The fields of the first row, and the number of its lines: a field in quotes may have several."""
     with _open(path, "rt") as stream:
+        reader = csv.reader(stream, strict=True)
         try:
-            first = next(csv.reader(stream, strict=True), [])
+            first = next(reader, [])
         except csv.Error as error:
             raise FenchelError(f"{path}: is no table: {error}") from error
     if not first:
         raise FenchelError(f"{path}: holds no rows")
-    return first
+    return first, reader.line_num
 
 
 def _label_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
@@ -204,8 +207,7 @@ def _label_column(path: Path, first: list[str], header: list[str] | None, layout
     return number % count
 
 
-def _load(path: Path, columns: list[int], header: list[str] | None, kind: Any) -> Array:
-    skipped = 0 if header is None else 1
+def _load(path: Path, columns: list[int], skipped: int, kind: Any) -> Array:
     with _open(path, "rt") as stream, warnings.catch_warnings():
         # of blank lines, and of a file that has no rows, which is said below
         warnings.simplefilter("ignore", UserWarning)
