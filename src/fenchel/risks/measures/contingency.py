@@ -37,7 +37,6 @@ from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
 
-
 #: roundings of base and slope, for F-beta seven at most, and of base + slope fn
 _DELTA_ROUNDINGS = 16.0
 
