@@ -272,7 +272,7 @@ class Bundle(Solver):
         """Drop planes that have had weight zero for long; if there are too many planes, merge those of least weight."""
         planes = state.planes
         removed = planes.steps_without_weight >= _MAX_STEPS_WITHOUT_WEIGHT
-        entries = planes.vectors.shape[1] + planes.slopes[0].size
+        entries = planes.vectors.shape[1] + planes.slopes[0].size + sum(one.size for one in planes.decompositions[:1])
         most = self.most_planes or max(_MAX_ENTRIES // entries, 4)
         if planes.count - np.count_nonzero(removed) >= most:
             # the newest plane stays; of the others, remove those longest without weight first, then those of least
