@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from fenchel import LinearClassifier, Model, Problem, Witness, solve
 from fenchel.certificate import judge
@@ -131,3 +132,26 @@ def test_a_lasso_whose_dual_sensitivity_rounds_to_zero():
 def test_few_rows_have_few_roundings(rows):
     counted = Problem(np.ones((rows, 2)), MeanRisk("squared", np.ones(rows)), 1.0).design.adjoint_roundings
     assert min(rows, 4096) <= counted <= min(rows, 4096) + rows // 4096 + 1
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_risk_without_a_lower_bound_is_balanced_by_one_entry(seed):
+    """The objective of ``negative_log`` may be negative, so that it bounds no weights and no intercept."""
+    rng = np.random.default_rng(seed)
+    y = np.array([1.0, -1.0, 1.0, -1.0, 1.0])
+    X = (rng.normal(size=(5, 3)) + 3.0 * y[:, None]) * 10.0 ** rng.integers(0, 4)
+    problem = Problem(X, MeanRisk("negative_log", y, rng.uniform(0.1, 2.0, size=5)), 1e-3, intercept=True)
+
+    def objective(point):
+        return 0.5e-3 * point[:3] @ point[:3] + problem.risk.value(X @ point[:3] + point[3])
+
+    start = np.append(np.mean(y[:, None] * X, axis=0), 0.0)
+    best = minimize(objective, start, method="Nelder-Mead", options={"maxiter": 4000, "xatol": 1e-9, "fatol": 1e-13}).x
+    theta = -problem.risk.subgradient(X @ best[:3] + best[3])
+    bounds = []
+    for step in (0.0, 1e-9, 1e-6, 1e-3):
+        model = Model(best[:3] * (1.0 + step * rng.normal(size=3)), best[3] + step)
+        bounds.append(judge(problem, model, Witness(theta)).certificate)
+    assert bounds[0].primal < 0.0
+    assert max(each.lower for each in bounds) <= min(each.upper for each in bounds)
+    assert bounds[0].gap < 1.0

@@ -26,6 +26,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
 from fenchel.certificate.rescaling import best_multiple
+from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
 from fenchel.risks.base import ClosedForm
@@ -136,7 +137,11 @@ def _assembled(
     """-lam Omega*(v) - R*(-theta) less the charge for ``unbalanced``."""
     own = problem.regularizer.relaxed_conjugate(v)
     penalty = problem.lam * own
-    charged = charge(problem, unbalanced, level, -penalty - conjugate)
+    mean = unbounded_below(problem)
+    if mean is not None and np.any(unbalanced) and problem.regularizer.free_directions() is None:
+        charged = stand_in_charge(problem, mean, theta, v, own, unbalanced)
+    else:
+        charged = charge(problem, unbalanced, level, -penalty - conjugate)
     value = -penalty - conjugate - charged
     if not math.isfinite(value):
         return _nothing(problem, theta, trusted=trusted)

@@ -28,6 +28,7 @@ from fenchel.certificate.dual import Bound, lower_bound
 from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.primal import Primal, evaluate
 from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors, zero_objective
+from fenchel.certificate.stand_in import unbounded_below
 from fenchel.problem import Model, Problem, Witness
 
 #: error of P, relative to P, that bounds on intercepts include
@@ -84,7 +85,7 @@ def _recharged(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -
 
     It bounds the optimal intercept by an objective that the optimum does not exceed.
     """
-    known = errors.primal <= _NEGLIGIBLE_ERROR * abs(primal.value)
+    known = errors.primal <= _NEGLIGIBLE_ERROR * abs(primal.value) or unbounded_below(problem) is not None
     if known or not np.any(bound.unbalanced) or not math.isfinite(primal.value + errors.primal):
         return bound
     value = bound.value + bound.charge

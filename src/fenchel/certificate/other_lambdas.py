@@ -25,6 +25,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.certificate.rounding import Errors, is_trivial
+from fenchel.certificate.stand_in import unbounded_below
 from fenchel.numerics.rounding import ELEMENTARY, UNIT
 from fenchel.problem import Problem
 
@@ -179,6 +180,8 @@ def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> 
         return 0.0
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)
+    if unbounded_below(problem) is not None:
+        return math.inf
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
     bounds = _UPWARDS * problem.regularizer.score_bounds(_UPWARDS * primal / problem.lam, problem.design)
     # an output with sum theta = 0 is not charged, even if its intercept is unbounded
