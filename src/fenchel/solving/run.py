@@ -161,7 +161,7 @@ class Run:
             over = self.passes >= limit
             if status is None and not over and self._is_early(state):
                 continue
-            self._certify(state)
+            self._certify(state, self.solver.propose_after_stop if status in STOPS else None)
             assert self.best is not None
             # a solver that stalls at the floor has done what can be done
             if self._enough() or (status is Status.STALLED and self.best.certificate.meets(self.tol)):
