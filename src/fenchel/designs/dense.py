@@ -114,7 +114,11 @@ class DenseDesign(Design):
         return np.triu(upper) + np.triu(upper, 1).T, border
 
     def narrowed(self, selected: Array) -> DenseDesign:
-        return DenseDesign(self._values[:, selected].astype(np.float64))
+        # by columns, as loops over columns read them
+        values = np.empty((self.shape[0], len(selected)), order="F")
+        for block in self._blocks():
+            values[block] = self._values[block][:, selected]
+        return DenseDesign(values)
 
     def transposed(self) -> DenseDesign:
         return DenseDesign(np.ascontiguousarray(self._values.T))

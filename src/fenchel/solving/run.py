@@ -169,7 +169,7 @@ class Run:
             over = self.passes >= limit
             if status is None and not over and self._is_early(state):
                 continue
-            self._certify(state)
+            self._certify(state, self.solver.propose_after_stop if status in STOPS else None)
             assert self.best is not None
             if self._predictions_proved():
                 return Status.PREDICTIONS_PROVED
