@@ -86,7 +86,9 @@ def interrupted_fit(rng, defects):
         process.communicate()
         defects.append(f"a fit went on after SIGINT at {wait:.3f} s")
         return
-    if process.returncode or "Traceback" in err:
+    # a fit may end before the signal, which then ends the process on its way out
+    after_the_fit = bool(out) and process.returncode == -signal.SIGINT
+    if (process.returncode and not after_the_fit) or "Traceback" in err:
         # a signal within the import of a module may end the process before fit begins
         if "KeyboardInterrupt" in err and "fenchel/" not in err.rsplit("Traceback", 1)[-1]:
             return
