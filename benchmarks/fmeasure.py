@@ -21,6 +21,7 @@ short search    the search between the best point and the new one looks at two p
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 import time
@@ -43,7 +44,6 @@ from fenchel.projections import onto_box_and_sum
 from fenchel.risks import F1
 from fenchel.solvers import Bundle
 from fenchel.solvers.bundle import line_search as segment
-from fenchel.solvers.bundle.model import add_plane
 
 SETS, LAMBDAS = ("reuters-moneyfx", "a9a", "w8a"), (1e-4, 1e-6)
 VARIANTS = ("level", "smoothed plane", "short search")
@@ -76,7 +76,12 @@ class WithSmoothedPlanes(Bundle):
         mu = _SHARE * state.gap / max(0.5 * np.count_nonzero(slope) / n, 1.0 / n)
         gains = np.where(labels > 0, n * steep, 0.0) - scores
         x = onto_box_and_sum(gains, np.minimum(labels, 0.0), np.maximum(labels, 0.0), -float(surplus), mu)
-        add_plane(state.problem, state.planes, -x / n, float(base + steep * np.sum(x[labels > 0])))
+        fn = float(np.sum(x[labels > 0]))
+        # labellings with the whole numbers beside fn, and with as many predicted positives
+        counts = np.array([[math.floor(fn) + 1.0 - fn, math.floor(fn)], [fn - math.floor(fn), math.floor(fn) + 1.0]])
+        mixture = np.column_stack([counts, counts[:, 1] + surplus])[counts[:, 0] > 0.0]
+        vector = state.problem.design.adjoint(-x / n).ravel()
+        state.planes.add(-x / n, float(base + steep * fn), vector, decomposition=mixture)
         super()._solve_inner(state, tolerance)
 
 

@@ -193,7 +193,7 @@ def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found) == len(cells) == 17
     assert {variant for risk, variant in found if risk == "f1"} == {"level", "plain", "segment", "line search"}
     assert all(cell["reached"] and cell["relative_gap"] <= 1e-2 for cell in cells)
-    assert all(cell["on_trust"] == (cell["risk"] == "f1") for cell in cells)
+    assert not any(cell["on_trust"] for cell in cells)
     assert "level: 4 of 4 problems to 0.01, 0 stalled." in printed
     # a second run finds everything measured
     assert "level simulated hinge" in printed

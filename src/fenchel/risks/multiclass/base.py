@@ -66,8 +66,6 @@ class MulticlassRisk(Risk):
     dual_block: Literal["box", "simplex", "entropy"] | None = None
     #: whether all pairs of classes cost the same
     uniform: bool = True
-    #: roundings of the loss of an example, beside those of its sum over the classes
-    loss_roundings: float = ELEMENTARY
 
     def __init__(self, classes: ArrayLike, count: int | None = None, weights: ArrayLike | None = None) -> None:
         found = np.asarray(classes)
@@ -112,7 +110,7 @@ class MulticlassRisk(Risk):
     @property
     def roundings(self) -> float:
         """Those of a loss with k terms, of a weight and of the sum."""
-        return self.loss_roundings + 4.0 + 2.0 * tree_depth(self.examples) + self.outputs
+        return ELEMENTARY + 4.0 + 2.0 * tree_depth(self.examples) + self.outputs
 
     def parts(self) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk.

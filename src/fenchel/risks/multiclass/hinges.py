@@ -30,15 +30,12 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
-from fenchel.numerics.rounding import RATIONAL
 from fenchel.risks.multiclass.base import MulticlassRisk, inwards
 from fenchel.stopping import stop_point
 
 
 class _HingeRisk(MulticlassRisk):
     """Base class of both."""
-
-    loss_roundings = RATIONAL
 
     def best_intercept(self, scores: Array) -> Floats:
         """Intercepts that do not make R larger, by exact steps along one class after the other; they add up to zero.
