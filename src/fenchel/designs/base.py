@@ -94,7 +94,7 @@ class Design(abc.ABC):
 
     @cached_property
     def row_magnitudes(self) -> Floats:
-        """Numbers r_i, rounded upwards, with sum_j |x_ij| |w_j| <= r_i ||w|| for all w."""
+        r"""Numbers :math:`r_i`, rounded upwards, with :math:`\sum_j|x_{ij}||w_j| \le r_i\|w\|` for all w."""
         return _UPWARDS * np.sqrt(self.squared_row_norms) + _UNDERFLOW
 
     @property
@@ -109,7 +109,7 @@ class Design(abc.ABC):
 
     @property
     def largest_entry(self) -> float:
-        """Bound on every |x_ij|; entries that are stored as a sum count with the sum of their absolute values."""
+        """Bound on every abs(x_ij); entries that are stored as a sum count with the sum of their absolute values."""
         return self.largest_row_norm
 
     @property

@@ -100,7 +100,7 @@ class GramNorm(Regularizer):
         return np.abs(np.atleast_2d(coefficients)) @ np.sqrt(self.gram.diagonal)
 
     def value_error(self, weights: Array, value: float) -> float:
-        """The terms a_i K_ij a_j are at most |a_i| |a_j| sqrt(K_ii K_jj)."""
+        r"""The terms :math:`a_iK_{ij}a_j` are at most :math:`|a_i||a_j|\sqrt{K_{ii}K_{jj}}`."""
         sizes = self._sizes(weights)
         # ten more for relative errors of the coefficients
         return gamma(self.gram.score_roundings + self.gram.shape[0] + 10) * 0.5 * float(sizes @ sizes)

@@ -144,7 +144,7 @@ class UnnormalizedEntropy(Regularizer):
         return gamma(rows.size + FUNCTION + RATIONAL) * float(np.sum(terms))
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
-        """Omega* grows with every |v_j|, if balanced, or with every v_j."""
+        """Omega* grows with every abs(v_j), if balanced, or with every v_j."""
         v = np.asarray(v, dtype=np.float64)
         rounded = gamma(v.size + 2.0 * FUNCTION + RATIONAL)
         with np.errstate(over="ignore", invalid="ignore"):
