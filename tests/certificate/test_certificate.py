@@ -1,5 +1,6 @@
 """A certificate never promises too much: gap >= objective - optimum, whatever model and witness it is given."""
 
+import math
 import pickle
 import warnings
 
@@ -315,8 +316,10 @@ def test_a_solve_that_contradicts_itself_ends():
 
 def test_sum_and_sentence_and_pickle():
     a, b = Certificate(2.0, 1.0, 1e-16), Certificate(3.0, 2.5, 1e-15, recomputed=False)
-    assert a + b == Certificate(5.0, 3.5, 1e-16 + 1e-15, recomputed=False)
-    assert (a + b).rounding_floor == 1e-16 + 1e-15
+    # an error is rounded upwards
+    error = math.nextafter(1e-16 + 1e-15, math.inf)
+    assert a + b == Certificate(5.0, 3.5, error, recomputed=False)
+    assert (a + b).rounding_floor == error
     for certificate in (a, b, Certificate(1.0, 1.0, 1e-15)):
         sentence = str(certificate)
         assert sentence.endswith(".")

@@ -302,3 +302,44 @@ def test_the_problem_of_an_estimator_has_its_exact_lam():
     exact = with_exact_lam(problem, 3.0)
     assert exact.exact_lam == 1 / (3 * sum(map(Fraction, weights.tolist())))
     assert with_exact_lam(problem, 5.0) is problem
+
+
+def test_a_sum_of_certificates_counts_its_roundings():
+    """One-vs-rest certificates are added: their bounds hold for the exact sum of the objectives."""
+    labels = [1.0, *[2.0**-53] * 10]
+    found = [
+        certify(
+            Problem(np.array([[1.0]]), MeanRisk("absolute", [y]), 1.0),
+            Model(np.array([0.0]), 0.0),
+            np.zeros(1),
+            rigorous=True,
+        )
+        for y in labels
+    ]
+    total = sum(found[1:], start=found[0])
+    assert total.rigorous
+    assert Fraction(total.upper) >= sum(map(Fraction, labels))
+    assert Fraction(total.lower) <= sum(Fraction(each.dual) for each in found)
+
+
+def test_a_free_column_that_rounds_to_zero_is_an_equality():
+    """Repeated entries 2^60, 1 and -2^60 are a column of ones, which floats add up to zeros."""
+    slopes, columns, data = [1.0, -1.0, 2.0, -2.0], [0, 0, 0, 1], []
+    for slope in slopes:
+        data += [2.0**60, 1.0, -(2.0**60), slope]
+    X = sp.csr_array((np.array(data), np.array(4 * columns), np.arange(0, 17, 4)), shape=(4, 2))
+    y = np.array([3.0, 3.0, 3.5, 2.5])
+    problem = Problem(X, MeanRisk("squared", y), 100.0, FreeDirections(np.array([[1.0, 0.0]])))
+    found = [
+        certify(problem, Model(np.array([intercept, 0.0]), 0.0), y / 4.0, rigorous=True) for intercept in (0.0, 3.0)
+    ]
+    assert max(each.lower for each in found) <= min(each.upper for each in found)
+
+
+def test_a_price_that_underflows_is_no_zero():
+    """The objective falls without end along the free direction."""
+    X = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 2.0]])
+    regularizer = FreeDirections(np.array([[1.0, 0.0]]), prices=np.array([1e-160]))
+    problem = Problem(X, MeanRisk("squared", X[:, 1]), 1e-170, regularizer)
+    found = certify(problem, Model(np.array([-1e165, 1.0]), 0.0), np.zeros(3), rigorous=True)
+    assert found.lower == -np.inf

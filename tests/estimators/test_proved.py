@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from fenchel import LinearClassifier, LinearRegressor
+from fenchel import LinearClassifier, LinearClassifierCV, LinearRegressor
 from fenchel.errors import FenchelError
 from fenchel.estimators.proved import certified_predictions, optimum_of
 
@@ -62,3 +62,24 @@ def test_refusals():
     pairs = LinearClassifier("hinge", multi_class="ovo", random_state=0).fit(X, y)
     with pytest.raises(FenchelError, match="votes"):
         certified_predictions(pairs, T, X, y)
+
+
+@pytest.mark.parametrize("loss", ["absolute", "huber", "epsilon_insensitive"])
+def test_targets_that_change_after_the_fit_change_no_interval(loss):
+    X, _, _, T = data(2)
+    y = X @ np.array([1.0, -2.0, 0.5, 0.0]) + 0.1
+    expected = LinearRegressor(loss, tol=1e-9).fit(X, y.copy()).certified_predictions(T)
+    model = LinearRegressor(loss, tol=1e-9).fit(X, y)
+    y -= 1000.0
+    found = model.certified_predictions(T)
+    np.testing.assert_array_equal(found.lower, expected.lower)
+    np.testing.assert_array_equal(found.upper, expected.upper)
+
+
+def test_the_c_of_cross_validation_is_that_of_the_proof():
+    X, y, _, T = data(2)
+    model = LinearClassifierCV("logistic", Cs=[3.0], cv=2, tol=1e-9, random_state=0).fit(X, y)
+    exact = LinearClassifier("logistic", C=3.0, tol=1e-12, random_state=0).fit(X, y).decision_function(T)
+    found = certified_predictions(model, T, X, y)
+    assert np.all((found.lower <= exact + 1e-9) & (exact - 1e-9 <= found.upper))
+    assert np.max(found.upper - found.lower) < 0.1

@@ -183,3 +183,12 @@ class _Flushing:
     def array(values):
         found = np.array(values)
         return np.where(np.abs(found) < 2.0**-1022, 0.0, found)
+
+
+def test_asinh_just_above_one():
+    """The high part of the midpoint is one, and the number is not."""
+    with digits(60):
+        low = 3.93e-17
+        size = Decimal(1) + Decimal(low)
+        found = ball_functions.asinh(Ball(np.array([1.0]), np.array([low]), np.array([0.0])))
+        assert contains(found, (size + (size * size + 1).sqrt()).ln(), narrow=True)

@@ -1,5 +1,7 @@
 """Measures as risks: values, planes and intercepts against every labelling; bad input."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -296,3 +298,19 @@ def test_bad_input(monkeypatch):
     for risk in (RocAUC(y), BreakEven(y)):
         with pytest.raises(FenchelError, match="does not depend on an intercept"):
             Problem(np.eye(5), risk, 1.0, intercept=True)
+
+
+@pytest.mark.parametrize("huge", [-1e14, -1e20, -np.inf])
+def test_a_huge_cell_does_not_make_a_table_linear(huge):
+    """Another cell may be far below its line while it is near beside the huge one."""
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    table = np.zeros((3, 3))
+    table[1, 1], table[2, 0] = 1.0, huge
+    risk = CustomMeasure(y, table)
+    for seed in range(5):
+        scores = np.random.default_rng(seed).normal(size=4)
+        worst = max(
+            table[sum(z[y > 0] < 0), sum(z[y < 0] > 0)] + 0.125 * float(scores @ (z - y))
+            for z in (np.array(signs) for signs in itertools.product([-1.0, 1.0], repeat=4))
+        )
+        np.testing.assert_allclose(risk.value(scores), worst, rtol=1e-12)

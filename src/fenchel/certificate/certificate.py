@@ -115,11 +115,13 @@ class Certificate:
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
+        primal, primal_lost = _sum_and_lost(self.primal, other.primal)
+        dual, dual_lost = _sum_and_lost(self.dual, other.dual)
         return Certificate(
-            self.primal + other.primal,
-            self.dual + other.dual,
-            self.primal_error + other.primal_error,
-            self.dual_error + other.dual_error,
+            primal,
+            dual,
+            _sum_up(self.primal_error, other.primal_error, primal_lost),
+            _sum_up(self.dual_error, other.dual_error, dual_lost),
             self.recomputed and other.recomputed,
             self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
@@ -165,3 +167,15 @@ class Certificate:
 def _up(value: float) -> float:
     """The next float above a computed sum, unless it is an infinity."""
     return math.nextafter(value, math.inf)
+
+
+def _sum_and_lost(a: float, b: float) -> tuple[float, float]:
+    """fl(a + b) and the size of its rounding error, exactly; no error where the sum is infinite."""
+    total = a + b
+    return total, abs(math.fsum((a, b, -total))) if math.isfinite(total) else 0.0
+
+
+def _sum_up(*errors: float) -> float:
+    """An upper bound on a sum of non-negative numbers; zero only if all are."""
+    total = math.fsum(errors)
+    return math.nextafter(total, math.inf) if total > 0.0 else total

@@ -39,13 +39,16 @@ def point_on_equalities(problem: Problem, design: EnclosedDesign, theta: Floats)
     u = risk.inside(theta).reshape(len(theta), -1)
     low, high = (np.broadcast_to(end, theta.shape).reshape(len(theta), -1) for end in (risk.low, risk.high))
     goal = -target * as_ball(risk.weights).sum()
+    # columns that ``equalities`` takes for exact, and prices that it takes for zero, must be so: it leaves some out
+    same = np.all((sides.high == known.sides) & (sides.low == 0.0) & (sides.radius == 0.0), axis=0)
+    proved = np.all(same | (known.errors > 0.0)) and np.all(target.is_zero() | (known.target != 0.0))
     columns = []
     for k, output in enumerate(known.outputs):
         # rows that are zero in every dual point
         free = ((output.low < 0.0) | (output.high > 0.0)) & (risk.weights > 0.0)
         room = np.where(free, np.minimum(u[:, k] - low[:, k], high[:, k] - u[:, k]), 0.0)
         own = np.where(free, u[:, k], 0.0)
-        counted = output.counted
+        counted = output.counted if proved else np.arange(sides.shape[1])
         room = np.minimum(room, 1.0 + np.abs(own))
         columns.append(_solved(own, room, risk.weights, sides[:, counted], goal[counted]))
     return risk.point(columns[0] if theta.ndim == 1 else stack(columns, axis=1))

@@ -167,6 +167,8 @@ def optimum_of(estimator: LinearEstimator, X: Any, y: Any, sample_weight: Any = 
     """
     check_is_fitted(estimator)
     task = estimator.encode(X, y, sample_weight)
+    # cross-validation chose another C than that of the class
+    task = replace(task, C=vars(estimator).get("C_", task.C))
     theta, rows = estimator.theta_, task.design.shape[0]
     if theta.shape[0] != rows:
         raise FenchelError(f"the model was fitted to {theta.shape[0]} rows and X has {rows}: pass the training data")

@@ -34,7 +34,8 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         several = get_tags(self).target_tags.multi_output
         X, y, fitted = validated(self, X, y, multi_output=several, y_numeric=True, **self._input(X))
         weights = checked_weights(sample_weight, X)
-        targets = np.asarray(y, dtype=np.float64)
+        # a copy: the intercept of an exact optimum is bracketed on demand, after the fit
+        targets = np.array(y, dtype=np.float64)
         return self._task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
 
     def problems(self, task: Task) -> list[LazyProblem]:

@@ -109,9 +109,8 @@ def asinh(x: Ball) -> Ball:
     size = abs(x)
     # sqrt(1 + x^2) - 1 = x^2 / (1 + sqrt(1 + x^2)), with x^2 avoided where it overflows
     inverse = 1.0 / size.maximum(1.0)
-    root = where(
-        size.high > 1.0, size.maximum(1.0) * (inverse * inverse + 1.0).sqrt(), (_square_below(size) + 1.0).sqrt()
-    )
+    above = (size.high > 1.0) | ((size.high == 1.0) & (size.low > 0.0))
+    root = where(above, size.maximum(1.0) * (inverse * inverse + 1.0).sqrt(), (_square_below(size) + 1.0).sqrt())
     found = log1p(size + size * (size / (root + 1.0)))
     negative = x.centre_sign() < 0.0
     return where(negative, -found, found)

@@ -18,13 +18,14 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import EPS
 from fenchel.risks.measures.contingency import ContingencyRisk, diagonals_error, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
 
 #: cells of the largest table that is made from a function (400 MB)
 LARGEST_TABLE = 50_000_000
-#: deviation from linearity that counts as rounding, relative to the largest Delta: about 500 EPS
-_LINEARITY_TOLERANCE = 1e-13
+#: deviation from linearity that counts as rounding, relative to the entry, or to one or the largest Delta if smaller
+_LINEARITY_TOLERANCE = 64.0 * EPS
 
 
 class CustomMeasure(ContingencyRisk):
@@ -41,7 +42,8 @@ class CustomMeasure(ContingencyRisk):
         forbids a labelling.
     linear : bool, default=None
         Whether :math:`\Delta` is linear in fn for each fp - fn, as F-beta is, so that the worst labelling takes
-        O(n log n) instead of the whole table; None tests it, which evaluates the whole table.
+        O(n log n) instead of the whole table; None tests it, which evaluates the whole table.  A table that is linear
+        up to rounding stands for these lines.
 
     See Also
     --------
@@ -126,11 +128,7 @@ class CustomMeasure(ContingencyRisk):
         at_low, at_middle, at_high = (_evaluated(delta, fn, fn + surplus) for fn in (low, middle, high))
         _check_values(np.concatenate([at_low, at_middle, at_high]), at_low[self.n_pos])
         base, slope = _lines(at_low, at_high, low, high)
-        with np.errstate(invalid="ignore"):
-            off = np.abs(base + slope * middle - at_middle)
-        scale = np.max(np.abs(np.concatenate([at_low, at_high])), where=np.isfinite([*at_low, *at_high]), initial=0.0)
-        # minus infinity at both ends and between has no distance
-        if np.any(off > _LINEARITY_TOLERANCE * scale * 10) or np.any(np.isfinite(at_middle) != np.isfinite(base)):
+        if _off_line(base + slope * middle, at_middle, _largest(np.concatenate([at_low, at_high]))):
             raise FenchelError("delta is not linear in fn for every fp - fn; omit linear=True")
         return Diagonals(-self.n_pos, base, slope)
 
@@ -169,18 +167,27 @@ def _lines(at_low: Array, at_high: Array, low: Array, high: Array) -> tuple[Arra
     return np.where(allowed, at_low - slope * low, -np.inf), slope
 
 
+def _off_line(line: Array, entries: Array, largest: float) -> bool:
+    """Whether entries leave their line by more than rounding; one huge entry leaves that of the others small."""
+    with np.errstate(invalid="ignore"):
+        # minus infinity on both sides has no distance
+        off = np.abs(line - entries) > _LINEARITY_TOLERANCE * np.maximum(np.abs(entries), min(1.0, largest))
+    return bool(np.any(off) or np.any(np.isfinite(line) != np.isfinite(entries)))
+
+
+def _largest(values: Array) -> float:
+    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+
+
 def _diagonals_of(table: Array) -> Diagonals | None:
     """The table as one line per diagonal; None if some diagonal is not linear."""
     n_pos, n_neg = table.shape[0] - 1, table.shape[1] - 1
     surplus = np.arange(-n_pos, n_neg + 1)
     low, high = np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
     base, slope = _lines(table[low, low + surplus], table[high, high + surplus], low, high)
-    scale = float(np.max(np.abs(table), where=np.isfinite(table), initial=0.0))
+    largest = _largest(table)
     for fn in range(n_pos + 1):
         at = slice(n_pos - fn, n_pos - fn + n_neg + 1)
-        line = base[at] + slope[at] * fn
-        with np.errstate(invalid="ignore"):
-            off = np.abs(line - table[fn])
-        if np.any(off > _LINEARITY_TOLERANCE * scale) or np.any(np.isfinite(line) != np.isfinite(table[fn])):
+        if _off_line(base[at] + slope[at] * fn, table[fn], largest):
             return None
     return Diagonals(-n_pos, base, slope)

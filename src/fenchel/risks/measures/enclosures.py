@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
-from fenchel.numerics.balls import Ball, as_ball, concatenate, unknown, where, zeros
+from fenchel.numerics.balls import TINY, Ball, as_ball, concatenate, unknown, where, zeros
 from fenchel.risks.enclosures import EnclosedDual, with_sum
 
 #: factors by which a dual point of the ROC area is scaled until it is proved to be feasible
@@ -88,8 +88,12 @@ class EnclosedRocAUC(NamedTuple):
         # a negative on the wrong side of a threshold is within its radius of it
         losses = (height[place] - threshold * weight[place]).widened(threshold.radius * weight[:1].upper() * _UPWARDS)
         total = as_ball(a).sum() * as_ball(b).sum()
-        moved = [float(np.sum(self.weights[side] * radius[side]) / np.sum(self.weights[side])) for side in (own, other)]
-        return ((losses * a).sum() / total).widened(_UPWARDS * (moved[0] + moved[1]))
+        moved = [
+            float(np.sum(self.weights[side] * radius[side] + TINY) / np.sum(self.weights[side]))
+            for side in (own, other)
+            if np.any(radius[side])
+        ]
+        return ((losses * a).sum() / total).widened(_UPWARDS * sum(moved))
 
     def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
         sizes = np.where(self.weights > 0.0, np.maximum(self.labels * theta, 0.0), 0.0)

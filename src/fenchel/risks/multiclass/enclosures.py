@@ -134,7 +134,9 @@ class EnclosedMulticlass:
         if np.all(sums.is_zero()):
             return as_ball(beta)
         tree = self._tree(beta)
-        if tree is None:
+        absent = np.bincount(self.classes, self.weights, len(self.costs)) == 0.0
+        # the column of a class without examples has one sign: it can't be mended
+        if tree is None or not np.all(sums[absent].is_zero()):
             return None
         found = as_ball(beta).map(np.copy)
         parts = [sums[k] for k in range(len(self.costs))]
