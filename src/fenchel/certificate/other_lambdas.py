@@ -182,8 +182,11 @@ def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> 
         return free_charge(problem, unbalanced, value)
     if unbounded_below(problem) is not None:
         return math.inf
+    level = _UPWARDS * primal / problem.lam
+    if not math.isfinite(level):
+        return math.inf
     # lam Omega(w*) <= P* <= P bounds |w*|, and with it every |x_i . w*|
-    bounds = _UPWARDS * problem.regularizer.score_bounds(_UPWARDS * primal / problem.lam, problem.design)
+    bounds = _UPWARDS * problem.regularizer.score_bounds(level, problem.design)
     # an output with sum theta = 0 is not charged, even if its intercept is unbounded
     counted = unbalanced > 0.0
     intercepts = problem.risk.intercepts()
