@@ -69,6 +69,16 @@ def _environment(**more):
     }
 
 
+def _ended(process):
+    """What a process printed on both streams; None if it goes on for two minutes, and is killed."""
+    try:
+        return process.communicate(timeout=120)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return None
+
+
 def interrupted_fit(rng, defects):
     """SIGINT at a random moment of a fit."""
     script = FIT.format(loss=("hinge", "logistic", "squared_hinge")[int(rng.integers(3))])
@@ -79,13 +89,11 @@ def interrupted_fit(rng, defects):
     wait = float(rng.uniform(0.0, 2.0))
     time.sleep(wait)
     process.send_signal(signal.SIGINT)
-    try:
-        out, err = process.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    ended = _ended(process)
+    if ended is None:
         defects.append(f"a fit went on after SIGINT at {wait:.3f} s")
         return
+    out, err = ended
     # a fit may end before the signal, which then ends the process on its way out
     after_the_fit = bool(out) and process.returncode == -signal.SIGINT
     if (process.returncode and not after_the_fit) or "Traceback" in err:
@@ -115,13 +123,11 @@ def interrupted_command(rng, folder, defects, number):
         process.wait(timeout=wait)
     except subprocess.TimeoutExpired:
         process.send_signal(number)
-    try:
-        _, err = process.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
+    ended = _ended(process)
+    if ended is None:
         defects.append(f"fenchel train went on after signal {number} at {wait:.2f} s")
         return
+    _, err = ended
     try:
         load(model)
     except Exception as error:

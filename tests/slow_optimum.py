@@ -13,6 +13,18 @@ import numpy as np
 from slow_conic import conic_solution
 from slow_reference import MARGIN, RESIDUAL
 
+#: losses with a piecewise linear derivative, whose optimum is rational
+LOSSES = (
+    "hinge",
+    "squared_hinge",
+    "huber_hinge",
+    "squared",
+    "absolute",
+    "epsilon_insensitive",
+    "squared_epsilon_insensitive",
+    "huber",
+    "quantile",
+)
 #: distance of a score of the conic solver from a kink up to which the example counts as active
 NEAR = 1e-5
 

@@ -22,19 +22,8 @@ import numpy as np
 from fenchel import Model, Problem, Witness, solve
 from fenchel.certificate import certified_predictions
 from fenchel.risks import MeanRisk
-from slow_optimum import exact_optimum, optimal_intercepts, random_problem
+from slow_optimum import LOSSES, exact_optimum, optimal_intercepts, random_problem
 
-LOSSES = (
-    "hinge",
-    "squared_hinge",
-    "huber_hinge",
-    "squared",
-    "absolute",
-    "epsilon_insensitive",
-    "squared_epsilon_insensitive",
-    "huber",
-    "quantile",
-)
 STORAGES = ("dense", "weighted", "float32", "offset", "scaled")
 TOLS = (1e-1, 1e-3, 1e-6, 1e-10)
 #: new rows of each problem

@@ -13,19 +13,8 @@ from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L1, ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.risks import CrammerSinger, MeanRisk, Multinomial, WestonWatkins
-from slow_optimum import exact_optimum, optimal_intercepts, random_problem
+from slow_optimum import LOSSES, exact_optimum, optimal_intercepts, random_problem
 
-LOSSES = [
-    "hinge",
-    "squared_hinge",
-    "huber_hinge",
-    "squared",
-    "absolute",
-    "epsilon_insensitive",
-    "squared_epsilon_insensitive",
-    "huber",
-    "quantile",
-]
 #: distances from the optimum; gaps of smooth losses are their squares
 NOISE = [0.3, 0.1, 1e-2, 3e-4, 1e-5, 1e-8, 1e-11]
 every_loss = pytest.mark.parametrize("loss", LOSSES)

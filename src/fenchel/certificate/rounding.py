@@ -81,7 +81,7 @@ class Spread(NamedTuple):
         return Spread(abs(factor) * self.largest, abs(factor) * self.norm)
 
     def rounded(self, regularizer: Regularizer, v: Array, roundings: float) -> Spread:
-        """The error of v after so many more roundings of each component."""
+        """The error of v after this number of further roundings of each component."""
         error = _UPWARDS * gamma(roundings)
         with np.errstate(over="ignore"):
             largest, norm = float(np.max(np.abs(v), initial=0.0)), regularizer.norm_bound(v)
