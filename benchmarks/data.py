@@ -6,6 +6,7 @@ The shared folder is ``$FENCHEL_DATA``, by default ../shared/data beside the pro
 name                  what it is (classes are always -1 and +1 in float64, values float64, indices int32)
 ====================  ===========================================================================================
 a9a, w8a              as published
+mushrooms             as published; +1 is class 2
 20news.binary         term counts turned into tf-idf with rows of unit length
 imdb                  term counts turned into tf-idf with rows of unit length; +1 is a rating above 5
 reuters-moneyfx       as published: tf-idf with rows of unit length; +1 is the category
@@ -14,7 +15,8 @@ kddcup99              the 10% file: a column for each value of protocol, service
                       [0, 1]; +1 is normal traffic, -1 any attack
 mnist                 divided by 255; +1 is the digit 0
 abalone, cpusmall,    regression: columns and targets have mean 0 and standard deviation 1
-cadata
+cadata,
+housing.scale
 abalone-unit, …       regression: columns mapped to [0, 1], targets have mean 0 and standard deviation 1
 letter.scale, …       several classes, numbered from 0: letter.scale, dna.scale, satimage.scale and sector.scale as
                       published; 20news and banking77 as tf-idf with rows of unit length; mnist-classes is mnist
@@ -52,7 +54,7 @@ _DENSE = "-dense"
 _UNIT = "-unit"
 _ALL_CLASSES = "-classes"
 #: names of regression sets begin with these
-_REGRESSION = ("abalone", "cpusmall", "cadata", "simulated-regression")
+_REGRESSION = ("abalone", "cpusmall", "cadata", "housing.scale", "simulated-regression")
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,7 @@ def _numbered(labels: np.ndarray) -> np.ndarray:
 _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.ndarray]]] = {
     "a9a": lambda matrix, labels: (matrix, _classes(labels > 0)),
     "w8a": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "mushrooms": lambda matrix, labels: (matrix, _classes(labels == 2)),
     "reuters-moneyfx": lambda matrix, labels: (matrix, _classes(labels > 0)),
     "kddcup99": lambda matrix, labels: (matrix, labels),
     "20news.binary": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 0)),
@@ -183,7 +186,7 @@ _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.nda
     "covtype": lambda matrix, labels: (_unit_columns(matrix), _classes(labels == 2)),
     "mnist": lambda matrix, labels: (matrix / 255.0, _classes(labels == 0)),
 }
-for _name in ("abalone", "cpusmall", "cadata"):
+for _name in ("abalone", "cpusmall", "cadata", "housing.scale"):
     _PREPARATIONS[_name] = lambda matrix, targets: (_standardized(matrix.toarray()), _standardized(targets))
     _PREPARATIONS[_name + _UNIT] = lambda matrix, targets: (_unit_columns(matrix), _standardized(targets))
 for _name in ("letter.scale", "dna.scale", "satimage.scale", "sector.scale"):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import fenchel
+from benchmarks.cells import QUESTIONS, cells, is_held_out
 from commands import run_module
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,6 +36,14 @@ def _cells(folder: Path, name: str) -> list[dict[str, Any]]:
 def _need(*peers: str) -> None:
     for peer in peers:
         pytest.importorskip(peer, reason=f"the benchmark's peer {peer} is not installed")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_at_least_half_of_the_cells_are_held_out(question: str) -> None:
+    found = list(cells(question))
+    assert len(found) == len(set(found))
+    assert 2 * sum(cell.held_out for cell in found) >= len(found)
+    assert all(cell.held_out == is_held_out(question, cell.data, cell.C) for cell in found)
 
 
 def test_speed_table(tmp_path: Path) -> None:
