@@ -87,6 +87,8 @@ def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path, monkeypatch, f
         # what solvers say of themselves is what the judge finds
         assert cell["off"] < 1e-9
         assert cell["bound"] >= cell["dual"]
+        # a curve goes to the end of its run
+        assert float(cell["curve"]["seconds"].split()[-1]) == pytest.approx(cell["total"], rel=1e-4)
         objectives = [float(value) for value in cell["curve"]["objective"].split()]
         assert min(objectives) >= (1.0 - 1e-4) * cell["bound"]
         # the bound may have become better after a contender had reached its goal
