@@ -30,7 +30,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    examples = 60 if config.getoption("full_products") else 10
+    examples = 60 if config.getoption("full_products") else 20
     settings.register_profile(
         "fenchel",
         derandomize=True,
