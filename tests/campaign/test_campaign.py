@@ -20,22 +20,22 @@ def loops():
 
 
 def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(problems, "CHUNK", 300)
+    monkeypatch.setitem(problems.CHUNKS, "problems", 300)
     path = tmp_path / "problems.jsonl"
-    first = problems.run(SEED, 600, path, budget=0.0, show=False)
+    first = problems.run("problems", SEED, 600, path, budget=0.0, show=False)
     assert first["cases"] == 300
     # a run that was killed leaves half a line
     with path.open("a") as stream:
         stream.write('{"first": 30')
         stream.write("\n")
-    found = problems.run(SEED, 600, path, show=False)
+    found = problems.run("problems", SEED, 600, path, show=False)
     assert found["cases"] == 600
     assert found["problems"] > 500
     assert not found["wrong cases"]
     assert not found["unexpected cases"]
     assert not found["contradictory"]
     assert found["median of floor over true error"]["all"] <= 300.0
-    assert problems.recheck(SEED, path)["rechecked"] == 0
+    assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
 def test_a_case_is_determined_by_its_seed_and_number():
