@@ -39,6 +39,7 @@ def parser():
 def main():
     """Run a sub-command, write its report, and return 1 if it found a defect."""
     options = parser().parse_args()
+    report = options.folder / f"{options.name}-{options.seed}.json"
     if options.name in CASES:
         from campaign import problems
 
@@ -61,10 +62,13 @@ def main():
         )
         defects = found["wrong"] + found["contradictory"] + found["unexpected"]
     else:
-        found = importlib.import_module(f"campaign.{options.name}").run(options.seed, options.budget)
+        more = {}
+        if options.name == "files" and report.exists():
+            more["former"] = json.loads(report.read_text())
+        found = importlib.import_module(f"campaign.{options.name}").run(options.seed, options.budget, **more)
         defects = len(found["defects"])
     options.folder.mkdir(parents=True, exist_ok=True)
-    (options.folder / f"{options.name}-{options.seed}.json").write_text(json.dumps(found, indent=1) + "\n")
+    report.write_text(json.dumps(found, indent=1) + "\n")
     shown = {key: value for key, value in found.items() if key not in ("strata", "refused")}
     print(json.dumps(shown, indent=1))
     return 1 if defects else 0

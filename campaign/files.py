@@ -165,9 +165,13 @@ def _dense(X):
     return X.toarray() if hasattr(X, "toarray") else X
 
 
-def run(seed, budget, most=MOST):
-    """Mutants of every reader in turn, until the budget is spent or each has had ``most``."""
-    deadline, defects, counts = time.monotonic() + budget, [], Counter()
+def run(seed, budget, most=MOST, former=None):
+    """Mutants of every reader in turn, until the budget is spent or each has had ``most``.
+
+    A run goes on where the ``former`` one of this seed, of which this is the report, ended.
+    """
+    deadline, counts = time.monotonic() + budget, Counter({} if former is None else former["mutants"])
+    defects = [] if former is None else former["defects"]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         folder = Path(name)
         originals = model_files(folder)
@@ -177,7 +181,7 @@ def run(seed, budget, most=MOST):
             "compressed": compressed_mutant,
             "model": lambda rng, folder: model_mutant(rng, folder, originals),
         }
-        for index in range(most):
+        for index in range(counts["svmlight"], most):
             if time.monotonic() > deadline:
                 break
             for place, (reader, one) in enumerate(readers.items()):
@@ -187,4 +191,4 @@ def run(seed, budget, most=MOST):
                 except DefectError as finding:
                     defects.append(f"{reader}, mutant {index}: {finding}"[:300])
                 counts[reader] += 1
-    return {"mutants": dict(counts), "defects": defects[:200], "number of defects": len(defects)}
+    return {"mutants": dict(counts), "defects": defects}
