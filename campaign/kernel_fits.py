@@ -23,7 +23,7 @@ def kernel_regressor(draw):
     """KernelRegressor."""
     sample_weight, (given, loss) = draw.weights(), draw.loss("regression")
     y, kernel = draw.targets(loss), _kernel(draw)
-    estimator = fenchel.KernelRegressor(given, kernel=kernel, **draw.common(fit_intercept=draw.intercept))
+    estimator = fenchel.KernelRegressor(given, **kernel, **draw.common(fit_intercept=draw.intercept))
 
     def case(active, weights, **gram):
         return draw.mean(loss, y[active], given=weights, **gram)
@@ -37,8 +37,8 @@ def kernel_classifier(draw):
     class_weight, weights = draw.class_weights(y, sample_weight)
     form = one_of(draw.rng, ("weston_watkins", "crammer_singer", "ovr")) if loss == Hinge() else "ovr"
     draw.note(form=form, intercept=False)
-    own = draw.common(kernel=_kernel(draw), multi_class=form, class_weight=class_weight)
     joint = form != "ovr"
+    own = draw.common(multi_class=form, class_weight=class_weight, **_kernel(draw, joint))
 
     def case(active, weights, **gram):
         codes = draw.codes[active]
@@ -61,10 +61,13 @@ def kernel_classifier(draw):
     return dataclasses.replace(fit, theta=theta)
 
 
-def _kernel(draw):
+def _kernel(draw, joint=False):
+    """Parameters of a kernel; a small memory computes the rows of the Gram matrix when they are needed."""
     kernel = one_of(draw.rng, KERNELS)
-    draw.note(kernel=kernel, regularizer="gram_norm")
-    return kernel
+    cached = kernel != "precomputed" and not joint and bool(draw.rng.random() < 0.3)
+    draw.note(kernel=f"{kernel}, cached rows" if cached else kernel, regularizer="gram_norm")
+    # megabytes, for three rows
+    return {"kernel": kernel, "memory_limit": 3 * 8 * draw.n / 2**20 if cached else 4096.0}
 
 
 def _active(weights, n):
