@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from campaign import parsers
-from campaign.models import model_files, model_mutant
+from campaign.models import checker_mutant, load_checker, model_files, model_mutant
 from campaign.mutations import DefectError, mutated
 from fenchel import FenchelError
 from fenchel.io.readers import Layout, read
@@ -174,12 +174,13 @@ def run(seed, budget, most=MOST, former=None):
     defects = [] if former is None else former["defects"]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         folder = Path(name)
-        originals = model_files(folder)
+        originals, checker = model_files(folder), load_checker()
         readers = {
             "svmlight": svmlight_mutant,
             "table": table_mutant,
             "compressed": compressed_mutant,
             "model": lambda rng, folder: model_mutant(rng, folder, originals),
+            "checker": lambda rng, folder: checker_mutant(rng, folder, originals, checker),
         }
         for index in range(counts["svmlight"], most):
             if time.monotonic() > deadline:
