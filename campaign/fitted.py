@@ -171,9 +171,6 @@ def _check_proved(draw, fit, model, accurate, new, outcome):
         outcome.wrong.append("certified_predictions predicts otherwise than predict")
     ends = (first.lower, first.upper, second.lower, second.upper)
     case = fit.parts(model)[0].case
-    if case.kind in exact.JOINT:
-        # scores of a joint risk have a common shift, which the centre of the ball decides; differences have none
-        ends = [(low[:, :, None] - high[:, None, :]) for low, high in (ends[:2], ends[1::-1], ends[2:], ends[:1:-1])]
     if np.any((ends[0] > ends[3]) | (ends[2] > ends[1])):
         outcome.wrong.append("the intervals of scores of two fits of the same problem are disjoint")
     both = first.proved & second.proved

@@ -212,3 +212,16 @@ def test_a_ball_travels():
     found = certified_predictions(problem, solution.model, solution.witness, T)
     assert "of 200 predictions are proved" in str(found)
     assert np.array_equal(pickle.loads(pickle.dumps(found)).lower, found.lower)
+
+
+def test_intervals_of_joint_risks_are_those_of_one_optimum_for_every_regularizer():
+    """The elastic net has weights whose sum over the classes is not zero: its centre must not decide the shift."""
+    rng = np.random.default_rng(457)
+    X, y = rng.normal(size=(30, 3)) + 1000.0, np.arange(30) % 3
+    problem = Problem(X, Multinomial(y, 3), 0.05, ElasticNet(0.5), intercept=True)
+    found = [solve(problem, tol=tol, max_iter=10_000) for tol in (1e-2, 1e-9)]
+    rough, accurate = (certified_predictions(problem, one.model, one.witness, X) for one in found)
+    assert np.all(rough.lower <= accurate.upper)
+    assert np.all(accurate.lower <= rough.upper)
+    shift = np.mean(accurate.lower + accurate.upper) / 2.0
+    np.testing.assert_allclose(shift, 0.0, atol=np.max(accurate.upper - accurate.lower))
