@@ -48,9 +48,10 @@ class Sketches:
 
     def __call__(self, problem: Problem, solution: Solution) -> OptimumSketch:
         """What a solution proves about the optimum of its problem, or the reason why it proves nothing."""
-        # not compressed: the starts of estimators bring no path certificate
         known = solution.path_certificate
+        # the starts of estimators bring no path certificate
         assert known is not None
+        assert not known.compressed
         try:
             check_confined(problem)
             with self._lock:

@@ -83,7 +83,8 @@ class PartedDesign(Design):
 
     @property
     def adjoint_roundings(self) -> int:
-        return self.undivided.adjoint_roundings + len(self._designs)
+        # blocks of a part begin at other rows than those of the whole, and may have more of them
+        return max(design.adjoint_roundings for design in self._designs.values()) + len(self._designs)
 
     @property
     def mean_square(self) -> float:
