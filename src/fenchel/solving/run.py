@@ -137,7 +137,7 @@ class Run:
         """Run one solver; None if it used up its passes."""
         state = None
         try:
-            with stops_when(self._must_stop):
+            with stops_when(self._must_stop, self.deadline.remaining):
                 state = self.solver.start(self.problem, warm)
             return self._loop(state, limit)
         except (KeyboardInterrupt, Stopped) as stop:
@@ -192,7 +192,7 @@ class Run:
 
     def _step(self, state: Any) -> float:
         """One step of the solver, which a limit may end at any of its stop points."""
-        with stops_when(self._must_stop):
+        with stops_when(self._must_stop, self.deadline.remaining):
             return self.solver.step(state, self._hint(state))
 
     def _is_early(self, state: Any) -> bool:
