@@ -154,6 +154,18 @@ def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_cl
     assert model.certified_predictions(X).share_proved > 0.0
 
 
+def test_no_intercept_is_bracketed_for_problems_that_a_limit_came_before(monkeypatch):
+    monkeypatch.setattr("fenchel.estimators.proved._MOST_PENDING", 0)
+    monkeypatch.setattr("fenchel.certificate.confinement._bracket", None)
+    model = LinearClassifier("logistic", multi_class="ovr", time_limit=0)
+    with warned("the time limit was reached"):
+        model.fit(X, CLASSES)
+    found = model.certified_predictions(X)
+    assert not np.any(found.proved)
+    assert np.all(found.lower == -np.inf)
+    assert np.all(found.upper == np.inf)
+
+
 class Impatient(DualCoordinate):
     """A user who presses Ctrl-C in the step of this number, counted over all solves of a fit."""
 

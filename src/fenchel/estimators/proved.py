@@ -72,7 +72,10 @@ class Sketches:
                 return sketch_around(problem, rows, certificate, weights, problem.design.scores(weights))
             parts = certificate, solution.model, solution.witness, known.v
             found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
-            if self._at_once:
+            if self._at_once and not solution.passes:
+                # a limit came first: the ball is too large for a bracket to prove anything
+                found.omit_bracket()
+            elif self._at_once:
                 found.ball()
             return found
         except FenchelError as refusal:

@@ -23,7 +23,7 @@ from fenchel.solvers.choose import Candidate
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
-from fenchel.stopping import Stopped, stops_when
+from fenchel.stopping import Stopped, stop_point, stops_when
 
 #: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
 _UNRESOLVED_ROUNDS = 3
@@ -138,6 +138,8 @@ class Run:
         state = None
         try:
             with stops_when(self._must_stop, self.deadline.remaining):
+                # the problems that follow Ctrl-C or a limit are not begun
+                stop_point()
                 state = self.solver.start(self.problem, warm)
             return self._loop(state, limit)
         except (KeyboardInterrupt, Stopped) as stop:
