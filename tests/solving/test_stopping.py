@@ -1,6 +1,7 @@
 """A limit ends a solve at any stop point; what it returns is proved.  No test depends on how long anything takes."""
 
 import itertools
+import math
 import threading
 
 import numpy as np
@@ -8,10 +9,11 @@ import pytest
 
 from agreement import assert_certified
 from fenchel import Problem, Status, regularizers, solve
+from fenchel.numerics import linear_program
 from fenchel.risks import F1, CrammerSinger, MeanRisk, Multinomial, OrdinalHinge, RocAUC, WestonWatkins
-from fenchel.solvers import SOLVERS, STALLED, DualCoordinate
+from fenchel.solvers import SOLVERS, STALLED, BlockCoordinate, DualCoordinate, Hint
 from fenchel.solving.deadline import Deadline
-from fenchel.stopping import Stopped, stop_point, stops_when
+from fenchel.stopping import Stopped, interruptible, seconds_left, stop_point, stops_when
 
 N, D, LAM = 60, 4, 1e-3
 rng = np.random.default_rng(0)
@@ -47,6 +49,10 @@ CASES = [
 ]
 
 
+#: dual methods, which have no intercept but that of a certificate
+WITHOUT_INTERCEPT = ("dual_coordinate", "augmented_lagrangian", "pragam", "dual_conjugate_gradient")
+
+
 class Countdown:
     """Asks for a stop from the n-th question on."""
 
@@ -76,6 +82,15 @@ def test_a_stop_in_the_start_costs_one_certificate():
     assert solution.status is Status.INTERRUPTED
     assert len(solution.trace) == 1
     np.testing.assert_array_equal(solution.model.weights, 0.0)
+
+
+def test_a_solve_that_must_stop_is_not_begun():
+    class Unused(DualCoordinate):
+        def start(self, problem, warm):
+            raise AssertionError
+
+    solution = solve(Problem(X, MeanRisk("hinge", LABELS), LAM), Unused(), stop_requested=lambda: True)
+    assert solution.status is Status.INTERRUPTED
 
 
 class Slow(DualCoordinate):
@@ -129,6 +144,90 @@ def test_stop_points_stop_their_own_thread_only():
             stop_point()
     stop_point()
     assert others == [None]
+
+
+def test_foreign_code_is_left_at_a_stop():
+    """The thread of the work does not end before the solve does."""
+    may_end, ended = threading.Event(), []
+
+    def work():
+        may_end.wait()
+        ended.append(True)
+
+    with pytest.raises(Stopped), stops_when(Countdown(3)):
+        interruptible(work)
+    assert not ended
+    may_end.set()
+
+
+def test_foreign_code_has_the_limits_and_the_error_state_of_its_caller():
+    def work():
+        np.float64(1e300) * np.float64(1e300)
+        return seconds_left()
+
+    assert seconds_left() == math.inf
+    with stops_when(lambda: False, lambda: 7.0), stops_when(lambda: False, lambda: None), np.errstate(over="ignore"):
+        assert interruptible(work) == 7.0
+    with stops_when(lambda: False, lambda: 7.0), stops_when(lambda: False, lambda: 5.0):
+        assert seconds_left() == 5.0
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 / 0)
+
+
+def test_a_linear_program_is_told_its_time_limit(monkeypatch):
+    given = []
+
+    def linprog(*arguments, options, **constraints):
+        given.append(options["time_limit"])
+        return solved(*arguments, options=options, **constraints)
+
+    solved = linear_program.linprog
+    monkeypatch.setattr(linear_program, "linprog", linprog)
+    problem = Problem(X[:3], MeanRisk("interpolation", LABELS[:3]), 1.0, regularizers.L1())
+    assert solve(problem, "basis_pursuit").converged
+    assert solve(problem, "basis_pursuit", time_limit=1e6).converged
+    assert given[0] is None
+    assert 0.0 < given[1] <= 1e6
+
+
+def test_a_linear_program_ends_at_a_limit(monkeypatch):
+    """HiGHS itself would take for ever."""
+    may_end = threading.Event()
+    monkeypatch.setattr(linear_program, "linprog", lambda *arguments, **options: may_end.wait())
+    problem = Problem(X[:3], MeanRisk("interpolation", LABELS[:3]), 1.0, regularizers.L1())
+    solution = solve(problem, "basis_pursuit", stop_requested=Countdown(10))
+    may_end.set()
+    assert solution.status is Status.INTERRUPTED
+    np.testing.assert_array_equal(solution.model.weights, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem"),
+    [case for case in CASES if case.values[1].intercept and case.values[0] not in WITHOUT_INTERCEPT],
+)
+def test_no_intercept_is_searched_after_a_stop(solver, problem, monkeypatch):
+    """The search takes several passes: solvers propose the intercept that they have."""
+    searches = []
+    best, solved = Problem.best_intercept, SOLVERS[solver]()
+    monkeypatch.setattr(Problem, "best_intercept", lambda self, scores: searches.append(1) or best(self, scores))
+    state = solved.start(problem, None)
+    for _ in range(3):
+        solved.step(state, Hint(None, 0.0, lambda: False))
+    del searches[:]
+    model, _ = solved.propose_after_stop(state)
+    assert model.intercept is not None
+    assert not searches
+
+
+@pytest.mark.parametrize("risk", [WestonWatkins, Multinomial])
+def test_a_step_over_blocks_is_short(risk):
+    """It comes to no stop point in between: at most 2^22 products of entries of X with classes, 30 ms or so."""
+    examples, features, classes = 4000, 300, 10
+    rows = np.random.default_rng(1).standard_normal((examples, features))
+    problem = Problem(rows, risk(np.arange(examples) % classes), LAM, intercept=True)
+    solver = BlockCoordinate()
+    passes = solver.step(solver.start(problem, None), Hint(None, 0.0, lambda: False))
+    assert 0.0 < passes * examples * features * classes <= 2**22
 
 
 def test_a_stalled_solver_within_a_limit_is_stalled():

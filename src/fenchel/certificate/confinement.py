@@ -84,6 +84,15 @@ class OptimumSketch:
         found._refusal = self._refusal
         return found
 
+    def omit_bracket(self) -> None:
+        """Leave a bracket that waits unknown: the intercept may be any number."""
+        if self._pending is not None:
+            assert self._ball is not None
+            far = np.full_like(self._ball.intercept_lower, np.inf)
+            spread = None if self._ball.intercept_spread is None else math.inf
+            ball = replace(self._ball, intercept_lower=-far, intercept_upper=far, intercept_spread=spread)
+            self._ball, self._pending = ball, None
+
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
         pending = self._pending

@@ -124,6 +124,8 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
         def one(k: int) -> Solution:
             problem = problems[k]()
+            if sketches is not None:
+                sketches.prepare(problem)
             solution = solve(
                 problem,
                 self._solver(),

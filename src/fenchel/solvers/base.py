@@ -6,8 +6,11 @@ import abc
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Problem, Witness
@@ -102,6 +105,14 @@ class Start:
     witness: Witness
     #: their path certificate, if one was computed for the same data
     path_certificate: PathCertificate | None = None
+
+
+def with_present_intercept(problem: Problem, model: Model, present: ArrayLike) -> Model:
+    """Return a model with the intercepts that a solver has: the search for the best ones takes several passes."""
+    if not problem.intercept:
+        return model
+    found = np.array(present, dtype=np.float64)
+    return replace(model, intercept=found.item() if problem.risk.outputs is None else found)
 
 
 @dataclass(frozen=True)

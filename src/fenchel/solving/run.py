@@ -23,7 +23,7 @@ from fenchel.solvers.choose import Candidate
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
-from fenchel.stopping import Stopped, stops_when
+from fenchel.stopping import Stopped, stop_point, stops_when
 
 #: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
 _UNRESOLVED_ROUNDS = 3
@@ -137,7 +137,9 @@ class Run:
         """Run one solver; None if it used up its passes."""
         state = None
         try:
-            with stops_when(self._must_stop):
+            with stops_when(self._must_stop, self.deadline.remaining):
+                # the problems that follow Ctrl-C or a limit are not begun
+                stop_point()
                 state = self.solver.start(self.problem, warm)
             return self._loop(state, limit)
         except (KeyboardInterrupt, Stopped) as stop:
@@ -192,7 +194,7 @@ class Run:
 
     def _step(self, state: Any) -> float:
         """One step of the solver, which a limit may end at any of its stop points."""
-        with stops_when(self._must_stop):
+        with stops_when(self._must_stop, self.deadline.remaining):
             return self.solver.step(state, self._hint(state))
 
     def _is_early(self, state: Any) -> bool:

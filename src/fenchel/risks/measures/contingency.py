@@ -204,15 +204,26 @@ class ContingencyRisk(Risk):
             bounds.append(self.examples * self.value_at_zero + float(np.sum(score_bounds)))
         return np.array([max(bounds)])
 
-    @cached_property
+    @property
     def ends(self) -> list[End]:
         """A labelling with the fewest predicted positives and of one with the most, except
         labellings with n_pos predicted positives.
         """
+        return self._at_zero[0]
+
+    @property
+    def value_at_zero(self) -> float:
+        """R(0)."""
+        return self._at_zero[1]
+
+    @cached_property
+    def _at_zero(self) -> tuple[list[End], float]:
+        """The ends, and R(0): both are found among the labellings of zero scores."""
         cells = self._cells(self._ranked(np.zeros(self.examples)))
         allowed = np.flatnonzero(np.isfinite(cells.height))
         ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
-        return [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+        found = [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+        return found, float(np.max(cells.height))
 
     @abc.abstractmethod
     def delta(self, fn: Array, fp: Array) -> Floats:

@@ -41,7 +41,7 @@ from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 from fenchel.solvers.l1.working_set import OutputState, damp, step_by_columns, step_by_matrix, with_l1_derivative
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
@@ -170,11 +170,8 @@ class ProxNewton(Solver):
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
     def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
-        """With the present intercepts: the search for the best ones takes several passes."""
         model, witness = self.propose(state)
-        present = np.array([output.intercept for output in state.outputs])
-        intercept = present if state.problem.risk.outputs is not None else float(present[0])
-        return (replace(model, intercept=intercept) if state.problem.intercept else model), witness
+        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
 
     def _select_working_set(self, output: OutputState) -> float:
         """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""

@@ -46,7 +46,7 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Warm
+from fenchel.solvers.base import Hint, Need, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.sampling import SampledNewton, State
@@ -185,3 +185,7 @@ class Newton(SampledNewton):
                 theta[k, output.sample.selected] = output.sample.theta
         intercept = None if problem.intercept else problem.no_intercept()
         return Model(weights, intercept), Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
+
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        model, witness = self.propose(state)
+        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
