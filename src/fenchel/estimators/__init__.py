@@ -7,7 +7,8 @@ from fenchel.estimators.kernel_regressor import KernelRegressor
 from fenchel.estimators.measures import MeasureClassifier
 from fenchel.estimators.online import OnlineClassifier
 from fenchel.estimators.ordinal import OrdinalClassifier
-from fenchel.estimators.path import RegularizationPath, regularization_path
+from fenchel.estimators.path import regularization_path
+from fenchel.estimators.path_models import RegularizationPath
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.sklearn_compat.logistic import LogisticRegression
 from fenchel.estimators.sklearn_compat.svm import LinearSVC, LinearSVR

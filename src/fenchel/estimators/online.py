@@ -17,8 +17,8 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import LinearModel
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
+from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
 from fenchel.estimators.task import set_fitted, summed, validated

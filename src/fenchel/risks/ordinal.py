@@ -27,10 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
-from fenchel.risks.base import CuttingPlane, Risk, Smoothable
+from fenchel.risks.base import CuttingPlane, Risk
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.ordinal_flows import flows_form
 from fenchel.risks.ordinal_sums import BitSums, sums_by_bit
+from fenchel.risks.protocols import Smoothable
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
 
