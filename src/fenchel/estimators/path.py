@@ -19,6 +19,7 @@ from fenchel.estimators.path_models import RegularizationPath
 from fenchel.estimators.regressor import LinearRegressor
 from fenchel.estimators.regularization import checked_positive, checked_values, lam_of
 from fenchel.estimators.task import Task
+from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
 from fenchel.path import cover, follow, solved_lam
 from fenchel.problem import Problem
@@ -33,6 +34,7 @@ from fenchel.solving.solution import Solution
 _RANGE = (1e-3, 1e3)
 
 
+@of_package
 def regularization_path(
     X: Any,
     y: Any,

@@ -16,8 +16,10 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.proved import on_scale
 from fenchel.estimators.regularization import lam_of
+from fenchel.loading import of_package
 
 
+@of_package
 @dataclass(frozen=True, eq=False)
 class RegularizationPath:
     """Models for increasing values of C, with certificates; returned by :func:`regularization_path`.
