@@ -42,9 +42,7 @@ _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 
 class _Wrong(NamedTuple):
-    """For each example the weight of those with higher labels that are too low for it, and of those with lower labels
-    that are too high.
-    """
+    """For each example the weight of those above it that are too low, and of those below it that are too high."""
 
     above: Floats
     below: Floats
