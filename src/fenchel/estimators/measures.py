@@ -19,6 +19,7 @@ from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import UNPROVED, below_threshold, best_threshold, with_thresholds
+from fenchel.loading import of_package
 from fenchel.problem import Problem
 from fenchel.progress import warn
 from fenchel.risks import Risk, micro
@@ -26,6 +27,7 @@ from fenchel.solving.solution import Solution, Status
 from fenchel.validation import check_choice
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier trained for a performance measure, with a duality-gap certificate.

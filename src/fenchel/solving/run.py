@@ -21,17 +21,10 @@ from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 from fenchel.solving.deadline import Deadline
+from fenchel.solving.floor import RoundsAtFloor
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
 from fenchel.stopping import Stopped, stop_point, stops_when
-
-#: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
-_UNRESOLVED_ROUNDS = 3
-
-#: factor by which the gap must fall from one certificate to the next for a solve with tol = 0 to go on at the floor
-_STILL_FALLING = 0.8
-#: certificates without that, in a row, that end a solve with tol = 0
-_ROUNDS_AT_FLOOR = 3
 
 #: factor of the gap between certificates of a solve with ``stop_when``
 _GAP_BETWEEN_PROOFS = 0.2
@@ -69,9 +62,7 @@ class Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
-        self.rounds_unresolved = self.rounds_at_floor = 0
-        #: the last gap that was within the rounding floor, for tol = 0
-        self.gap_at_floor = math.inf
+        self.at_floor = RoundsAtFloor(self.tol)
         self.decay = stopping.decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
@@ -176,11 +167,12 @@ class Run:
             if self._predictions_proved():
                 return Status.PREDICTIONS_PROVED
             # a solver that stalls at the floor has done what can be done
-            if self._enough() or (status is Status.STALLED and self.best.certificate.meets(self.tol)):
+            certificate = self.best.certificate
+            if self.at_floor.enough(certificate) or (status is Status.STALLED and certificate.meets(self.tol)):
                 return Status.CONVERGED
-            if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
+            if self.at_floor.unresolved:
                 return Status.UNRESOLVED
-            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.level_bound:
+            if certificate.primal == math.inf and certificate.dual >= self.problem.level_bound:
                 return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
@@ -217,24 +209,6 @@ class Run:
         certificate = self.best.certificate
         small = self.decay is not None and certificate.gap < self.decay * self.first_gap
         return small and not certificate.contradictory
-
-    def _enough(self) -> bool:
-        """Whether the certificate proves tol.  With tol = 0 rounds follow at the floor until the gap no longer halves.
-
-        The proved floor takes every rounding for the worst one, and the gap can be far below it.
-        """
-        assert self.best is not None
-        certificate = self.best.certificate
-        # the floor may decrease as the model changes: several rounds are required
-        at_floor = certificate.at_floor or certificate.contradictory
-        self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
-        if self.tol > 0 or not certificate.optimal:
-            return certificate.meets(self.tol)
-        falls = self.gap_at_floor > 0.0 and certificate.gap < _STILL_FALLING * self.gap_at_floor
-        self.rounds_at_floor = 0 if falls else self.rounds_at_floor + 1
-        self.gap_at_floor = min(self.gap_at_floor, certificate.gap)
-        # the model still improves for a round where the gap has no digits left: the gap is quadratic in its error
-        return self.rounds_at_floor >= (1 if certificate.gap <= 0.0 else _ROUNDS_AT_FLOOR)
 
     def _hint(self, state: Any) -> Hint:
         """The last certificate and the gap to reach, for the solver."""

@@ -32,10 +32,11 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
+from fenchel.risks.base import CuttingPlane, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+from fenchel.risks.protocols import Intercepts
 
 #: roundings of base and slope, for F-beta seven at most, and of base + slope fn
 _DELTA_ROUNDINGS = 16.0

@@ -125,15 +125,10 @@ class BlockCoordinate(Solver):
     ('block_coordinate', True)
     """
 
-    #: who solves a block: "root", "walrus" (the paper's, sorted) or "greedy" (as in Shark)
     inner: str = "root"
     shrinking: bool = True
-    #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
-    #: whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5 of
-    #: R(0) is asked for
     single: bool | None = None
-    #: the greedy inner solver ends when its best step is this small, relative to the bound of the dual variables
     accuracy: float = 1e-12
     name: ClassVar[str] = "block_coordinate"
 
