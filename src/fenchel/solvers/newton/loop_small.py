@@ -1,8 +1,8 @@
 r"""Newton steps on small problems, several in one compiled call.
 
-The steps of ``newton.solver`` for ridge and few features.  On small data the calls of NumPy and SciPy in ``newton.step``
-take a hundred times as long as its arithmetic.  Where this loop can't go on (a direction overflows, H is not positive
-definite, a gap may be rounding error) it returns, and ``newton.step`` continues from the same state.
+The steps of ``newton.solver`` for ridge and few features.  On small data the calls of NumPy and SciPy in
+``newton.step`` take a hundred times as long as its arithmetic.  Where this loop can't go on (a direction overflows, H
+is not positive definite, a gap may be rounding error) it returns, and ``newton.step`` continues from the same state.
 
 =====================  =====================================================================
 symbol                 here
@@ -18,8 +18,6 @@ from __future__ import annotations
 
 import math
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.loop import helper, loop
