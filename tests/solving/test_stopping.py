@@ -105,7 +105,7 @@ class Slow(DualCoordinate):
 
 def test_a_step_that_is_ended_leaves_the_last_point():
     problem = Problem(X, MeanRisk("hinge", LABELS), LAM)
-    solution = solve(problem, Slow(), tol=0.0, time_limit=0.1)
+    solution = solve(problem, Slow(), tol=0.0, time_limit=0.1, certify_every=1.0)
     assert solution.status is Status.TIME_LIMIT
     assert solution.passes == 2.0
     assert_certified(problem, solution)

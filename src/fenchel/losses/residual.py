@@ -157,6 +157,9 @@ class ResidualLoss(Loss):
             # the derivative rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
             kinks = np.concatenate([centre - tube, centre + tube])
             return weighted_quantile(kinks, np.concatenate([low * share, high * share]), low * float(share.sum()))
+        if tube == 0.0 and math.isinf(low) and math.isinf(high):
+            # the squared loss
+            return float(share @ centre) / float(share.sum())
 
         def derivative(b: float) -> tuple[float, float]:
             found, size = self._derivative(b, centre)

@@ -37,6 +37,9 @@ class Hint:
     certificates : int, default=0
         The number of certificates so far: a solver that shrinks its working set of examples restores it when this
         changes.
+    passes : float, default=1.0
+        The data passes until the next certificate.  On small data a step may use them all, which saves the time between
+        steps.
 
     See Also
     --------
@@ -57,6 +60,7 @@ class Hint:
     stop_requested: Callable[[], bool]
     #: number of certificates so far: a solver that shrinks its working set of examples restores it when this changes
     certificates: int = 0
+    passes: float = 1.0
 
 
 class Warm(Protocol):
