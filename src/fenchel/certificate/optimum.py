@@ -36,8 +36,8 @@ class OptimumBall:
     reference : ndarray of shape (d,)
         The point z: the scores of an optimum at x are within ``radius`` times the norm of x - z of x . c + beta.
     intercept_lower, intercept_upper : ndarray of shape (1,) or (k,)
-        Bounds on beta = b + z . (w - c) of every optimum w, b.  For a joint risk, of the one whose scores at z add up to
-        zero: a shift of all intercepts changes nothing else.
+        Bounds on beta = b + z . (w - c) of every optimum w, b.  For a joint risk, of the one whose scores at z add up
+        to zero: a shift of all intercepts changes nothing else.
     intercept_spread : float or None
         For a joint risk a bound on the differences of beta between two classes from those of the midpoints; None for
         outputs that do not depend on each other.

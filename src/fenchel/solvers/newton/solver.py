@@ -39,7 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -184,12 +184,15 @@ class Newton(SampledNewton):
         for k, output in enumerate(state.outputs):
             if state.uses_all_rows(output):
                 theta[k, output.sample.selected] = output.sample.theta
-        intercept: Any = None if problem.intercept else problem.no_intercept()
-        if problem.intercept and problem.risk.smooth and all(map(state.uses_all_rows, state.outputs)):
-            # the optimum of a smooth loss in w and b together; the best intercept for w takes several passes
-            intercept = np.reshape([output.intercept for output in state.outputs], problem.theta_shape[1:])
-        return Model(weights, intercept), Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
+        model = Model(weights, None if problem.intercept else problem.no_intercept())
+        if problem.risk.smooth and all(map(state.uses_all_rows, state.outputs)):
+            # w and b of a smooth loss converge together
+            model = self._with_intercept(state, model)
+        return model, Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
 
     def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
         model, witness = self.propose(state)
-        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
+        return self._with_intercept(state, model), witness
+
+    def _with_intercept(self, state: State, model: Model) -> Model:
+        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs])
