@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate lock licences audit bench-limits campaign docs clean
+.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -116,6 +116,9 @@ bench-certificate: $(VENV)/bench
 
 bench-limits: $(VENV)/bench
 	$(BIN)/python benchmarks/limits.py --update-readme
+
+bench-small: $(VENV)/bench
+	$(BIN)/python benchmarks/small.py --update-readme
 
 bench-start: $(VENV)/bench
 	$(BIN)/python benchmarks/start.py --update-readme

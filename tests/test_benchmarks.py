@@ -174,6 +174,17 @@ def test_ridge(tmp_path: Path) -> None:
     assert all(cell["reached"] and cell["gap"] <= 1e-6 for cell in cells)
 
 
+def test_small(tmp_path: Path) -> None:
+    printed = run_module("benchmarks.small", "--data", "iris", "--rounds", "1", "--output", str(tmp_path))
+    assert "| LinearSVC |" in printed
+    assert {who for cell in _cells(tmp_path, "small") for who in cell["ms"]} == {
+        "scikit-learn",
+        "drop-in",
+        "own",
+        "validation",
+    }
+
+
 def test_limits(tmp_path: Path) -> None:
     which = ["hinge", "cv hinge"]
     # the signals would reach pytest
