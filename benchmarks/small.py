@@ -5,8 +5,8 @@
 
 Every estimator has its default parameters (LogisticRegression of scikit-learn max_iter=1000; C of the own ones is that
 of the same objective), fits an intercept, and gets a float64 array in memory.  "drop-in" is Fenchel's class of the same
-name, "own" is LinearClassifier or LinearRegressor with the same loss.  Each round fits once with everyone in turn; times
-are of this process, in one thread.  The goal of a cell is the time of scikit-learn's class, or that of its validation
+name, "own" is LinearClassifier or LinearRegressor with the same loss.  Each round fits once with everyone in turn, in
+one thread.  The goal of a cell is the time of the class of scikit-learn, or that of its validation
 of X and y plus 2 ms if that is more.
 """
 
