@@ -50,12 +50,16 @@ from fenchel.validation import check_bool
 _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
 #: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
+#: a working set is kept while it has at most this many times the features that are wanted
+_LARGEST_SURPLUS = 4
 #: largest working set whose Hessian is formed
 _MOST_FORMED = 300
-#: a working set is solved when its gap is this share of the gap over all features
-_WORKING_SET_GAP = 0.1
-#: the quadratic model is minimized to this share of the KKT violation
-_MODEL_TOLERANCE = 0.05
+#: a working set is solved when its gap is this share of the gap over all features, or of the target
+_WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
+#: or when its KKT violation is this share of the violation over all features, as long as there are others
+_WORKING_SET_VIOLATION = 0.3
+#: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
+_MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
 #: relative size of the derivative at which the line search ends
 _LINE_SEARCH_TOLERANCE = 0.3
 #: a working set is not solved as long as its theta must be scaled below this to be feasible
@@ -151,7 +155,7 @@ class ProxNewton(Solver):
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         if not output.select_next:
-            return self._newton_step(output) / len(state.outputs)
+            return self._newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
@@ -190,7 +194,9 @@ class ProxNewton(Solver):
         output.scores = scores + output.intercept
         theta = -risk.subgradient(output.scores)
         x_theta = problem.design.adjoint(theta)
-        x_theta = np.abs(x_theta if len(x_theta) == len(output.unscreened) else x_theta[output.unscreened])
+        x_theta = x_theta if len(x_theta) == len(output.unscreened) else x_theta[output.unscreened]
+        output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
+        x_theta = np.abs(x_theta)
         scale = min(1.0, lam / max(float(np.max(x_theta, initial=0.0)), _TINY))
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
@@ -224,13 +230,18 @@ class ProxNewton(Solver):
         working_set = output.unscreened
         if _NEARLY_ALL * size < len(distances):
             working_set = np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
-        if output.design is not None and np.array_equal(working_set, output.working_set):
+        if output.design is not None and _covers(output.working_set, working_set):
+            return 0.0
+        output.formed = None
+        if output.problem.design.shape[1] <= _MOST_FORMED:
+            # only products with X are needed, so nothing is copied
+            output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
             return 0.0
         output.working_set, output.design = working_set, output.problem.design.narrowed(working_set)
         output.columns = output.design.transposed() if len(working_set) > _MOST_FORMED else None
         return 0.5
 
-    def _newton_step(self, output: OutputState) -> float:
+    def _newton_step(self, output: OutputState, target_gap: float) -> float:
         """4. one proximal Newton step on the working set; return the data passes."""
         problem, lam, design = output.problem, output.problem.lam, output.design
         assert design is not None
@@ -242,12 +253,15 @@ class ProxNewton(Solver):
         smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
         x_theta = design.adjoint(theta)
         violation = kkt_violation(lam, weights, -x_theta)
-        if violation <= 4.0 * _EPS * lam or _is_solved(output, weights, x_theta, theta, hess):
+        others = len(weights) < len(output.unscreened)
+        enough = max(4.0 * _EPS * lam, _WORKING_SET_VIOLATION * output.violation if others else 0.0)
+        if violation <= enough or _is_solved(output, weights, x_theta, theta, hess, target_gap):
             output.select_next = True
             return share
         damp(hess, risk, output.damping)
         minimize = step_by_matrix if output.columns is None else step_by_columns
-        change, shift, passes = minimize(output, weights, theta, hess, x_theta, _MODEL_TOLERANCE * violation)
+        tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
+        change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
         score_change = design.scores(change) + shift
 
         def derivatives(step: float) -> tuple[float, float]:
@@ -266,8 +280,15 @@ class ProxNewton(Solver):
         return (passes + 2.0) * share
 
 
-def _is_solved(output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array) -> bool:
-    """Return whether the gap of the working set is a small share of the gap over all features."""
+def _covers(present: Array, wanted: Array) -> bool:
+    """Return whether the present working set has all wanted features, and not many others."""
+    return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))
+
+
+def _is_solved(
+    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target_gap: float
+) -> bool:
+    """Return whether the gap of the working set is a small share of the gap over all features, or of the target."""
     lam, risk = output.problem.lam, output.problem.mean_risk
     scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))
     if scale < _SMALLEST_SCALE:
@@ -275,7 +296,7 @@ def _is_solved(output: OutputState, weights: Array, x_theta: Array, theta: Array
     product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
     curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
     # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
-    target = _WORKING_SET_GAP * output.gap
+    target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
     if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
         return False
     return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True) <= target

@@ -25,7 +25,7 @@ from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: sweeps of coordinate descent between two face steps
-_SWEEPS = 25
+_SWEEPS = 50
 #: largest number of passes of coordinate descent in one Newton step
 _MAX_PASSES = 100
 #: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
@@ -55,9 +55,13 @@ class OutputState:
     #: X restricted to the working set, and its transpose if coordinate descent needs that
     design: Design | None = None
     columns: Design | None = None
-    #: objective and duality gap over all features when the working set was selected
+    #: the last second derivatives h on the working set, with X^T diag(h) X and X^T h, which a constant h keeps
+    hess: Floats | None = None
+    formed: tuple[Floats, Floats] | None = None
+    #: objective, duality gap and KKT violation over all features when the working set was selected
     objective: float = np.inf
     gap: float = np.inf
+    violation: float = np.inf
     #: whether the next step selects a new working set
     select_next: bool = True
     rounds_without_progress: int = 0
@@ -88,7 +92,9 @@ def step_by_matrix(
     """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
-    formed, border = weighted_gram(design, np.arange(len(theta)), hess, Parts(design))
+    if output.formed is None or output.hess is None or not np.array_equal(hess, output.hess):
+        output.hess, output.formed = hess.copy(), weighted_gram(design, np.arange(len(theta)), hess, Parts(design))
+    formed, border = output.formed
     matrix, gradient = np.zeros((size + free, size + free)), np.zeros(size + free)
     matrix[:size, :size], gradient[:size] = formed, -x_theta
     if free:
