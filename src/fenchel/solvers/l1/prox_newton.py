@@ -42,7 +42,15 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.l1.working_set import OutputState, damp, step_by_columns, step_by_matrix, with_l1_derivative
+from fenchel.solvers.l1.working_set import (
+    OutputState,
+    constant_curvature,
+    damp,
+    reused,
+    step_by_columns,
+    step_by_matrix,
+    with_l1_derivative,
+)
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
@@ -52,8 +60,8 @@ _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
 _NEARLY_ALL = 1.5
 #: a working set is kept while it has at most this many times the features that are wanted
 _LARGEST_SURPLUS = 4
-#: largest working set whose Hessian is formed
-_MOST_FORMED = 300
+#: largest working set whose Hessian is formed, and the same for one that further values of lam reuse
+_MOST_FORMED, _MOST_REUSED = 300, 1000
 #: a working set is solved when its gap is this share of the gap over all features, or of the target
 _WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
 #: or when its KKT violation is this share of the violation over all features, as long as there are others
@@ -134,7 +142,7 @@ class ProxNewton(Solver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.mean_risk
-        squares = design.column_squares(risk.shares)
+        (squares,) = reused(design, "column squares", risk.shares, lambda: (design.column_squares(risk.shares),))
         needs.check_norms(squares)
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
@@ -142,10 +150,12 @@ class ProxNewton(Solver):
         weights = np.atleast_2d(np.where(squares > 0.0, weights, 0.0))
         nonzero = np.flatnonzero(squares > 0.0)
         norms, outputs = np.sqrt(squares[nonzero]), []
+        same_data = warm is not None and warm.path_certificate is not None and warm.path_certificate.fits(problem)
+        most_formed = _MOST_REUSED if same_data and constant_curvature(risk) else _MOST_FORMED
         for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
-            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms))
+            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed))
         return State(problem, outputs)
 
     def step(self, state: State, hint: Hint) -> float:
@@ -193,8 +203,8 @@ class ProxNewton(Solver):
             output.intercept = float(problem.best_intercept(scores))
         output.scores = scores + output.intercept
         theta = -risk.subgradient(output.scores)
-        x_theta = problem.design.adjoint(theta)
-        x_theta = x_theta if len(x_theta) == len(output.unscreened) else x_theta[output.unscreened]
+        adjoint = problem.design.adjoint(theta)
+        x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
         output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
         x_theta = np.abs(x_theta)
         scale = min(1.0, lam / max(float(np.max(x_theta, initial=0.0)), _TINY))
@@ -209,6 +219,7 @@ class ProxNewton(Solver):
                 slack = slack[kept]
         passes = 0.5 + self._set_working_set(output, slack / output.norms)
         output.select_next = output.working_set.size == 0
+        output.x_theta = adjoint if output.design is problem.design else None
         better = output.objective < before[0] or output.gap < before[1]
         progress = better and not output.select_next
         output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1
@@ -232,13 +243,12 @@ class ProxNewton(Solver):
             working_set = np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
         if output.design is not None and _covers(output.working_set, working_set):
             return 0.0
-        output.formed = None
-        if output.problem.design.shape[1] <= _MOST_FORMED:
+        if output.problem.design.shape[1] <= output.most_formed:
             # only products with X are needed, so nothing is copied
             output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
             return 0.0
         output.working_set, output.design = working_set, output.problem.design.narrowed(working_set)
-        output.columns = output.design.transposed() if len(working_set) > _MOST_FORMED else None
+        output.columns = output.design.transposed() if len(working_set) > output.most_formed else None
         return 0.5
 
     def _newton_step(self, output: OutputState, target_gap: float) -> float:
@@ -251,12 +261,16 @@ class ProxNewton(Solver):
         weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
         data = (risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores)
         smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
-        x_theta = design.adjoint(theta)
+        known, output.x_theta = output.x_theta, None
+        x_theta = design.adjoint(theta) if known is None else known
         violation = kkt_violation(lam, weights, -x_theta)
         others = len(weights) < len(output.unscreened)
         enough = max(4.0 * _EPS * lam, _WORKING_SET_VIOLATION * output.violation if others else 0.0)
-        if violation <= enough or _is_solved(output, weights, x_theta, theta, hess, target_gap):
+        target = max(_WORKING_SET_GAP * output.gap if others else 0.0, _TARGET_GAP * target_gap)
+        gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
+        if violation <= enough or gap <= target:
             output.select_next = True
+            output.gap = output.gap if others else min(output.gap, gap)
             return share
         damp(hess, risk, output.damping)
         minimize = step_by_matrix if output.columns is None else step_by_columns
@@ -285,18 +299,17 @@ def _covers(present: Array, wanted: Array) -> bool:
     return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))
 
 
-def _is_solved(
-    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target_gap: float
-) -> bool:
-    """Return whether the gap of the working set is a small share of the gap over all features, or of the target."""
+def _working_set_gap(
+    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target: float
+) -> float:
+    """Return the gap of the working set, or infinity if it is clearly above the target."""
     lam, risk = output.problem.lam, output.problem.mean_risk
     scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))
     if scale < _SMALLEST_SCALE:
-        return False
+        return np.inf
     product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
     curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
     # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
-    target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
     if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
-        return False
-    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True) <= target
+        return np.inf
+    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True)
