@@ -128,6 +128,18 @@ def test_other_losses_are_left_to_bundle(loss, intercept):
     assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=2e-6)
 
 
+@intercepts
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "quantile", "epsilon_insensitive"])
+def test_wide_piecewise_linear_problems_are_linear_programs(loss, storage, intercept):
+    """A bundle leaves a gap of 3e-3 after a minute for 500 x 600; the program is exact."""
+    case = Case(loss, storage, intercept, weighted=True, n=20, d=25, lam=0.05, l1_ratio=1.0)
+    solution = solve(case.problem(), tol=1e-9)
+    assert solution.solver == "linear_program"
+    assert solution.converged, str(solution)
+    assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=1e-8)
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_large_working_sets_are_solved_over_columns(loss, monkeypatch):
     """The same optimum as with the quadratic model formed, with growing sets, and for several outputs."""
