@@ -266,11 +266,13 @@ class ProxNewton(Solver):
         violation = kkt_violation(lam, weights, -x_theta)
         others = len(weights) < len(output.unscreened)
         enough = max(4.0 * _EPS * lam, _WORKING_SET_VIOLATION * output.violation if others else 0.0)
-        target = max(_WORKING_SET_GAP * output.gap if others else 0.0, _TARGET_GAP * target_gap)
+        target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
         gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
         if violation <= enough or gap <= target:
             output.select_next = True
-            output.gap = output.gap if others else min(output.gap, gap)
+            if not others and gap <= _TARGET_GAP * target_gap:
+                # there is no other feature to look at before the certificate
+                output.gap = gap
             return share
         damp(hess, risk, output.damping)
         minimize = step_by_matrix if output.columns is None else step_by_columns
