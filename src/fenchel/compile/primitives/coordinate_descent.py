@@ -46,7 +46,7 @@ def descend_coordinates(
     iterates = np.empty((ANDERSON_DEPTH + 1, len(point)))
     gradients = np.empty((ANDERSON_DEPTH + 1, len(point)))
     stored = 0
-    for _ in range(sweeps):
+    for k in range(sweeps):
         if stored == 0:
             iterates[0], gradients[0], stored = point, gradient, 1
         worst = _sweep(matrix, thresholds, point, gradient)
@@ -61,7 +61,8 @@ def descend_coordinates(
         if violation <= tolerance:
             return True
         iterates[stored], gradients[stored], stored = point, gradient, stored + 1
-        if stored > ANDERSON_DEPTH:
+        # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
+        if stored > ANDERSON_DEPTH and k + 1 < sweeps:
             coefficients, stored = anderson_coefficients(iterates), 0
             new, slopes = coefficients @ iterates, coefficients @ gradients
             change = 0.5 * np.sum((new - point) * (slopes + gradient))

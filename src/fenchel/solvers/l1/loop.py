@@ -105,7 +105,8 @@ def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes
             partial += 1
             everything = worst <= end
         iterates[stored], gradients[stored], shifts[stored], stored = weights, gradient, shift[0], stored + 1
-        if stored > ANDERSON_DEPTH:
+        # a pass follows, which sets weights to zero that the extrapolation moved across it
+        if stored > ANDERSON_DEPTH and full + partial < max_passes:
             _extrapolate(iterates, gradients, shifts, hess, lam, weights, gradient, shift)
             stored = 0
     return full, partial

@@ -64,8 +64,9 @@ _LARGEST_SURPLUS = 4
 _MOST_FORMED, _MOST_REUSED = 300, 1000
 #: a working set is solved when its gap is this share of the gap over all features, or of the target
 _WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
-#: or when its KKT violation is this share of the violation over all features, as long as there are others
-_WORKING_SET_VIOLATION = 0.3
+#: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
+#: share is for a relative gap below the third number, where most of the features of the optimum are in the set
+_WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
 #: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
 _MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
 #: relative size of the derivative at which the line search ends
@@ -265,7 +266,8 @@ class ProxNewton(Solver):
         x_theta = design.adjoint(theta) if known is None else known
         violation = kkt_violation(lam, weights, -x_theta)
         others = len(weights) < len(output.unscreened)
-        enough = max(4.0 * _EPS * lam, _WORKING_SET_VIOLATION * output.violation if others else 0.0)
+        part = _LAST_VIOLATION if output.gap <= _SMALL_GAP * output.objective else _WORKING_SET_VIOLATION
+        enough = max(4.0 * _EPS * lam, part * output.violation if others else 0.0)
         target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
         gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
         if violation <= enough or gap <= target:
@@ -286,7 +288,10 @@ class ProxNewton(Solver):
 
         initial = with_l1_derivative(-float(theta @ score_change), lam, weights, change, right=True)
         if initial < 0.0:
-            step = line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
+            # a step beyond 1 would move the weights that the model sets to zero across it
+            zeros = bool(np.any((change != 0.0) & (weights + change == 0.0)))
+            enough_at_one = zeros and derivatives(1.0)[0] <= _LINE_SEARCH_TOLERANCE * abs(initial)
+            step = 1.0 if enough_at_one else line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
             output.adapt_damping(step)
             output.weights[output.working_set] = weights + step * change
             output.scores += step * score_change
