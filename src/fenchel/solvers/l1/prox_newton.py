@@ -2,7 +2,7 @@ r"""Proximal Newton method with working sets and gap-safe screening, for smooth 
 
 Solves :math:`\min_{w,b} \lambda\|w\|_1 + \sum_i c_i f(x_i\cdot w + b, y_i)`.  At the optimum most weights are zero, so
 almost all work is done on the columns of a working set of features.  Only these columns are copied (in float64); with
-few features they may be all of X.
+few features nothing is.
 
 1. Gap: :math:`\theta = -\nabla R(s)`, :math:`v = X^T\theta`, and the duality gap of :math:`t\theta` for the largest
    :math:`t \le 1` with :math:`t|v_j| \le \lambda` for all j.
@@ -16,8 +16,9 @@ few features they may be all of X.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
    :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until its own gap is
-   a tenth of the gap over all features: the quadratic model of the risk plus the l1 norm is minimized
-   (``working_set``), then the objective along the direction.  Continue with 1.
+   a tenth of the gap over all features or half of the target, or its KKT violation a share of that over all features:
+   the quadratic model of the risk plus the l1 norm is minimized (``working_set``), then the objective along the
+   direction.  Continue with 1.
 
 ===================================  ==========================================
 symbol                               here
