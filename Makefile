@@ -20,13 +20,16 @@ test-all: $(VENV)/ci
 test-sklearn: $(VENV)/ci
 	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
 
-# random problems, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for each part
+# random problems and fits, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for
+# each part
 SEED ?= 0
 BUDGET ?= 3600
 CASES ?= 1000000
 campaign: $(VENV)/ci
-	$(BIN)/python -m campaign problems --seed $(SEED) --budget $(BUDGET) --cases $(CASES) --processes 2
-	for part in faults files arguments targets processes soak; do \
+	for part in problems kernels estimators; do \
+		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) --cases $(CASES) --processes 2 || exit 1; \
+	done
+	for part in faults files checker arguments targets processes soak; do \
 		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) || exit 1; \
 	done
 

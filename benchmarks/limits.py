@@ -52,8 +52,8 @@ ALLOWED = {"limit": 0.25, "signal": 0.3}
 LATEST_SIGNAL = 1.5
 #: seconds after which it is sent again to a fit that has not ended
 SIGNAL_AGAIN = 60.0
-#: rows of the first fit, which has no limit but this many data passes
-FIRST_ROWS, FIRST_PASSES = 2000, 50
+#: rows of the first fit, and its limits in data passes of a solve and in seconds: a path has many solves
+FIRST_ROWS, FIRST_PASSES, FIRST_SECONDS = 2000, 50, 20.0
 
 
 class Case(NamedTuple):
@@ -199,7 +199,7 @@ class Clock:
 
 def measured(case: Case, X: Any, y: np.ndarray, limit: float, processor: bool, signals: bool) -> Cell:
     """How long a fit goes on after its limit, and after a signal."""
-    case.made(max_iter=FIRST_PASSES).fit(X[:FIRST_ROWS], y[:FIRST_ROWS])
+    case.made(max_iter=FIRST_PASSES, time_limit=FIRST_SECONDS).fit(X[:FIRST_ROWS], y[:FIRST_ROWS])
     model = case.made(time_limit=limit)
     model.fit(X, y)
     clock = Clock(limit, sends=False, processor=processor)

@@ -7,19 +7,26 @@ import sys
 from pathlib import Path
 
 #: sub-commands whose modules have ``run(seed, budget) -> report``, a dictionary with "defects"
-NAMES = ("faults", "files", "arguments", "targets", "processes", "soak")
+NAMES = ("faults", "files", "checker", "arguments", "targets", "processes", "soak")
+#: sub-commands that run cases in chunks, see problems.py
+CASES = {
+    "problems": "random problems, judged in exact arithmetic",
+    "kernels": "random problems with Gram matrices, judged in exact arithmetic",
+    "estimators": "fits of every estimator, judged in exact arithmetic",
+}
 
 
 def parser():
     """The parser of all sub-commands."""
     top = argparse.ArgumentParser(prog="python -m campaign", description=__doc__)
     commands = top.add_subparsers(dest="name", required=True)
-    problems = commands.add_parser("problems", help="random problems, judged in exact arithmetic")
-    problems.add_argument("--cases", type=int, default=10_000, help="cases in all, with those of former runs")
-    problems.add_argument("--case", type=int, help="run this case alone and show it")
-    problems.add_argument("--recheck", action="store_true", help="judge the bad cases of former runs again")
-    problems.add_argument("--processes", type=int, default=1)
-    problems.add_argument("--compiled", action="store_true", help="compiled loops: slow to start, as users run them")
+    for name, shown in CASES.items():
+        command = commands.add_parser(name, help=shown)
+        command.add_argument("--cases", type=int, default=10_000, help="cases in all, with those of former runs")
+        command.add_argument("--case", type=int, help="run this case alone and show it")
+        command.add_argument("--recheck", action="store_true", help="judge the bad cases of former runs again")
+        command.add_argument("--processes", type=int, default=1)
+        command.add_argument("--compiled", action="store_true", help="compiled loops: slow to start, as users run them")
     for name in NAMES:
         commands.add_parser(name, help=importlib.import_module(f"campaign.{name}").__doc__.splitlines()[0])
     for command in commands.choices.values():
@@ -32,18 +39,20 @@ def parser():
 def main():
     """Run a sub-command, write its report, and return 1 if it found a defect."""
     options = parser().parse_args()
-    if options.name == "problems":
+    report = options.folder / f"{options.name}-{options.seed}.json"
+    if options.name in CASES:
         from campaign import problems
 
         if options.case is not None:
-            return problems.show_case(options.seed, options.case)
+            return problems.show_case(options.name, options.seed, options.case)
         compiled = "-compiled" if options.compiled else ""
-        path = options.folder / f"problems-{options.seed}{compiled}.jsonl"
+        path = options.folder / f"{options.name}-{options.seed}{compiled}.jsonl"
         if options.recheck:
-            found = problems.recheck(options.seed, path)
+            found = problems.recheck(options.name, options.seed, path)
             print(json.dumps(found, indent=1))
             return 1 if found["wrong"] or found["unexpected"] else 0
         found = problems.run(
+            options.name,
             options.seed,
             options.cases,
             path,
@@ -53,10 +62,13 @@ def main():
         )
         defects = found["wrong"] + found["contradictory"] + found["unexpected"]
     else:
-        found = importlib.import_module(f"campaign.{options.name}").run(options.seed, options.budget)
+        more = {}
+        if options.name == "files" and report.exists():
+            more["former"] = json.loads(report.read_text())
+        found = importlib.import_module(f"campaign.{options.name}").run(options.seed, options.budget, **more)
         defects = len(found["defects"])
     options.folder.mkdir(parents=True, exist_ok=True)
-    (options.folder / f"{options.name}-{options.seed}.json").write_text(json.dumps(found, indent=1) + "\n")
+    report.write_text(json.dumps(found, indent=1) + "\n")
     shown = {key: value for key, value in found.items() if key not in ("strata", "refused")}
     print(json.dumps(shown, indent=1))
     return 1 if defects else 0

@@ -83,13 +83,14 @@ def _cumulated(shares):
     return total / total[-1]
 
 
-def _drawn(rng, shares):
+def drawn(rng, shares):
     """A key of a dictionary of shares."""
     place = int(np.searchsorted(_cumulated(tuple(shares.items())), rng.random(), side="right"))
     return list(shares)[min(place, len(shares) - 1)]
 
 
-def _one_of(rng, values):
+def one_of(rng, values):
+    """One of the values."""
     return values[int(rng.integers(len(values)))]
 
 
@@ -97,18 +98,18 @@ def _one_of(rng, values):
 def _data(seed, number):
     """Design, risk and their exact numbers, for ``VARIANTS`` problems."""
     rng = np.random.default_rng([seed, number])
-    kind, storage = _drawn(rng, RISKS), _one_of(rng, STORAGES)
-    (scale, offset), weighting = _one_of(rng, SCALES), _one_of(rng, WEIGHTS)
+    kind, storage = drawn(rng, RISKS), one_of(rng, STORAGES)
+    (scale, offset), weighting = one_of(rng, SCALES), one_of(rng, WEIGHTS)
     n, d = int(rng.integers(1, 9)), int(rng.integers(1, 5))
     if kind not in ("mean", "outputs"):
         n = max(n, 4)
     if kind in ("prbep", "f1", "precision_at_k", "recall_at_k"):
         weighting = "none"
     X, rows = stored(scale * (rng.normal(size=(n, d)) + offset), storage)
-    given = _weights(rng, weighting, n)
+    given = weights_of(rng, weighting, n)
     # losses take turns, so that each has its share of the cases
     loss = EVERY_LOSS[number % len(EVERY_LOSS)]
-    risk, labels, more = _risk(rng, kind, loss, n, given)
+    risk, labels, more = risk_of(rng, kind, loss, n, given)
     strata = {
         "risk": kind,
         "loss": repr(loss) if kind in ("mean", "outputs") else "none",
@@ -130,14 +131,14 @@ def random_case(seed, index):
     number, variant = divmod(index, VARIANTS)
     design, risk, rows, labels, given, more, strata = _data(seed, number)
     rng = np.random.default_rng([seed, number, variant + 1])
-    name, kind, (n, d) = _drawn(rng, REGULARIZERS), strata["risk"], design.shape
-    exponent = _one_of(rng, EXPONENTS_OF_C)
+    name, kind, (n, d) = drawn(rng, REGULARIZERS), strata["risk"], design.shape
+    exponent = one_of(rng, EXPONENTS_OF_C)
     C = 10.0**exponent * (1.0 + rng.random())
     intercept = bool(rng.random() < 0.4) and kind not in NO_INTERCEPT
     total = float(n if given is None else np.sum(given))
     problem = Problem(design, risk, 1.0 / (C * total), regularizer_of(name, d, rng), intercept=intercept)
     exact = kind not in ("mean", "outputs", "accuracy") or bool(rng.random() < 0.5)
-    shares, lam = _exact_numbers(given, n, C) if exact else _stored_numbers(problem)
+    shares, lam = exact_numbers(given, n, C) if exact else _stored_numbers(problem)
     strata = {
         **strata,
         "regularizer": name,
@@ -178,13 +179,14 @@ def _repeated_columns(X):
     return sp.csr_array((data, columns, np.arange(0, 2 * d * n + 1, 2 * d)), shape=(n, d)), rows
 
 
-def _weights(rng, weighting, n):
+def weights_of(rng, weighting, n, kept=4):
+    """Weights of n examples, of which the first ones are not zero."""
     if weighting == "none":
         return None
     choice = {"ones": [1.0], "zeros": [0.0, 1e-3, 0.3, 1.0, 2.0], "wide": [1e-9, 0.1, 1.0, 7.0, 1e6]}[weighting]
     given = rng.choice(choice, size=n)
-    # joint risks and measures need two classes with weight, which are the first rows
-    given[:4] = np.maximum(given[:4], 0.1)
+    # joint risks and measures need two classes with weight
+    given[:kept] = np.maximum(given[:kept], 0.1)
     return given
 
 
@@ -196,8 +198,8 @@ def regularizer_of(name, d, rng):
     return {
         "l2": L2,
         "l1": L1,
-        "elastic_net": lambda: ElasticNet(_one_of(rng, (0.05, 0.3, 0.9))),
-        "q_norm": lambda: QNorm(_one_of(rng, (1.2, 1.5, 1.9))),
+        "elastic_net": lambda: ElasticNet(one_of(rng, (0.05, 0.3, 0.9))),
+        "q_norm": lambda: QNorm(one_of(rng, (1.2, 1.5, 1.9))),
         "entropy": lambda: Entropy(mass=2.0),
         "balanced_entropy": lambda: Entropy(mass=2.0, balanced=True),
         "unnormalized_entropy": lambda: UnnormalizedEntropy(0.1),
@@ -205,7 +207,7 @@ def regularizer_of(name, d, rng):
     }[name]()
 
 
-def _risk(rng, kind, loss, n, given):
+def risk_of(rng, kind, loss, n, given):
     """A risk, its labels as exact numbers, and further numbers of a case."""
     signs = np.where(rng.random(n) < 0.5, 1.0, -1.0)
     if kind in ("mean", "outputs"):
@@ -251,7 +253,7 @@ def _joint_risk(rng, kind, n, given):
     return made(classes, CLASSES, given), labels, {}
 
 
-def _exact_numbers(given, n, C):
+def exact_numbers(given, n, C):
     """C and lam as the exact quotients that they stand for."""
     with digits(DIGITS):
         weights = [Decimal(1)] * n if given is None else [Decimal(entry) for entry in given.tolist()]

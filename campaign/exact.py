@@ -15,11 +15,12 @@ def primal(case, weights, intercept, lam=None):
     """P of rows of weights (Decimals) and a list of intercepts."""
     with digits(DIGITS):
         weights = exact_regularizers.normalized(case.problem.regularizer, weights)
-        penalty = exact_regularizers.value(case.problem.regularizer, weights)
-        scores = [
-            [sum(x * w for x, w in zip(row, own, strict=True)) + b for own, b in zip(weights, intercept, strict=True)]
-            for row in case.rows
-        ]
+        products = [_times(case.rows, own) for own in weights]
+        scores = [[s + b for s, b in zip(row, intercept, strict=True)] for row in zip(*products, strict=True)]
+        if case.problem.design.kernel() is not None:
+            penalty = _half_products(weights, products)
+        else:
+            penalty = exact_regularizers.value(case.problem.regularizer, weights)
         return (case.lam if lam is None else lam) * penalty + risk(case, scores)
 
 
@@ -29,12 +30,23 @@ def dual(case, theta):
         conjugate = _conjugate(case, theta)
         if conjugate is None or conjugate == INFINITE:
             return None if conjugate is None else -INFINITE
-        columns = range(len(case.rows[0]))
-        v = [
-            [sum(t * row[j] for t, row in zip(own, case.rows, strict=True)) / case.lam for j in columns]
-            for own in zip(*theta, strict=True)
-        ]
+        outputs = list(zip(*theta, strict=True))
+        if case.problem.design.kernel() is not None:
+            # X^T theta has the coefficients theta, and the norm is that of the Gram matrix
+            return -_half_products(outputs, [_times(case.rows, own) for own in outputs]) / case.lam - conjugate
+        columns = list(zip(*case.rows, strict=True))
+        v = [[entry / case.lam for entry in _times(columns, own)] for own in outputs]
         return -case.lam * exact_regularizers.conjugate(case.problem.regularizer, v) - conjugate
+
+
+def _times(rows, vector):
+    """The products of rows with a vector."""
+    return [sum(x * y for x, y in zip(row, vector, strict=True)) for row in rows]
+
+
+def _half_products(first, second):
+    """Half the sum of products of two tables."""
+    return sum(x * y for one, other in zip(first, second, strict=True) for x, y in zip(one, other, strict=True)) / 2
 
 
 def risk(case, scores):
@@ -103,7 +115,7 @@ def _contingency(case, scores):
 
 
 def delta(kind, fn, fp, positives, k):
-    """What a labelling with these errors loses; None if it is not allowed."""
+    """What a labelling with these errors loses; None if it is not allowed.  ``k`` is beta for F-beta."""
     right = positives - fn
     predicted = right + fp
     match kind:
@@ -111,6 +123,9 @@ def delta(kind, fn, fp, positives, k):
             return Decimal(fn) / positives if fn == fp else None
         case "f1":
             return 1 - Decimal(2 * right) / (2 * right + fn + fp)
+        case "fbeta":
+            square = Decimal(k) ** 2
+            return 1 - (1 + square) * right / ((1 + square) * right + square * fn + fp)
         case "precision_at_k":
             return 1 - Decimal(right) / predicted if predicted >= k else None
     return Decimal(fn) / positives if predicted <= k else None

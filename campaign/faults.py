@@ -1,4 +1,4 @@
-"""Seeded faults: each must be caught by the campaign of problems within 10,000 cases.
+"""Seeded faults: each must be caught by the campaign of problems, kernels or fits within 10,000 cases.
 
 A fault replaces one function of the library in this process: a lost factor, a dropped error term, a flipped rounding, a
 wrong sign.  It counts as caught when a case has a wrong certificate, not merely an exception.
@@ -14,8 +14,8 @@ from unittest import mock
 import numpy as np
 
 from campaign.cases import clear_data
-from campaign.judging import run_case
 from campaign.loops import use_plain_loops
+from campaign.problems import RUNNERS
 from fenchel.certificate.rounding import Spread
 from fenchel.numerics.rounding import UNIT
 
@@ -32,6 +32,8 @@ class Fault:
     #: from the original function to the faulty one
     make: object
     is_property: bool = False
+    #: the part of the campaign that catches it
+    part: str = "problems"
 
     def patch(self):
         """A context manager in which the fault is in the library."""
@@ -122,12 +124,31 @@ def _flipped_lower(original):
     return lambda self: self.dual + self.dual_error
 
 
+def _without_classes(original):
+    return lambda class_weight, y, labels: np.ones(len(y)) if labels.weights is None else labels.weights
+
+
+def _first_alone(original):
+    return lambda self, other: self
+
+
+def _narrow(original):
+    """Intervals of scores a thousandth as wide."""
+
+    def score_intervals(self, design, distances=None):
+        lower, upper = original(self, design, distances)
+        middle, half = 0.5 * (lower + upper), 5e-4 * (upper - lower)
+        return middle - half, middle + half
+
+    return score_intervals
+
+
 def _not_moved(original):
     return lambda self, lam: original(self, self.problem.lam)
 
 
-CERTIFICATE, RISKS, LOSSES, REGULARIZERS = (
-    f"fenchel.{room}" for room in ("certificate", "risks", "losses", "regularizers")
+CERTIFICATE, RISKS, LOSSES, REGULARIZERS, ESTIMATORS = (
+    f"fenchel.{room}" for room in ("certificate", "risks", "losses", "regularizers", "estimators")
 )
 FAULTS = (
     # lost factors
@@ -168,6 +189,16 @@ FAULTS = (
         lambda _: lambda c, n: c * (1 + 16 * UNIT),
     ),
     Fault("certificate of another lam not moved", f"{CERTIFICATE}.other_lambdas:PathCertificate.moved", _not_moved),
+    # kernels and estimators
+    Fault("norm of a Gram matrix halved", "fenchel.kernels.gram_norm:GramNorm.value", times(0.5), part="kernels"),
+    Fault(
+        "rounding of a Gram norm dropped", "fenchel.kernels.gram_norm:GramNorm.value_error", always(0.0), part="kernels"
+    ),
+    Fault("C twice as large", f"{ESTIMATORS}.base:lam_of", times(0.5), part="estimators"),
+    Fault("class weights ignored", f"{ESTIMATORS}.labels:_class_weights", _without_classes, part="estimators"),
+    Fault("always converged", f"{ESTIMATORS}.base:LinearEstimator._has_converged", always(True), part="estimators"),
+    Fault("intervals too narrow", f"{CERTIFICATE}.optimum:OptimumBall.score_intervals", _narrow, part="estimators"),
+    Fault("certificates not summed", f"{CERTIFICATE}.certificate:Certificate.__add__", _first_alone, part="estimators"),
 )
 
 
@@ -179,7 +210,7 @@ def caught_after(fault, seed, most=MOST_CASES, deadline=math.inf):
         for index in range(most):
             if time.monotonic() > deadline:
                 break
-            if run_case(seed, index).wrong:
+            if RUNNERS[fault.part](seed, index).wrong:
                 clear_data()
                 return index + 1
     clear_data()

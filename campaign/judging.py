@@ -54,10 +54,10 @@ class Outcome:
     refused: str | None = None
 
 
-def run_case(seed, index):
-    """The outcome of one case."""
+def run_case(seed, index, make=random_case):
+    """The outcome of one case, which ``make`` draws."""
     try:
-        case = random_case(seed, index)
+        case = make(seed, index)
     except FenchelError as error:
         return Outcome({}, refused=str(error))
     shares = PAIRS if case.problem.risk.closed_form() is not None else PAIRS_ON_TRUST
@@ -66,13 +66,18 @@ def run_case(seed, index):
     if case.kind == "mean" and case.problem.risk.loss.name == "squared" and case.strata["regularizer"] == "l2":
         kind = "optimum"
     case.strata["pair"] = kind
-    outcome = Outcome(case.strata)
+    return guarded(case.strata, lambda outcome: _judge_case(case, kind, outcome))
+
+
+def guarded(strata, action, allowed=ALLOWED_REFUSALS):
+    """The outcome of an action that is given it; what it raises is noted, but for allowed refusals."""
+    outcome = Outcome(strata)
     with np.errstate(all="ignore"):
         try:
-            _judge_case(case, kind, outcome)
+            action(outcome)
         except FenchelError as error:
             outcome.refused = str(error)
-            if not any(words in str(error) for words in ALLOWED_REFUSALS):
+            if not any(words in str(error) for words in allowed):
                 outcome.unexpected.append(f"refused: {error}")
         except Exception as error:
             outcome.unexpected.append(f"raised {type(error).__name__}: {error}")
@@ -82,24 +87,25 @@ def run_case(seed, index):
 def _judge_case(case, kind, outcome):
     problem = case.problem
     if kind == "solver":
-        verdicts, known = _solved(case), []
+        verdicts, known = solved(case), []
     elif kind == "optimum":
         verdicts, known = _at_the_optimum(case)
     else:
         verdicts, known = [judge(problem, *_pair(case, kind))], []
-    for verdict in verdicts:
-        primal = _check(case, verdict, outcome)
-        if primal is not None:
-            known.append(primal)
     conic = _conic(case) if case.rng.random() < CONIC else None
-    if conic is not None:
-        known.append(conic)
-    with digits(DIGITS):
-        best = min(known, default=None)
-    for verdict in verdicts:
-        _compare(outcome, "lower", verdict.certificate.lower, best, "the exact P of a known model")
+    compare_all(case, verdicts, [*known, *([] if conic is None else [conic])], outcome)
     if verdicts and case.rng.random() < OTHER_LAM:
         _check_other_lam(case, verdicts[0], outcome)
+
+
+def compare_all(case, verdicts, known, outcome):
+    """Compare certificates with their own models and witnesses, and with all known values of P; returns the least."""
+    known = [*known, *(check(case, verdict, outcome) for verdict in verdicts)]
+    with digits(DIGITS):
+        best = min((primal for primal in known if primal is not None), default=None)
+    for verdict in verdicts:
+        compare(outcome, "lower", verdict.certificate.lower, best, "the exact P of a known model")
+    return best
 
 
 def _pair(case, kind):
@@ -135,7 +141,7 @@ def _pair(case, kind):
     return Model(weights, intercept), Witness(theta)
 
 
-def _solved(case):
+def solved(case):
     """The verdicts of "auto" and another solver."""
     problem, rng = case.problem, case.rng
     able = [name for name, solver in SOLVERS.items() if solver().supports(problem) is None]
@@ -198,7 +204,7 @@ def _at_the_optimum(case):
     return [judge(case.problem, model, Witness(np.array([float(t) for t in theta])))], [best]
 
 
-def _check(case, verdict, outcome):
+def check(case, verdict, outcome):
     """Compare one certificate with its own model and witness; returns the exact P of the model."""
     certificate, model, witness, _ = verdict
     outcome.certificates += 1
@@ -209,15 +215,15 @@ def _check(case, verdict, outcome):
     if (loss is None or loss.loss.constraint is None) and math.isfinite(certificate.primal):
         weights, intercept = model_numbers(model)
         primal = exact.primal(case, weights, intercept)
-        _compare(outcome, "upper", certificate.upper, primal, "the exact P of the model")
+        compare(outcome, "upper", certificate.upper, primal, "the exact P of the model")
         true += _distance(primal, certificate.primal)
     else:
         comparable = False
     dual = None
-    if math.isfinite(certificate.lower):
+    if math.isfinite(certificate.lower) and witness is not None:
         dual = exact.dual(case, exact.completed(case, witness.theta))
     if dual is not None:
-        _compare(outcome, "lower", certificate.lower, dual, "the exact D of the witness")
+        compare(outcome, "lower", certificate.lower, dual, "the exact D of the witness")
         true += _distance(dual, certificate.dual)
         if comparable and true > UNDERFLOW:
             with digits(DIGITS):
@@ -243,8 +249,8 @@ def _check_other_lam(case, verdict, outcome):
         known = exact.primal(case, *exact.ridge_optimum(case, moved), lam=moved)
     case.strata["other lam"] = f"{factor:g}"
     outcome.certificates += 1
-    _compare(outcome, "upper", certificate.upper, primal, "the exact P for another lam")
-    _compare(outcome, "lower", certificate.lower, known, "the exact P of a known model for another lam")
+    compare(outcome, "upper", certificate.upper, primal, "the exact P for another lam")
+    compare(outcome, "lower", certificate.lower, known, "the exact P of a known model for another lam")
 
 
 def model_numbers(model):
@@ -260,7 +266,7 @@ def _distance(exact_value, computed):
         return abs(exact_value - Decimal(computed))
 
 
-def _compare(outcome, side, bound, against, what):
+def compare(outcome, side, bound, against, what):
     """Note a bound on the wrong side of an exact number."""
     if against is None or not math.isfinite(bound):
         return

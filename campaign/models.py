@@ -1,12 +1,17 @@
-"""Mutated model files: a FenchelError, or what an independent parser reads, and predictions or a ValueError."""
+"""Mutated model files: a FenchelError, or what an independent parser reads, and predictions or a ValueError.
 
+The independent checker says that it can't check them, refutes them, or confirms them.
+"""
+
+import contextlib
+import importlib.util
 import io
 import warnings
 import zipfile
 
 import numpy as np
 
-from campaign import parsers
+from campaign import PROJECT, parsers
 from campaign.loops import use_plain_loops
 from campaign.mutations import DefectError, mutated
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeasureClassifier
@@ -16,8 +21,7 @@ from fenchel.io.model_file import ModelFile, load, save
 def model_files(folder):
     """A model file of each kind."""
     use_plain_loops()
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(20, 3)), np.arange(20) % 2
+    X, y = _training_data()
     paths = []
     fitted = (
         LinearClassifier().fit(X, y),
@@ -29,6 +33,10 @@ def model_files(folder):
         paths.append(folder / f"model{place}.npz")
         save(paths[-1], ModelFile(estimator, ["u", "v", "w"] if place else None, None, False))
     return [path.read_bytes() for path in paths]
+
+
+def _training_data():
+    return np.random.default_rng(0).normal(size=(20, 3)), np.arange(20) % 2
 
 
 def model_mutant(rng, folder, originals):
@@ -65,6 +73,36 @@ def model_mutant(rng, folder, originals):
     if len(predicted) != 2:
         raise DefectError("the predictions have another length")
     return content, True
+
+
+def load_checker():
+    """The independent checker as a module."""
+    spec = importlib.util.spec_from_file_location("check_certificate", PROJECT / "checker" / "check_certificate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def checker_mutant(rng, folder, originals, checker):
+    """Check a mutated model of two classes, or the model with mutated data: nothing may be raised."""
+    X, y = _training_data()
+    lines = [
+        " ".join([str(label), *(f"{j}:{value!r}" for j, value in enumerate(row, 1))])
+        for row, label in zip(X.tolist(), y.tolist(), strict=True)
+    ]
+    data, content = "\n".join(lines).encode(), originals[0]
+    if rng.random() < 0.3:
+        data = mutated(rng, data)
+    else:
+        content = _mutated_members(rng, content)
+    (folder / "checked.npz").write_bytes(content)
+    (folder / "checked.svm").write_bytes(data)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+            status = checker.main([str(folder / "checked.npz"), str(folder / "checked.svm")])
+    except Exception as error:
+        raise DefectError(f"the checker raised {type(error).__name__}: {error}") from error
+    return content, status == checker.CONFIRMED
 
 
 def _mutated_members(rng, content):

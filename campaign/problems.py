@@ -1,4 +1,4 @@
-"""The campaign of random problems: cases in chunks, kept as they come, and a report.
+"""Random problems, kernels and fits: cases in chunks, kept as they come, and a report.
 
 ``python -m campaign problems --seed 0 --cases 1000000 --processes 2`` goes on where the last run of this seed ended;
 ``python -m campaign problems --seed 0 --case 123`` runs one case again and shows it.
@@ -11,12 +11,16 @@ import sys
 import time
 from collections import Counter, defaultdict
 
+from campaign.fitted import run_fit
 from campaign.judging import run_case
+from campaign.kernels import run_kernel_case
 from campaign.loops import use_compiled_loops, use_plain_loops
 from fenchel.solvers import SOLVERS
 
-#: cases of a line in the file of results
-CHUNK = 500
+#: what runs a case of a seed and a number, by part
+RUNNERS = {"problems": run_case, "kernels": run_kernel_case, "estimators": run_fit}
+#: cases of a line in the file of results; a fit takes fifty times as long as a problem
+CHUNKS = {"problems": 500, "kernels": 500, "estimators": 50}
 #: bins of the logarithm of floor over true error, for each factor of ten
 BINS = 20
 #: a stratum with a smaller share of the cases than this is too thin: 1 in 1,000
@@ -30,12 +34,12 @@ RARE = ("solver", "conic", "other lam")
 
 def run_chunk(task):
     """The tallies of a chunk of cases, in types that JSON knows."""
-    seed, first, count = task
+    part, seed, first, count = task
     begin = time.process_time()
     strata, refused, wrong, unexpected, ratios = Counter(), Counter(), [], [], defaultdict(Counter)
     judged = certificates = contradictory = 0
     for index in range(first, first + count):
-        outcome = run_case(seed, index)
+        outcome = RUNNERS[part](seed, index)
         if outcome.wrong:
             wrong.append({"case": index, "strata": outcome.strata, "wrong": outcome.wrong[:4]})
         unexpected += [{"case": index, "what": line[:200]} for line in outcome.unexpected]
@@ -65,11 +69,12 @@ def run_chunk(task):
     }
 
 
-def run(seed, cases, path, *, budget=math.inf, processes=1, compiled=False, show=True):
+def run(part, seed, cases, path, *, budget=math.inf, processes=1, compiled=False, show=True):
     """Run the chunks that ``path`` lacks, until the budget in seconds is spent; returns the report."""
     path.parent.mkdir(parents=True, exist_ok=True)
     done = {line["first"] for line in _lines(path)}
-    tasks = [(seed, first, min(CHUNK, cases - first)) for first in range(0, cases, CHUNK) if first not in done]
+    size = CHUNKS[part]
+    tasks = [(part, seed, first, min(size, cases - first)) for first in range(0, cases, size) if first not in done]
     begin, finished = time.monotonic(), 0
     with path.open("a", encoding="utf-8") as stream, _pool(processes, compiled) as results:
         for result in results(tasks):
@@ -79,13 +84,13 @@ def run(seed, cases, path, *, budget=math.inf, processes=1, compiled=False, show
             elapsed = time.monotonic() - begin
             if show:
                 print(
-                    f"\r{(len(done) + finished) * CHUNK:,} of {cases:,} cases, {finished * CHUNK / elapsed:.0f}/s",
+                    f"\r{(len(done) + finished) * size:,} of {cases:,} cases, {finished * size / elapsed:.0f}/s",
                     end="",
                     file=sys.stderr,
                 )
             if elapsed > budget:
                 break
-    return report(path)
+    return report(part, path)
 
 
 class _pool:  # noqa: N801 (a context manager that reads like a function)
@@ -119,10 +124,10 @@ def _lines(path):
             continue
 
 
-def report(path):
+def report(part, path):
     """The sums of all chunks in a file."""
     total, refused, wrong, unexpected = Counter(), Counter(), [], []
-    strata = Counter({f"solver: {name}": 0 for name in SOLVERS})
+    strata = Counter({f"solver: {name}": 0 for name in SOLVERS} if part == "problems" else {})
     ratios = defaultdict(Counter)
     for line in _lines(path):
         total.update({name: line[name] for name in ("count", "judged", "certificates", "contradictory", "seconds")})
@@ -170,12 +175,12 @@ def _thin(strata, judged):
     return thin
 
 
-def recheck(seed, path):
+def recheck(part, seed, path):
     """Judge the wrong and unexpected cases of a file again, by the present code; returns those that remain."""
     use_plain_loops()
-    found = report(path)
+    found = report(part, path)
     cases = sorted({one["case"] for one in (*found["wrong cases"], *found["unexpected cases"])})
-    outcomes = {index: run_case(seed, index) for index in cases}
+    outcomes = {index: RUNNERS[part](seed, index) for index in cases}
     return {
         "rechecked": len(cases),
         "wrong": {index: one.wrong for index, one in outcomes.items() if one.wrong},
@@ -183,10 +188,10 @@ def recheck(seed, path):
     }
 
 
-def show_case(seed, index):
+def show_case(part, seed, index):
     """Run one case again and print it."""
     use_plain_loops()
-    outcome = run_case(seed, index)
+    outcome = RUNNERS[part](seed, index)
     for name, value in outcome.strata.items():
         print(f"{name}: {value}")
     print(f"refused: {outcome.refused}" if outcome.refused else f"{outcome.certificates} certificates")

@@ -36,11 +36,10 @@ def _round(rng, number, state, defects):
     first, second = warm.certificate_, fresh.certificate_
     if not (first.lower <= second.upper and second.lower <= first.upper and warm.converged_ and fresh.converged_):
         defects.append(f"round {number}: a warm fit proves {first}, a fresh one {second}")
-    scores = warm.decision_function(X), fresh.decision_function(X)
-    if not np.allclose(*scores, rtol=1e-2, atol=1e-2):
-        defects.append(
-            f"round {number}: scores of a warm and a fresh fit differ by {np.max(np.abs(scores[0] - scores[1]))}"
-        )
+    # both contain the scores of every optimum; the scores themselves may differ by more than rounding at this tol
+    ours, theirs = warm.certified_predictions(X), fresh.certified_predictions(X)
+    if np.any(ours.lower > theirs.upper) or np.any(theirs.lower > ours.upper):
+        defects.append(f"round {number}: a warm and a fresh fit prove intervals of scores that do not meet")
     regressor = LinearRegressor(tol=1e-6).fit(state["X"], state["X"][:, 0])
     if not np.array_equal(regressor.predict(X), state.setdefault("regressor", regressor).predict(X)):
         defects.append(f"round {number}: the same fit predicts other numbers")

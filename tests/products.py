@@ -76,12 +76,13 @@ def covering(rows, strength=2, only=None):
         for meeting in itertools.combinations(values, min(strength, len(values))):
             mask |= 1 << numbers.setdefault(meeting, len(numbers))
         masks.append(mask)
-    missing, chosen, taken = (1 << len(numbers)) - 1, [], collections.Counter()
+    missing, chosen, taken, gains = (1 << len(numbers)) - 1, [], collections.Counter(), range(len(rows))
     while missing:
-        gains = [(mask & missing).bit_count() for mask in masks]
-        most = max(gains)
+        # a row without new meetings has none later
+        gains = {place: gain for place in gains if (gain := (masks[place] & missing).bit_count())}
+        most = max(gains.values())
         best = min(
-            (place for place, gain in enumerate(gains) if gain == most),
+            (place for place, gain in gains.items() if gain == most),
             key=lambda place: sum(taken[value] for value in rows[place].items()),
         )
         chosen.append(best)

@@ -172,6 +172,9 @@ def run(
     problem = problem_of(split, row.measure, row.lam)
     watched = Watched(solver_of(name), goal, cap, lambda model: tested(split, row.measure, model))
     solution = solve(problem, watched, tol=tol, max_iter=np.inf, stop_requested=watched.is_over)
+    if watched.curve[-1][:3] != watched.moments[-1]:
+        # a solver that converges ends between two points of its curve
+        watched.curve.append((*watched.moments[-1], watched.test(solution.model)))
     return watched, solution
 
 

@@ -86,18 +86,9 @@ __all__ = [*sorted(_HOMES), "__version__"]
 
 if not TYPE_CHECKING:
     # hidden from type checkers, for which it would make every name valid
+    from fenchel.loading import on_first_use as _on_first_use
 
-    def __getattr__(name: str) -> object:
-        if name not in _HOMES:
-            raise AttributeError(f"module 'fenchel' has no attribute {name!r}")
-        import importlib
-
-        home = _HOMES[name]
-        value = (
-            importlib.import_module(f"fenchel.{name}") if home is None else getattr(importlib.import_module(home), name)
-        )
-        globals()[name] = value
-        return value
+    __getattr__ = _on_first_use(globals(), _HOMES)
 
 
 def __dir__() -> list[str]:

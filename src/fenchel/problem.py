@@ -34,7 +34,7 @@ from fenchel.errors import FenchelError
 from fenchel.kernels import CachedGram
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
 from fenchel.risks import MeanRisk, MulticlassRisk, Risk
-from fenchel.risks.base import ClosedForm, Smoothable
+from fenchel.risks.protocols import ClosedForm, Smoothable
 from fenchel.validation import check_bool, check_number, did_you_mean
 
 T = TypeVar("T")

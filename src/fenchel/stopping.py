@@ -2,43 +2,97 @@
 
 ``solving.run`` runs the start and the steps of a solver within ``stops_when``.  Whatever takes long calls
 ``stop_point`` between pieces of at most about a tenth of a second: products with X between row blocks, compiled loops
-when they are called, iterations that call neither.  So the methods themselves need no clock.  ``Stopped`` leaves a
-solver's state as Ctrl-C does, in the middle of a step: ``propose`` must work on it, and the certificate is computed
-from the data.  A stop point outside of ``stops_when``, as in a certificate, does nothing.
+when they are called, iterations that call neither.  So the methods themselves need no clock.  Foreign code that takes
+long in one call is called by ``interruptible``.  ``Stopped`` leaves a solver's state as Ctrl-C does, in the middle of a
+step: ``propose`` must work on it, and the certificate is computed from the data.  A stop point outside of
+``stops_when``, as in a certificate, does nothing.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from typing import NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+#: seconds between the stop points of ``interruptible``
+_BETWEEN_STOP_POINTS = 0.02
 
 
 class Stopped(BaseException):
     """A stop was requested.  Like KeyboardInterrupt it is no Exception, so that only ``solving.run`` catches it."""
 
 
-class _Thread(threading.local):
-    #: whether this thread has to stop; None: never
-    must_stop: Callable[[], bool] | None = None
+class _Limit(NamedTuple):
+    must_stop: Callable[[], bool]
+    seconds_left: Callable[[], float]
 
 
-_thread = _Thread()
+#: of this thread; None: it never has to stop
+_limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
 
 
 @contextmanager
-def stops_when(must_stop: Callable[[], bool]) -> Iterator[None]:
-    """Raise ``Stopped`` at the stop points of this thread once ``must_stop`` returns True."""
-    outer = _thread.must_stop
-    # a solve within a solver's step also obeys the limit of the outer one
-    _thread.must_stop = must_stop if outer is None else lambda: outer() or must_stop()
+def stops_when(
+    must_stop: Callable[[], bool], seconds_left: Callable[[], float | None] = lambda: None
+) -> Iterator[None]:
+    """Raise ``Stopped`` at the stop points of this thread once ``must_stop`` returns True.
+
+    ``seconds_left`` returns the rest of the time limit, None for none.
+    """
+
+    def left() -> float:
+        own = seconds_left()
+        return math.inf if own is None else own
+
+    inner, outer = _Limit(must_stop, left), _limit.get()
+    if outer is not None:
+        # a solve within a solver's step also obeys the limit of the outer one
+        inner = _Limit(lambda: outer.must_stop() or must_stop(), lambda: min(outer.seconds_left(), left()))
+    token = _limit.set(inner)
     try:
         yield
     finally:
-        _thread.must_stop = outer
+        _limit.reset(token)
 
 
 def stop_point() -> None:
     """Raise ``Stopped`` if this thread has to stop."""
-    if _thread.must_stop is not None and _thread.must_stop():
+    limit = _limit.get()
+    if limit is not None and limit.must_stop():
         raise Stopped
+
+
+def seconds_left() -> float:
+    """The seconds that remain of the time limit of this thread, for foreign code that has a limit of its own."""
+    limit = _limit.get()
+    return math.inf if limit is None else limit.seconds_left()
+
+
+def interruptible(work: Callable[[], T]) -> T:
+    """Return the result of foreign code without stop points, which runs in a thread while this one comes to them.
+
+    A stop, or Ctrl-C, abandons the thread, which goes on until its work is done: nothing else may use what it changes.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            errors.append(error)
+
+    # with the limit and the error state of this thread
+    thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(_BETWEEN_STOP_POINTS)
+        stop_point()
+    for error in errors:
+        raise error
+    return results[0]

@@ -1,11 +1,13 @@
 """A slice of the campaign: every part of it runs, finds nothing in the library, and finds what is seeded."""
 
+import lzma
 import math
 
 import numpy as np
 import pytest
 
-from campaign import arguments, faults, files, problems, processes, soak, targets
+import fenchel
+from campaign import arguments, checker, faults, files, fits, problems, processes, soak, targets
 from campaign.judging import run_case
 from campaign.loops import use_compiled_loops, use_plain_loops
 
@@ -20,22 +22,51 @@ def loops():
 
 
 def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
-    monkeypatch.setattr(problems, "CHUNK", 300)
+    monkeypatch.setitem(problems.CHUNKS, "problems", 300)
     path = tmp_path / "problems.jsonl"
-    first = problems.run(SEED, 600, path, budget=0.0, show=False)
+    first = problems.run("problems", SEED, 600, path, budget=0.0, show=False)
     assert first["cases"] == 300
     # a run that was killed leaves half a line
     with path.open("a") as stream:
         stream.write('{"first": 30')
         stream.write("\n")
-    found = problems.run(SEED, 600, path, show=False)
+    found = problems.run("problems", SEED, 600, path, show=False)
     assert found["cases"] == 600
     assert found["problems"] > 500
     assert not found["wrong cases"]
     assert not found["unexpected cases"]
     assert not found["contradictory"]
     assert found["median of floor over true error"]["all"] <= 300.0
-    assert problems.recheck(SEED, path)["rechecked"] == 0
+    assert problems.recheck("problems", SEED, path)["rechecked"] == 0
+
+
+@pytest.mark.parametrize("part, cases", [("kernels", 300), ("estimators", 25)])
+def test_kernels_and_fits_are_judged(tmp_path, part, cases):
+    found = problems.run(part, SEED, cases, tmp_path / "cases.jsonl", show=False)
+    assert found["cases"] == cases
+    assert found["problems"] > 0.8 * cases
+    assert not found["wrong cases"]
+    assert not found["unexpected cases"]
+
+
+def test_every_estimator_is_drawn():
+    named = {name for name in vars(fenchel)["__all__"] if hasattr(getattr(fenchel, name), "fit")}
+    assert named | {"regularization_path"} == set(fits.SHARES)
+    drawn = {fits.Draw(SEED, index).name for index in range(500)}
+    assert drawn == set(fits.SHARES)
+
+
+def test_the_checker_confirms_what_is_trained(tmp_path, monkeypatch):
+    rng = np.random.default_rng(SEED)
+    rows = [f"{rng.choice([1, 2])} 1:{rng.normal()!r} 3:{rng.normal()!r}" for _ in range(40)]
+    with lzma.open(tmp_path / "some.svm.xz", "wt") as stream:
+        stream.write("\n".join(rows) + "\n")
+    monkeypatch.setenv("FENCHEL_DATA", str(tmp_path))
+    monkeypatch.setitem(checker.SETS, "some", ("some.svm.xz", 30, "2"))
+    found = checker.run(SEED, math.inf, [("some", "--loss squared"), ("a9a", "--loss hinge")])
+    assert not found["defects"]
+    assert found["models"]["some --loss squared"]["problems"] == 1
+    assert len(found["skipped"]) == 1
 
 
 def test_a_case_is_determined_by_its_seed_and_number():
@@ -45,7 +76,11 @@ def test_a_case_is_determined_by_its_seed_and_number():
 
 
 @pytest.mark.parametrize(
-    "name", ["ridge halved", "objective with 14 digits", "upper bound rounded down", "theta outside the domain"]
+    "name",
+    [
+        *("ridge halved", "objective with 14 digits", "upper bound rounded down", "theta outside the domain"),
+        *("norm of a Gram matrix halved", "C twice as large", "always converged"),
+    ],
 )
 def test_a_seeded_fault_is_caught(name):
     use_plain_loops()
@@ -60,9 +95,10 @@ def test_there_are_enough_faults_and_each_has_a_place():
             pass
 
 
-def test_mutated_files():
-    found = files.run(SEED, math.inf, most=60)
+def test_mutated_files_and_a_run_that_goes_on():
+    found = files.run(SEED, math.inf, most=60, former=files.run(SEED, math.inf, most=20))
     assert not found["defects"]
+    assert found == files.run(SEED, math.inf, most=60)
     assert found["mutants"]["svmlight: accepted"] > 0
     assert found["mutants"]["model: accepted"] > 0
 

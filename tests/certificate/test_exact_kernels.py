@@ -1,5 +1,6 @@
 """Certificates of kernel models in exact arithmetic: Gram matrices in memory and cached by rows, with any history."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -12,7 +13,7 @@ from fenchel import Model, Problem, Witness
 from fenchel.certificate import judge
 from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.kernels.cached_gram import KernelRows
-from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.numerics.rounding import UNIT, gamma, tree_depth
 from fenchel.risks import BreakEven, CrammerSinger, MeanRisk, MultilabelHinge, RocAUC
 
 N, LAM = 24, 0.1
@@ -175,3 +176,33 @@ def test_a_matrix_that_is_symmetric_up_to_rounding_is_made_symmetric():
     assert np.array_equal(GramDesign(given).rows().values, gram)
     assert np.array_equal(given, kept)
     assert np.shares_memory(GramDesign(gram).rows().values, gram)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 40, 150])
+@pytest.mark.parametrize("design", ["stored", "cached"])
+def test_products_by_blocks_keep_their_bounds(n, design):
+    """K a and a^T K a / 2; sums of positive numbers, whose rounding errors are the largest."""
+    X, rng = 1.0 + np.random.default_rng(36).random((n, 3)), np.random.default_rng(37)
+    lower = np.tril(X @ X.T)
+    gram = lower + np.tril(lower, -1).T
+    exact, diagonal = [fractions(row) for row in gram], np.diagonal(gram)
+    stored = GramDesign(gram)
+    if design == "cached":
+        stored = CachedGram(lambda examples: gram[examples], diagonal, 12 * 8 * n / 2**20)
+    for a in (1.0 + rng.random(n), rng.normal(size=n)):
+        coefficients = fractions(a)
+        sizes = [sum(row[j] * abs(coefficients[j]) for j in range(n)) for row in exact]
+        true = product(exact, coefficients)
+        for found, score, size in zip(fractions(stored.scores(a)), true, sizes, strict=True):
+            assert abs(found - score) <= Fraction(gamma(stored.score_roundings)) * size
+        norm = GramNorm(stored)
+        error = abs(Fraction(norm.value(a)) - quadratic(exact, coefficients))
+        assert error <= Fraction(norm.value_error(a, norm.value(a)))
+        # not more than the worst case of every term
+        worst = Fraction(gamma(stored.score_roundings + 1 + tree_depth(n))) * sum(np.abs(a) * np.array(sizes)) / 2
+        assert worst <= Fraction(norm.value_error(a, norm.value(a))) <= 4 * worst
+
+
+def test_the_roundings_of_a_product_grow_slowly():
+    for n in (100, 1000):
+        assert GramDesign(np.eye(n)).score_roundings <= 2 * math.isqrt(n) + 3

@@ -17,6 +17,8 @@ from fenchel.certificate import judge, judge_moved
 from fenchel.errors import FenchelError
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
+from fenchel.solvers.base import Start
+from fenchel.solvers.warm_start import first_dual
 from slow_optimum import exact_optimum, optimal_intercepts, random_problem
 
 #: ratios of two lam, some of them a few roundings from one
@@ -172,3 +174,25 @@ def test_the_charge_is_that_of_the_exact_objective():
     for certificate in (verdict.certificate, verdict.path_certificate.at(lam)):
         # D itself has no rounding errors here
         check_charge(problem, replace(certificate, dual_error=0.0), theta, 1.0, lam, [b])
+
+
+@pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net"])
+@pytest.mark.parametrize("features", [1, 3])
+def test_a_compressed_path_certificate_is_no_vector(regularizer, features):
+    """With one feature it has the shape of v, but not its sign."""
+    X, y = -np.random.default_rng(24).random((6, features)), np.ones(6)
+    problem = Problem(X, MeanRisk("squared", y), 0.5, regularizer)
+    theta = 0.01 * np.ones(6)
+    verdict = judge(problem, Model(np.zeros(features)), Witness(theta))
+    short = verdict.path_certificate.compress()
+    assert short.compress() is short
+    assert short.compressed == (short is not verdict.path_certificate)
+    assert not verdict.path_certificate.compressed
+    used = verdict.witness.theta
+    for known in (verdict.path_certificate, short):
+        theta, v, _ = first_dual(problem, Start(verdict.model, verdict.witness, known))
+        np.testing.assert_allclose(v, X.T @ theta / problem.lam, rtol=1e-12)
+        np.testing.assert_allclose(theta, used, rtol=1e-12)
+        # the next point of a path keeps the flag
+        moved = judge_moved(replace(problem, lam=0.6), verdict.model, verdict.witness, known)
+        assert moved.path_certificate.compressed == known.compressed

@@ -78,3 +78,12 @@ def test_the_radius_of_a_vector_counts():
     matrix = np.array([[2.0, -3.0]])
     found = as_design(matrix).enclosure().scores(as_ball(np.ones(2)).widened(np.array([0.1, 0.01])))
     assert 0.23 <= found.radius[0] <= 0.23 * (1.0 + 1e-9)
+
+
+def test_sums_of_segments_contain_the_exact_ones():
+    rng = np.random.default_rng(1)
+    counts = rng.integers(0, 9, 40)
+    values = rng.normal(size=int(counts.sum()))
+    found = enclosures.segment_sums(as_ball(values), counts)
+    for place, part in enumerate(np.split(values, np.cumsum(counts)[:-1])):
+        check(found[place], sum(map(Fraction, part.tolist()), Fraction(0)))

@@ -4,6 +4,7 @@ import itertools
 import subprocess
 import sys
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -14,7 +15,8 @@ import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
 from fenchel import FenchelError, Problem
-from fenchel.designs import as_design
+from fenchel.designs import CSRDesign, as_design
+from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 from strategies import matrices
 
@@ -56,6 +58,8 @@ def block(request, monkeypatch):
     """Products in one block and in many."""
     for module in (base, csr_module, dense_module):
         monkeypatch.setattr(module, "BLOCK", request.param)
+    monkeypatch.setattr(csr_module, "_SHORT_SUMS", request.param)
+    monkeypatch.setattr(csr_module, "_ENTRIES_PER_FEATURE", 1)
     return request.param
 
 
@@ -232,7 +236,8 @@ def test_broken_csc_is_refused(part, position, value):
     code = f"""
 import numpy as np, scipy.sparse as sp
 from fenchel import FenchelError, Problem
-from fenchel.designs import as_design
+from fenchel.designs import CSRDesign, as_design
+from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 X = sp.csc_array(np.ones((5, 3)))
 X.{part}[{position}] = {value}
@@ -287,3 +292,36 @@ def test_complex_masked_and_infinite_entries_are_refused():
                 Problem(matrix, MeanRisk("hinge", [1, -1, 1]), 0.1)
     with pytest.raises(FenchelError, match="no features"):
         Problem(np.zeros((3, 0)), MeanRisk("hinge", [1, -1, 1]), 0.1, "entropy")
+
+
+@pytest.mark.parametrize("repeated", [1, 2, 2000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_roundings_of_a_sum_count_repeated_entries(repeated, dtype, block):
+    rng = np.random.default_rng(3)
+    for n in (1, 16):
+        data, theta = (1.0 + rng.random((n, repeated))).astype(dtype), 1.0 + rng.random(n)
+        columns, starts = np.zeros(data.size, dtype=np.int32), repeated * np.arange(n + 1)
+        design = CSRDesign(sp.csr_array((data.ravel(), columns, starts), (n, 1)))
+        exact = [sum(map(Fraction, row)) for row in data.astype(np.float64).tolist()]
+        product = sum(x * Fraction(t) for x, t in zip(exact, theta.tolist(), strict=True))
+        error = abs(Fraction(float(design.adjoint(theta)[0])) - product)
+        assert error <= Fraction(gamma(design.adjoint_roundings)) * product
+        assert max(exact) <= Fraction(design.largest_row_norm)
+
+
+def test_sums_of_long_columns_are_short():
+    """Blocks keep the sums of X^T theta short, unless X has so many features that blocks would cost more than X."""
+    n = 1 << 17
+    narrow = sp.csr_array((np.ones(4 * n), np.tile(np.arange(4, dtype=np.int32), n), 4 * np.arange(n + 1)), (n, 4))
+    assert CSRDesign(narrow).adjoint_roundings < n / 1.9
+    wide = sp.csr_array((narrow.data, narrow.indices, narrow.indptr), (n, 10**6))
+    assert CSRDesign(wide).adjoint_roundings == n + 2
+
+
+def test_the_order_of_entries_does_not_count():
+    X = sp.random_array((50, 30), density=0.3, format="csr", rng=np.random.default_rng(5))
+    reverse = np.concatenate([np.arange(X.indptr[i + 1] - 1, X.indptr[i] - 1, -1) for i in range(50)])
+    unsorted = CSRDesign(sp.csr_array((X.data[reverse], X.indices[reverse], X.indptr), X.shape))
+    for name in ("adjoint_roundings", "largest_row_norm", "largest_entry"):
+        assert getattr(unsorted, name) == getattr(CSRDesign(X), name)
+    np.testing.assert_allclose(unsorted.row_magnitudes, CSRDesign(X).row_magnitudes, rtol=1e-12)

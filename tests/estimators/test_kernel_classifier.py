@@ -151,8 +151,8 @@ def test_certificates_are_the_formulas(multi_class):
 @pytest.mark.parametrize("inner", ["root", "walrus", "greedy"])
 @pytest.mark.parametrize("shrinking", [False, True])
 @pytest.mark.parametrize("single", [False, True])
-def test_every_inner_solver_and_single_precision(inner, shrinking, single):
-    X, y = some_classes()
+def test_every_inner_solver_and_single_precision(inner, shrinking, single, rarely_compiled):
+    X, y = some_classes(n=30)
     problem = gram_problem(rbf_kernel(X), joint_risk("weston_watkins", y, 3), 0.01)
     best = solve(problem, tol=1e-10, max_iter=1e5).certificate.primal
     solver = BlockCoordinate(inner=inner, shrinking=shrinking, single=single)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from fenchel import LinearClassifier, LinearClassifierCV, LinearRegressorCV, regularization_path
+from fenchel.designs import DenseDesign
 from fenchel.errors import GapWarning
 from fenchel.solvers import DualCoordinate
 from fenchel.solving import run
@@ -126,6 +127,43 @@ def test_the_limit_of_a_path(clock, Cs, limit):
     assert clock.now <= limit + 1
     assert len(path.Cs) == len(path.certificates) == len(path.coefs) >= 1
     assert all(np.isfinite(certificate.gap) for certificate in path.certificates)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
+@pytest.mark.parametrize("y", [Y, CLASSES], ids=["two classes", "three classes"])
+def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_class, y):
+    """Proved predictions need more: it is computed before the solve, within the limit."""
+    products, solves, finished = [0], [], run.Run._finished
+
+    def counted(product):
+        def one(*arguments):
+            products[0] += 1
+            return product(*arguments)
+
+        return one
+
+    def end(*arguments):
+        solves.append(products[0])
+        return finished(*arguments)
+
+    monkeypatch.setattr(run.Run, "_finished", end)
+    for name in ("scores", "adjoint"):
+        monkeypatch.setattr(DenseDesign, name, counted(getattr(DenseDesign, name)))
+    model = LinearClassifier("logistic", multi_class=multi_class, random_state=0).fit(X, y)
+    assert products[0] - solves[-1] == 1
+    assert model.certified_predictions(X).share_proved > 0.0
+
+
+def test_no_intercept_is_bracketed_for_problems_that_a_limit_came_before(monkeypatch):
+    monkeypatch.setattr("fenchel.estimators.proved._MOST_PENDING", 0)
+    monkeypatch.setattr("fenchel.certificate.confinement._bracket", None)
+    model = LinearClassifier("logistic", multi_class="ovr", time_limit=0)
+    with warned("the time limit was reached"):
+        model.fit(X, CLASSES)
+    found = model.certified_predictions(X)
+    assert not np.any(found.proved)
+    assert np.all(found.lower == -np.inf)
+    assert np.all(found.upper == np.inf)
 
 
 class Impatient(DualCoordinate):

@@ -187,7 +187,7 @@ def test_every_c_of_an_interval_is_certified(loss, l1_ratio, portion):
 
 
 @pytest.mark.parametrize("regularizer", ["q_norm", "unnormalized_entropy", Entropy(3.0, balanced=True)], ids=str)
-def test_any_regularizer_has_a_path(regularizer, rarely_compiled):
+def test_any_regularizer_has_a_path(regularizer):
     X, y = two_classes(2)
     options = {"regularizer": regularizer, "max_iter": 5000, "random_state": 0}
     path = regularization_path(X, y, (0.05, 5.0), accuracy=0.02, **options)

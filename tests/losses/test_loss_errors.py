@@ -1,6 +1,6 @@
 """Every loss keeps its own bound on rounding errors, over the whole range of floats.
 
-With K twice ``Loss.roundings``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the
+With K = ``Loss.roundings``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the
 largest slope that near; the conjugate at u is within K roundings of f* and of |u| ``conjugate_slope`` from the exact
 conjugate of every u' a few roundings from u.  Infinities are never on the unsafe side.
 """
@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 
 import exact_losses as exact
 from exact_losses import LABELS, SCORES, STEPS, labels_of
+from fenchel.losses import Poisson
 from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.risks import MeanRisk
 
 #: an underflow of a term
 UNDERFLOW = Decimal(4.0 * 2.0**-1074)
@@ -32,7 +34,7 @@ def check_value(loss, s, y):
     with np.errstate(all="ignore"):
         computed = float(loss.value(np.array([s]), np.array([y]))[0])
         offset = float(loss.score_offset(np.array([y]))[0])
-    score, label, near = Decimal(s), Decimal(y), Decimal(gamma(2.0 * loss.roundings))
+    score, label, near = Decimal(s), Decimal(y), Decimal(gamma(loss.roundings))
     with exact.digits(exact.DIGITS):
         true = exact.value(loss, score, label)
         if math.isinf(computed) or true.is_infinite():
@@ -48,7 +50,7 @@ def check_value(loss, s, y):
 
 
 def check_conjugate(loss, u, y):
-    allowed_share = Decimal(gamma(2.0 * loss.roundings))
+    allowed_share = Decimal(gamma(loss.roundings))
     low, high = (float(end[0]) for end in loss.domain(np.array([y])))
     u = min(max(u, low), high)
     with np.errstate(all="ignore"):
@@ -120,3 +122,13 @@ def test_the_largest_conjugate_slope_bounds_every_slope(loss):
         low, high = (float(end[0]) for end in loss.domain(label))
         for u in np.linspace(low, high, 41):
             assert float(loss.conjugate_slope(np.array([u]), label)[0]) <= largest * offset * (1.0 + 1e-12)
+
+
+def test_a_count_of_zero_has_no_logarithm():
+    """The logarithm of y is in no formula of y = 0, so bounds must not be those of a tiny y."""
+    loss, zero = Poisson(), np.zeros(1)
+    assert loss.score_offset(zero) <= 1.0
+    assert loss.conjugate_slope(np.ones(1), zero) <= 2.0
+    # exp(0) = 1 and 1 ln 1 - 1 = -1 with bounds of a few roundings
+    risk = MeanRisk(loss, np.zeros(8))
+    assert risk.conjugate_error(np.full(8, -1 / 8), -1.0) <= 2.0**-46

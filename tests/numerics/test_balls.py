@@ -11,7 +11,7 @@ from exact_losses import digits, log1p
 from fenchel.errors import FenchelError
 from fenchel.numerics import ball_functions, error_free
 from fenchel.numerics.ball_functions import LN2
-from fenchel.numerics.balls import Ball, as_ball, segment_sums
+from fenchel.numerics.balls import Ball, as_ball
 
 #: digits in which sums and products of pairs of floats are exact, and others accurate enough
 DIGITS = 1400
@@ -137,18 +137,6 @@ def test_sums_of_numbers_that_cancel(count):
     assert float(found.radius) <= 1e-22 * max(1.0, count)
     columns = as_ball(np.stack([values, 2.0 * values], axis=1)).sum(axis=0)
     assert np.all(np.abs(columns.high - [1e-9, 2e-9]) <= columns.radius + 1e-25)
-
-
-def test_sums_of_segments():
-    rng = np.random.default_rng(1)
-    counts = rng.integers(0, 9, 40)
-    values = rng.normal(size=int(counts.sum()))
-    found = segment_sums(as_ball(values), counts)
-    ends = np.cumsum(counts)
-    for place, (end, count) in enumerate(zip(ends, counts, strict=True)):
-        with digits(DIGITS):
-            true = sum((Decimal(x) for x in values[end - count : end].tolist()), Decimal(0))
-            assert contains(found[place : place + 1], true)
 
 
 def test_comparisons_and_overflow():

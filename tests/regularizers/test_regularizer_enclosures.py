@@ -1,12 +1,15 @@
 """Every regularizer and its conjugate lie in their balls: upper ends are bounds, with 25 digits in ordinary cases."""
 
+import math
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import exact_regularizers as exact
 from exact_losses import DIGITS, digits
+from fenchel import FenchelError
 from fenchel.numerics.balls import as_ball
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.regularizers.enclosures import EnclosedQuadraticForm, smallest_eigenvalue
@@ -91,14 +94,53 @@ def test_wide_balls_contain_the_conjugates_of_their_vectors(regularizer):
         check(found, exact.conjugate(regularizer, exact.decimals(moved)), narrow=False)
 
 
-def test_the_smallest_eigenvalue_is_proved():
+def is_positive_definite(matrix, shift):
+    """Whether a matrix less a multiple of the identity has positive pivots, in rational arithmetic."""
+    rows = [
+        [Fraction(entry) - shift * (i == j) for j, entry in enumerate(row)] for i, row in enumerate(matrix.tolist())
+    ]
+    for k in range(len(rows)):
+        if rows[k][k] <= 0:
+            return False
+        for i in range(k + 1, len(rows)):
+            factor = rows[i][k] / rows[k][k]
+            rows[i] = [entry - factor * other for entry, other in zip(rows[i], rows[k], strict=True)]
+    return True
+
+
+def symmetric_matrix(rng, size, condition):
+    """A matrix with random eigenvectors and eigenvalues from 1 to 1/condition."""
+    vectors, _ = np.linalg.qr(rng.normal(size=(size, size)))
+    matrix = vectors * np.geomspace(1.0, 1.0 / condition, size) @ vectors.T
+    return 0.5 * (matrix + matrix.T)
+
+
+@pytest.mark.parametrize("size", [2, 3, 6])
+@pytest.mark.parametrize("condition", [1e1, 1e8, 1e11, 1e13, 1e14, 1e16])
+def test_strong_convexity_is_proved(size, condition):
     rng = np.random.default_rng(2)
-    for size in (1, 3, 20):
-        root = rng.normal(size=(size, size))
-        matrix = root @ root.T + 1e-3 * np.eye(size)
-        matrix = 0.5 * (matrix + matrix.T)
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
-        assert 0.4 * smallest <= smallest_eigenvalue(matrix) <= smallest
+    for scale in (1.0, 1e-100, 1e100):
+        for _ in range(5):
+            try:
+                form = QuadraticForm(scale * symmetric_matrix(rng, size, condition))
+            except FenchelError:
+                # not positive definite after its entries were rounded
+                assert condition > 1e14
+                continue
+            proved, width = Fraction(form.strong_convexity), Fraction(np.trace(form.operator)) * (size + 3) / 2**49
+            assert proved == 0 or is_positive_definite(form.operator, proved)
+            assert not is_positive_definite(form.operator, proved + width)
+
+
+def test_without_strong_convexity_nothing_is_known():
+    form, v = QuadraticForm(np.full((3, 3), 1.0) + 4e-16 * np.eye(3)), np.ones(3)
+    assert form.strong_convexity == 0.0
+    assert form.radius(1.0) == form.grad_conjugate_error(v, 0.0) == math.inf
+    assert form.conjugate_error(v, form.conjugate(v), 0.0, 0.0) == math.inf
+
+
+def test_the_smallest_eigenvalue_of_other_matrices():
+    assert smallest_eigenvalue(np.array([[4.0]])) == pytest.approx(4.0, rel=1e-14)
     assert smallest_eigenvalue(np.array([[1.0, 2.0], [2.0, 1.0]])) < 0.0
     # nothing is proved about a matrix that is singular up to rounding
     assert smallest_eigenvalue(np.full((3, 3), 1.0)) <= 0.0

@@ -134,6 +134,17 @@ def test_the_best_intercepts_have_no_slope(size, weighted):
         assert np.max(np.abs(slope)) <= 1e-13 * (1 + size)
 
 
+@pytest.mark.parametrize("scores", [np.zeros(4), np.array([5.0, -300.0, 0.1, 1.0])], ids=["zero", "constant"])
+def test_the_best_intercepts_of_constant_scores_give_the_frequencies(scores, monkeypatch):
+    """Without a search, which takes several passes."""
+    monkeypatch.setattr("fenchel.risks.multiclass.multinomial._best_intercept", None)
+    y = np.array([0, 1, 1, 2, 2, 2, 2])
+    risk = Multinomial(y, 4, np.array([2.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.0]))
+    b = risk.best_intercept(np.tile(scores, (7, 1)))
+    assert b.sum() == pytest.approx(0.0, abs=1e-12)
+    np.testing.assert_allclose(risk.probabilities(scores[None] + b)[0], [4 / 11, 4 / 11, 3 / 11, 0.0], atol=1e-15)
+
+
 def test_a_class_without_examples_costs_next_to_nothing():
     risk, present = Multinomial([0, 1, 1], 3), Multinomial([0, 1, 1], 2)
     scores = np.random.default_rng(7).standard_normal((3, 3)) * 5

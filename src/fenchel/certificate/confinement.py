@@ -84,6 +84,15 @@ class OptimumSketch:
         found._refusal = self._refusal
         return found
 
+    def omit_bracket(self) -> None:
+        """Leave a bracket that waits unknown: the intercept may be any number."""
+        if self._pending is not None:
+            assert self._ball is not None
+            far = np.full_like(self._ball.intercept_lower, np.inf)
+            spread = None if self._ball.intercept_spread is None else math.inf
+            ball = replace(self._ball, intercept_lower=-far, intercept_upper=far, intercept_spread=spread)
+            self._ball, self._pending = ball, None
+
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
         pending = self._pending
@@ -91,6 +100,9 @@ class OptimumSketch:
             try:
                 low, high, spread = _bracket(*pending)
                 assert self._ball is not None
+                if spread is not None:
+                    shift = _common_shift(self._ball)
+                    low, high = low + shift[0], high + shift[1]
                 self._ball = replace(self._ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)
             except FenchelError as error:
                 self._refusal = str(error)
@@ -268,6 +280,14 @@ def _radius(most: float, apart: float) -> float:
             "scale or centre X"
         )
     return math.sqrt(max(0.0, square))
+
+
+def _common_shift(ball: OptimumBall) -> tuple[float, float]:
+    """Bounds on the mean of beta over the classes if b + z . w adds up to zero: minus the mean of z . c."""
+    terms = np.abs(ball.centre) @ np.abs(ball.reference)
+    shift = -float(np.mean(ball.centre @ ball.reference))
+    error = _UPWARDS * gamma(ball.reference.size + len(ball.centre) + 8) * float(np.mean(terms))
+    return shift - error, shift + error
 
 
 def _bracket(risk: Risk, scores: Array, radii: Array) -> tuple[Floats, Floats, float | None]:

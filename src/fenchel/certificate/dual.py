@@ -29,8 +29,8 @@ from fenchel.certificate.rescaling import best_multiple
 from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem, Witness
-from fenchel.risks.base import ClosedForm
 from fenchel.risks.decomposition import DecomposedForm
+from fenchel.risks.protocols import ClosedForm
 
 #: largest |theta_i| that is used: squares of larger ones overflow
 _LARGEST_THETA = 1e150

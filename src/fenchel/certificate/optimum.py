@@ -15,7 +15,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.rounding import output_norms
 from fenchel.designs import Design
-from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 
 #: covers roundings of a bound by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-9
@@ -36,7 +36,8 @@ class OptimumBall:
     reference : ndarray of shape (d,)
         The point z: the scores of an optimum at x are within ``radius`` times the norm of x - z of x . c + beta.
     intercept_lower, intercept_upper : ndarray of shape (1,) or (k,)
-        Bounds on beta, the optimal intercept at z.  For a joint risk, of the one whose entries add up to zero.
+        Bounds on beta = b + z . (w - c) of every optimum w, b.  For a joint risk, of the one whose scores at z add up
+        to zero: a shift of all intercepts changes nothing else.
     intercept_spread : float or None
         For a joint risk a bound on the differences of beta between two classes from those of the midpoints; None for
         outputs that do not depend on each other.
@@ -131,9 +132,9 @@ def distances_from(design: Design, reference: Array) -> Floats:
     squares = design.squared_row_norms
     if not np.any(reference):
         return design.row_magnitudes
-    away = math.fsum(reference**2)
+    away = tree_sum(reference**2)
     total = squares - 2.0 * design.scores(reference) + away
-    rounded = np.asarray(design.score_roundings, dtype=np.float64) + 16.0
+    rounded = np.asarray(design.score_roundings, dtype=np.float64) + (16.0 + tree_depth(len(reference)))
     error = _UPWARDS * rounded * UNIT * (design.row_magnitudes + math.sqrt(away)) ** 2
     return _UPWARDS * np.sqrt(np.maximum(total, 0.0) + error)
 

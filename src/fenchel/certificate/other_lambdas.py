@@ -55,6 +55,8 @@ class PathCertificate:
     errors: Errors
     #: the objective of the model without weights; infinite where it is not known
     zero_objective: float = math.inf
+    #: whether v is a shorter vector that stands for it (``Regularizer.compress``)
+    compressed: bool = False
 
     def fits(self, problem: Problem) -> bool:
         """Whether a problem differs from this one in lam only."""
@@ -65,12 +67,12 @@ class PathCertificate:
     def compress(self) -> PathCertificate:
         """The same with a compressed v, which suffices for certificates but not for a warm start."""
         regularizer = self.problem.regularizer
-        v = regularizer.compress(self.v)
+        v = self.v if self.compressed else regularizer.compress(self.v)
         if v is self.v:
             return self
         # its entries are norms of v: sums with as many terms as v has entries
         spread = self.errors.spread.rounded(regularizer, v, np.size(self.v) + ELEMENTARY)
-        return replace(self, v=v, errors=self.errors._replace(spread=spread))
+        return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True)
 
     @property
     def at_zero(self) -> float | None:

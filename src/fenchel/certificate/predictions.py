@@ -32,7 +32,7 @@ class CertifiedPredictions:
         Whether every exact optimum makes the same prediction; for scores, whether their interval is finite.
     lower, upper : ndarray of shape (n,) or (n, k)
         Bounds on the scores of every exact optimum.  For a joint risk of several classes with intercepts, of the
-        optimum whose intercepts at the mean row add up to zero.
+        optimum whose scores at the mean row add up to zero.
     radius : float
         The radius of the ball that contains the optimal weights; the largest one if there are several.
     certificate : Certificate

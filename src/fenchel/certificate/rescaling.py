@@ -26,8 +26,8 @@ from fenchel.arrays import Array
 from fenchel.certificate.rounding import adjoint_spread
 from fenchel.numerics.rounding import tree_depth
 from fenchel.problem import Problem
-from fenchel.risks.base import ClosedForm
 from fenchel.risks.decomposition import DecomposedForm
+from fenchel.risks.protocols import ClosedForm
 
 #: distance of the second evaluation from T, relative to T
 _BEFORE = 1e-3

@@ -30,6 +30,7 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataC
 
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import CacheWarning
+from fenchel.loading import no_collection
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: what every loop may be specialized for, or is compiled by
@@ -151,7 +152,8 @@ class _Cache(FunctionCache):
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
-            found = super().load_overload(signature, context)
+            with no_collection():
+                found = super().load_overload(signature, context)
         except Exception as error:  # whatever a damaged cache throws, compiling still works
             _warn_no_cache(error)
             found = None

@@ -34,29 +34,37 @@ class Loop:
         self._function = function
         #: by the users' classes among the arguments, () for none: numba itself takes classes of the same name for one
         self._dispatchers: dict[tuple[type, ...], Callable[..., Any]] = {}
+        #: the same by the types of all arguments, so that the usual call looks them up once
+        self._by_types: dict[tuple[type, ...], Callable[..., Any]] = {}
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
-        theirs = tuple(type(argument) for argument in arguments if not _is_ours(argument))
-        if theirs not in self._dispatchers:
-            with self._lock:
-                if theirs not in self._dispatchers:
-                    for cls in theirs:
-                        _check_names(cls)
-                    self._dispatchers[theirs] = _compiled(self._function, cached=not theirs)
+        types = tuple(map(type, arguments))
+        dispatcher = self._by_types.get(types) or self._dispatcher(types)
         stop_point()
-        dispatcher, begin = self._dispatchers[theirs], time.perf_counter()
-        known = _signatures(dispatcher)
+        begin, known = time.perf_counter(), _signatures(dispatcher)
         try:
             return dispatcher(*arguments)
         except Exception as error:
             stopwatch.stop()  # compiling may have failed
+            theirs = [one for one in arguments if not _is_ours(type(one))]
             if theirs and isinstance(error, NumbaError):
-                raise FenchelError(_culprit([one for one in arguments if not _is_ours(one)], error)) from error
+                raise FenchelError(_culprit(theirs, error)) from error
             raise
         finally:
             if _signatures(dispatcher) > known:
                 stopwatch.first_call(begin)
+
+    def _dispatcher(self, types: tuple[type, ...]) -> Callable[..., Any]:
+        """The function to call with arguments of these types."""
+        theirs = tuple(cls for cls in types if not _is_ours(cls))
+        with self._lock:
+            if theirs not in self._dispatchers:
+                for cls in theirs:
+                    _check_names(cls)
+                self._dispatchers[theirs] = _compiled(self._function, cached=not theirs)
+            self._by_types[types] = self._dispatchers[theirs]
+        return self._by_types[types]
 
 
 def _signatures(dispatcher: Any) -> int:
@@ -104,8 +112,8 @@ def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., An
     return dispatcher
 
 
-def _is_ours(argument: Any) -> bool:
-    return not isinstance(argument, tuple) or type(argument).__module__.partition(".")[0] == "fenchel"
+def _is_ours(cls: type) -> bool:
+    return not issubclass(cls, tuple) or cls.__module__.partition(".")[0] == "fenchel"
 
 
 def loop(function: Callable[..., Any]) -> Loop:

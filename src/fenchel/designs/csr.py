@@ -7,6 +7,7 @@ loop here goes by rows.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, ClassVar
@@ -21,6 +22,11 @@ from fenchel.designs.enclosures import EnclosedCSR
 from fenchel.designs.rows import CSRRows
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
+
+#: entries of a block of X^T theta (2 MB), unless d is large
+_SHORT_SUMS = 1 << 18
+#: entries of such a block, in units of d, which each block adds to the work
+_ENTRIES_PER_FEATURE = 8
 
 
 class CSRDesign(Design):
@@ -70,7 +76,8 @@ class CSRDesign(Design):
     def adjoint(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
         result: Array | None = None
-        for rows, block in self._blocks():
+        # blocks also shorten the sums, and with them the bound on their rounding errors
+        for rows, block in self._blocks(self._entries_of_sums):
             part = block.T @ theta[rows]
             result = part if result is None else np.add(result, part, out=result)
         return np.ascontiguousarray(np.zeros((*theta.shape[1:], self.shape[1])) if result is None else result.T)
@@ -87,8 +94,8 @@ class CSRDesign(Design):
 
     @cached_property
     def largest_row_norm(self) -> float:
-        # entries of the same column add up, so the 1-norm is the safe one
-        return self._largest_size * self._longest_row
+        # entries of the same column add up: only their 1-norm is a bound
+        return self._largest_size * (self._longest_row if self._repeats else math.sqrt(self._longest_row))
 
     @cached_property
     def row_magnitudes(self) -> Floats:
@@ -115,9 +122,9 @@ class CSRDesign(Design):
 
     @cached_property
     def _repeats(self) -> bool:
-        """Whether some column may occur twice in a row."""
-        # of a matrix of its own, so that the user's is not marked
-        return not self._matrix().has_canonical_format
+        """Whether some column occurs twice in a row."""
+        # of a matrix of its own, so that the user's is not marked; unsorted entries are sorted block by block
+        return not self._matrix().has_canonical_format and any(_repeats(block) for _, block in self._blocks(BLOCK))
 
     @property
     def score_roundings(self) -> Floats:
@@ -125,8 +132,15 @@ class CSRDesign(Design):
 
     @cached_property
     def adjoint_roundings(self) -> int:
-        rows = [stop - start for start, stop in self._bounds()]
-        return max(rows, default=0) + len(rows) + 1
+        rows = [stop - start for start, stop in self._bounds(self._entries_of_sums)]
+        # entries of the same column of a row are added one by one
+        return max(rows, default=0) * (int(self._longest_row) if self._repeats else 1) + len(rows) + 1
+
+    @property
+    def _entries_of_sums(self) -> int:
+        """The entries of a block of X^T theta."""
+        entries = max(_SHORT_SUMS, _ENTRIES_PER_FEATURE * self.shape[1])
+        return entries if self._data.dtype == np.float64 else min(entries, BLOCK)
 
     @cached_property
     def mean_square(self) -> float:
@@ -155,7 +169,7 @@ class CSRDesign(Design):
     def _squares(self) -> Iterator[tuple[slice, sp.csr_array]]:
         """Row blocks with the squares of their entries."""
         for rows, block in self._blocks(BLOCK):
-            if not block.has_canonical_format:
+            if self._repeats:
                 block = block.copy()
                 block.sum_duplicates()
             block.data = block.data**2
@@ -204,6 +218,13 @@ class CSRDesign(Design):
             stop = max(start + 1, stop)
             yield start, stop
             start = stop
+
+
+def _repeats(block: sp.csr_array) -> bool:
+    """Whether some column occurs twice in a row, whatever the order of the entries."""
+    block = block.copy()
+    block.sort_indices()
+    return not block.has_canonical_format
 
 
 def _as_index(values: Array) -> Array:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array
-from fenchel.numerics.balls import Ball, as_ball, concatenate, segment_sums, stack, zeros
+from fenchel.numerics.balls import Ball, as_ball, concatenate, stack, where, zeros
 
 #: entries of X in a block (128 kB an array): ball arithmetic has about twenty temporary arrays
 _BLOCK = 1 << 14
@@ -104,3 +104,18 @@ def _sums(data: Array, indices: Array, counts: NDArray[np.integer[Any]], vector:
         parts.append(segment_sums(products, counts[first:last]))
         first, begin = last, end
     return concatenate(parts) if parts else zeros((0,))
+
+
+def segment_sums(values: Ball, counts: NDArray[np.integer[Any]]) -> Ball:
+    """The sums of consecutive segments of these lengths, by a tree of additions in each."""
+    starts = np.cumsum(counts) - counts
+    place = np.arange(values.size) - np.repeat(starts, counts)
+    while np.any(place):
+        left = np.flatnonzero(place % 2 == 0)
+        right = np.minimum(left + 1, len(place) - 1)
+        paired = place[right] == place[left] + 1
+        values = values[left] + where(paired, values[right], 0.0)
+        place = place[left] // 2
+    result = zeros((len(counts),))
+    result.put(np.asarray(counts) > 0, values)
+    return result

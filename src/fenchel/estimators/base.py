@@ -20,16 +20,15 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
+from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.multiclass import stacked_pairs
 from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
-from fenchel.estimators.sklearn_bases import BaseEstimator
 from fenchel.estimators.task import Task, set_fitted
 from fenchel.estimators.threads import in_threads
 from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
@@ -47,37 +46,6 @@ from fenchel.validation import check_bool, processors
 
 #: problems are made when they are solved, so that the labels of many classes need not exist at once
 LazyProblem = Callable[[], Problem]
-
-
-class LinearModel(BaseEstimator):
-    """The scores X w + b of rows that scikit-learn validates."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _input(self, X: Any) -> dict[str, Any]:
-        """check_array's options for this X: any real type, sparse formats that have rows or columns.
-
-        Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its
-        columns usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
-        """
-        options = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
-        return options if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**options, "order": "C"}
-
-    def _rows(self, X: Any) -> Any:
-        """X as scikit-learn validates it for a fitted estimator."""
-        check_is_fitted(self)
-        return validate_data(self, X, reset=False, **self._input(X))
-
-    def _scores(self, X: Any) -> Floats:
-        return as_design(self._rows(X)).scores(self._weights()) + self.intercept_
-
-    def _weights(self) -> Floats:
-        """``coef_`` as an array, whether or not it was made sparse."""
-        coef: Any = self.coef_
-        return coef.toarray() if sp.issparse(coef) else coef
 
 
 class LinearEstimator(ProvedPredictions, LinearModel):
@@ -124,6 +92,8 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
         def one(k: int) -> Solution:
             problem = problems[k]()
+            if sketches is not None:
+                sketches.prepare(problem)
             solution = solve(
                 problem,
                 self._solver(),

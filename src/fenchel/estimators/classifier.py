@@ -19,6 +19,7 @@ from fenchel.estimators.multiclass import active_examples, declared_form, suppor
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.predictions import Probabilities
 from fenchel.estimators.task import Task, checked_weights, validated
+from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
 from fenchel.problem import Problem
 from fenchel.risks import MULTICLASS, MeanRisk
@@ -112,6 +113,7 @@ class BaseLinearClassifier(BaseClassifier):
         return self._problem(task, MULTICLASS[str(task.form)](task.targets, task.n_classes, task.weights))
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier with a duality-gap certificate.

@@ -9,9 +9,11 @@ from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.parameters import LinearParameters, SolverParameters
 from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.selection import SelectionOfC
+from fenchel.loading import of_package
 from fenchel.losses import Loss
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseLinearClassifier):
     r"""Linear classifier with C chosen by cross-validation.
@@ -120,6 +122,7 @@ class LinearClassifierCV(SolverParameters, LinearParameters, SelectionOfC, BaseL
     class_weight: Any = None
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LinearRegressorCV(SolverParameters, LinearParameters, SelectionOfC, BaseRegressor):
     r"""Linear regression with C chosen by cross-validation.

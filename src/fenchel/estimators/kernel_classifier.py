@@ -17,6 +17,7 @@ from fenchel.estimators.kernel_base import KernelEstimator, gram_megabytes
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.kernels import GramDesign
+from fenchel.loading import of_package
 from fenchel.losses import Hinge, Loss
 from fenchel.problem import Problem
 from fenchel.risks import CrammerSinger, MeanRisk, MulticlassRisk, WestonWatkins
@@ -26,6 +27,7 @@ from fenchel.validation import check_choice
 _JOINT: dict[str, type[MulticlassRisk]] = {risk.name: risk for risk in (WestonWatkins, CrammerSinger)}
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
     r"""Kernel classifier with a duality-gap certificate.

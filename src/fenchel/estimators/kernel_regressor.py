@@ -11,9 +11,11 @@ from fenchel.arrays import Floats
 from fenchel.estimators.kernel_base import KernelEstimator
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.regressor import BaseRegressor
+from fenchel.loading import of_package
 from fenchel.losses import Loss
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class KernelRegressor(SolverParameters, KernelEstimator, BaseRegressor):
     r"""Kernel regression with a duality-gap certificate.

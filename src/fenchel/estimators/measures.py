@@ -19,13 +19,15 @@ from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import UNPROVED, below_threshold, best_threshold, with_thresholds
+from fenchel.loading import of_package
 from fenchel.problem import Problem
 from fenchel.progress import warn
-from fenchel.risks import micro
+from fenchel.risks import Risk, micro
 from fenchel.solving.solution import Solution, Status
 from fenchel.validation import check_choice
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier trained for a performance measure, with a duality-gap certificate.
@@ -257,12 +259,14 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     def _measure(self, task: Task, k: int | None, choice: MeasureChoice | None = None) -> Problem:
         """The problem of class k against the rest, or of all classes for None."""
-        choice = self._choice() if choice is None else choice
+        return self._problem(task, self._risk(task, k, self._choice() if choice is None else choice))
+
+    def _risk(self, task: Task, k: int | None, choice: MeasureChoice) -> Risk:
         if k is not None:
-            return self._problem(task, choice.risk(one_vs_rest(task.targets, k), task.weights))
+            return choice.risk(one_vs_rest(task.targets, k), task.weights)
         labels = np.stack([one_vs_rest(task.targets, k) for k in range(task.n_classes)], axis=1)
         each = None if task.weights is None else np.repeat(task.weights, task.n_classes)
-        return self._problem(task, micro(choice.risk(labels.ravel(), each), task.n_classes))
+        return micro(choice.risk(labels.ravel(), each), task.n_classes)
 
     # --- folds and thresholds
 
@@ -287,11 +291,12 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     def _thresholds(self, task: Task, scores: Array) -> Floats:
         """The best thresholds of these scores, (n, rows of coef_)."""
-        problems = [self._measure(task, k) for k in self._columns(task)]
-        if len(problems) == 1 and scores.shape[1] > 1:
-            table: Any = problems[0].risk
+        columns, choice = self._columns(task), self._choice()
+        if len(columns) == 1 and scores.shape[1] > 1:
+            table: Any = self._risk(task, columns[0], choice)
             return np.full(scores.shape[1], best_threshold(scores.ravel(), table.table))
-        return np.array([best_threshold(column, one.risk) for column, one in zip(scores.T, problems, strict=True)])
+        pairs = zip(scores.T, columns, strict=True)
+        return np.array([best_threshold(column, self._risk(task, k, choice)) for column, k in pairs])
 
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
         count = len(self._columns(task))

@@ -17,12 +17,13 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import LinearModel
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
+from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
 from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
+from fenchel.loading import of_package
 from fenchel.losses import as_loss
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import QNorm, QuadraticForm, Regularizer
@@ -38,6 +39,7 @@ UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 _Learner = tuple[Floats, Floats, Floats]
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class OnlineClassifier(ScoreClassifier, LinearModel):
     r"""Perceptron, Winnow and p-norm algorithms, with certificates on request.

@@ -16,10 +16,12 @@ from fenchel.estimators.labels import unknown_labels
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import UNPROVED, below_threshold, ordered_thresholds, with_thresholds
+from fenchel.loading import of_package
 from fenchel.risks import OrdinalHinge
 from fenchel.solving.solution import Solution
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Linear classifier of ordered classes with a duality-gap certificate.

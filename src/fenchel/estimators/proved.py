@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -46,22 +47,36 @@ class Sketches:
         self._at_once = problems > 1 and problems * examples > _MOST_PENDING
         self._lock = threading.Lock()
 
+    def prepare(self, problem: Problem) -> None:
+        """Read the training rows before a problem is solved, within its time limit."""
+        with suppress(FenchelError):
+            # the refusal follows the solve
+            self._training_rows(problem)
+
+    def _training_rows(self, problem: Problem) -> TrainingRows:
+        check_confined(problem)
+        with self._lock:
+            self._rows = self._rows or training_rows(problem)
+            return self._rows
+
     def __call__(self, problem: Problem, solution: Solution) -> OptimumSketch:
         """What a solution proves about the optimum of its problem, or the reason why it proves nothing."""
-        # not compressed: the starts of estimators bring no path certificate
         known = solution.path_certificate
+        # the starts of estimators bring no path certificate
         assert known is not None
+        assert not known.compressed
         try:
-            check_confined(problem)
-            with self._lock:
-                self._rows = self._rows or training_rows(problem)
+            rows = self._training_rows(problem)
             weights, certificate = solution.model.weights, solution.certificate
             # a kernel model keeps only the examples that have coefficients in w
             if problem.design.kernel() is not None and np.any((weights == 0.0) & (known.v != 0.0)):
-                return sketch_around(problem, self._rows, certificate, weights, problem.design.scores(weights))
+                return sketch_around(problem, rows, certificate, weights, problem.design.scores(weights))
             parts = certificate, solution.model, solution.witness, known.v
-            found = sketch(problem, self._rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
-            if self._at_once:
+            found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
+            if self._at_once and not solution.passes:
+                # a limit came first: the ball is too large for a bracket to prove anything
+                found.omit_bracket()
+            elif self._at_once:
                 found.ball()
             return found
         except FenchelError as refusal:

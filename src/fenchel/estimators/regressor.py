@@ -15,6 +15,7 @@ from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.sklearn_bases import RegressorMixin
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
+from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk
 from fenchel.solving.solution import Solution
@@ -55,6 +56,7 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
         return as_loss(self.loss, "regression")
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseRegressor):
     r"""Linear regression with a duality-gap certificate.

@@ -8,6 +8,7 @@ from typing import Any
 from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.loading import of_package
 from fenchel.losses import Loss
 from fenchel.regularizers import Entropy, Regularizer, UnnormalizedEntropy
 from fenchel.validation import check_bool
@@ -27,6 +28,7 @@ def entropy_of(
     return UnnormalizedEntropy(_PRIOR if prior is None else prior, bool(balanced))
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class WinnowClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     r"""Regularized Winnow: linear classification with an entropy regularizer and a certificate.

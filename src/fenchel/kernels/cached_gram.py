@@ -9,7 +9,8 @@ before its turn; so an epoch begins with the examples whose rows are cached, whi
 Accuracy.  Rows are cached in float64, though twice as many would fit in float32: scores :math:`Ka` of a certificate are
 sums of cached rows and of rows computed for this product.  Rows with zero coefficients are skipped, and if a product
 with similar coefficients is known, only the rows whose coefficients differ are used.  Such a product has the rounding
-errors of all sums that led to it, :math:`\gamma_{n+3}\sqrt{K_{ii}}\,\mu` with :math:`\mu = \sum_k m(a_k)` and
+errors of all sums that led to it, :math:`\gamma_m\sqrt{K_{ii}}\,\mu` for sums by batches (m of them in the longest
+chain) with :math:`\mu = \sum_k m(a_k)` and
 :math:`m(a) = \sum_j |a_j|\sqrt{K_{jj}}`, where the :math:`a_k` are the first coefficients and the changes.  So a known
 product is used only if :math:`\mu \le 3\,m(a)` for the coefficients a that are wanted: after large coefficients have
 become small its errors would be too large.  Rows that are computed twice may differ, since matrix products of other
@@ -216,8 +217,10 @@ class CachedGram(KernelDesign):
 
     @property
     def score_roundings(self) -> int:
-        """Those of sums of n terms, of two updates, and of the entries, for sums of ``_LARGEST_GROWTH`` sizes."""
-        return _LARGEST_GROWTH * (self.shape[1] + 1 + _UPDATES + math.ceil(self._entry_roundings))
+        """Those of sums by batches, of two updates, and of the entries, for sums of ``_LARGEST_GROWTH`` sizes."""
+        # the last batch of the cached rows and that of the others may be short
+        batches = min(self.shape[1], self.together) + self.shape[1] // self.together + 2
+        return _LARGEST_GROWTH * (batches + 1 + _UPDATES + math.ceil(self._entry_roundings))
 
     @property
     def largest_row_norm(self) -> float:

@@ -13,6 +13,7 @@ sums over rows of K and round like them; ``diagonal`` has the squared norms of t
 from __future__ import annotations
 
 import abc
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,10 +26,13 @@ from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball
 from fenchel.numerics.linear_algebra import mirror_lower_triangle
+from fenchel.stopping import stop_point
 
 if TYPE_CHECKING:
     from fenchel.kernels.cached_gram import CachedGram
 
+#: rows of a block of K a at least
+_FEWEST_ROWS = 8
 #: asymmetry, relative to the largest entry, that counts as rounding
 _ASYMMETRY = 1e-10
 
@@ -71,8 +75,9 @@ class KernelDesign(Design):
         return np.array(np.asarray(theta, dtype=np.float64).T, order="C")
 
     @property
+    @abc.abstractmethod
     def score_roundings(self) -> int:
-        return self.shape[1] + 1
+        """The roundings on the way of each product K_ij a_j into a score."""
 
     @property
     def adjoint_roundings(self) -> int:
@@ -150,6 +155,24 @@ class GramDesign(KernelDesign, DenseDesign):
 
     def in_memory(self) -> GramDesign:
         return self
+
+    def scores(self, weights: Array) -> Floats:
+        """K a, by blocks of rows, which shorten the sums and with them the bound on their rounding errors."""
+        weights = np.ascontiguousarray(weights, dtype=np.float64)
+        result = np.zeros(weights.shape)
+        for begin in range(0, self.shape[0], self._rows_of_sums):
+            stop_point()
+            rows = slice(begin, begin + self._rows_of_sums)
+            result += weights[..., rows] @ self._values[rows]
+        return np.ascontiguousarray(result.T)
+
+    @property
+    def score_roundings(self) -> int:
+        return min(self._rows_of_sums, self.shape[0]) + 2 + self.shape[0] // self._rows_of_sums
+
+    @property
+    def _rows_of_sums(self) -> int:
+        return max(_FEWEST_ROWS, math.isqrt(self.shape[0]))
 
     def enclosure(self) -> EnclosedGram:
         return EnclosedGram(self._values)

@@ -16,8 +16,11 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.kernels.gram import EnclosedGram, KernelDesign
 from fenchel.numerics.balls import Ball, as_ball
-from fenchel.numerics.rounding import gamma
+from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import Regularizer
+
+#: relative errors of theta / lam: those of the quotient and of lam
+_COEFFICIENT_ROUNDINGS = 5.0
 
 
 class EnclosedGramNorm(NamedTuple):
@@ -63,7 +66,7 @@ class GramNorm(Regularizer):
 
     def value(self, weights: Array) -> float:
         weights = np.asarray(weights, dtype=np.float64)
-        return 0.5 * float(np.vdot(weights, self.gram.scores(weights).T))
+        return 0.5 * tree_sum(weights * self.gram.scores(weights).T)
 
     def gradient(self, weights: Array) -> Floats:
         """The gradient in w, in coefficients; the gradient in the coefficients is K times this."""
@@ -100,14 +103,23 @@ class GramNorm(Regularizer):
         return np.abs(np.atleast_2d(coefficients)) @ np.sqrt(self.gram.diagonal)
 
     def value_error(self, weights: Array, value: float) -> float:
-        r"""The terms :math:`a_iK_{ij}a_j` are at most :math:`|a_i||a_j|\sqrt{K_{ii}K_{jj}}`."""
-        sizes = self._sizes(weights)
-        # ten more for relative errors of the coefficients
-        return gamma(self.gram.score_roundings + self.gram.shape[0] + 10) * 0.5 * float(sizes @ sizes)
+        return self._error(weights, 0.0)
+
+    def _error(self, coefficients: Array, moved: float) -> float:
+        r"""A bound on the error of a^T K a / 2, also if the coefficients have relative errors of ``moved`` roundings.
+
+        The sum of all :math:`|a_i||K_{ij}||a_j|` is at most :math:`\|a\|\sum_i|a_i|r_i` with the norms r of the rows of
+        K, and at most :math:`(\sum_i|a_i|\sqrt{K_{ii}})^2`.
+        """
+        sizes, rows = self._sizes(coefficients), np.abs(np.atleast_2d(coefficients))
+        norms = np.sqrt(np.sum(rows**2, axis=1)) * (rows @ self.gram.row_magnitudes)
+        # a product with a_i, and a sum
+        roundings = self.gram.score_roundings + 1 + tree_depth(rows.size)
+        return (1.0 + 1e-6) * gamma(roundings + 2.0 * moved) * 0.5 * float(np.sum(np.minimum(sizes**2, norms)))
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""
-        own = self.value_error(v, conjugate)
+        own = self._error(v, _COEFFICIENT_ROUNDINGS)
         size = math.sqrt(2.0 * max(0.0, conjugate + own))
         return own + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
 

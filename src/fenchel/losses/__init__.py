@@ -8,18 +8,18 @@ from fenchel.losses.constraint import HardMargin as HardMargin
 from fenchel.losses.constraint import Interpolation as Interpolation
 from fenchel.losses.constraint import NegativeLog as NegativeLog
 from fenchel.losses.custom import CustomLoss as CustomLoss
+from fenchel.losses.epsilon_insensitive import EpsilonInsensitive as EpsilonInsensitive
+from fenchel.losses.epsilon_insensitive import SquaredEpsilonInsensitive as SquaredEpsilonInsensitive
 from fenchel.losses.exponential import Exponential as Exponential
 from fenchel.losses.exponential import Poisson as Poisson
 from fenchel.losses.logistic import Logistic as Logistic
 from fenchel.losses.margin import Hinge as Hinge
 from fenchel.losses.margin import HuberHinge as HuberHinge
 from fenchel.losses.margin import SquaredHinge as SquaredHinge
-from fenchel.losses.residual import Absolute as Absolute
-from fenchel.losses.residual import EpsilonInsensitive as EpsilonInsensitive
+from fenchel.losses.quantile import Absolute as Absolute
+from fenchel.losses.quantile import Quantile as Quantile
 from fenchel.losses.residual import Huber as Huber
-from fenchel.losses.residual import Quantile as Quantile
 from fenchel.losses.residual import Squared as Squared
-from fenchel.losses.residual import SquaredEpsilonInsensitive as SquaredEpsilonInsensitive
 from fenchel.registry import named, public
 from fenchel.validation import did_you_mean
 

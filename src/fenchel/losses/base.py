@@ -142,7 +142,7 @@ class Loss(abc.ABC):
         r"""A bound on the constants that ``value`` adds to a score.
 
         The computed value is that of a score :math:`s + \delta` up to a relative error of K roundings, with
-        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is twice ``roundings``.
+        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is ``roundings``.
         """
         return np.abs(label)
 

@@ -179,6 +179,7 @@ class Poisson(_ExponentialLoss):
     """
 
     name: ClassVar[str] = "poisson"
+    roundings: ClassVar[float] = 2.0 * FUNCTION + RATIONAL
     task: ClassVar[str] = "regression"
 
     def refusal(self, labels: Floats) -> str | None:
@@ -210,12 +211,11 @@ class Poisson(_ExponentialLoss):
         return never_below(np.where(np.isfinite(ratio) & (label > 0.0), near, plain))
 
     def score_offset(self, label: Floats) -> Floats:
-        return 1.0 + np.abs(np.log(np.maximum(label, _SMALLEST)))
+        return 1.0 + _log_size(label)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
         # the logarithms of u + y, of y and of their ratio
-        logarithm = np.abs(np.log(np.maximum(label, _SMALLEST)))
-        return 2.0 + 2.0 * logarithm + np.abs(np.log(np.maximum(u + label, _ROUNDING * label + _SMALLEST)))
+        return 2.0 + 2.0 * _log_size(label) + np.abs(np.log(np.maximum(u + label, _ROUNDING * label + _SMALLEST)))
 
     def domain(self, label: Floats) -> tuple[Floats, Floats]:
         return -label + 0.0, np.full_like(label, np.inf)
@@ -245,6 +245,11 @@ class Poisson(_ExponentialLoss):
 
     def compiled(self) -> CompiledExponential:
         return CompiledExponential(0.0)
+
+
+def _log_size(label: Floats) -> Floats:
+    """The size of ln y, which does not occur for y = 0."""
+    return np.where(label > 0.0, np.abs(np.log(np.maximum(label, _SMALLEST))), 0.0)
 
 
 def _log_sum(exponents: Floats, shares: Floats) -> float:

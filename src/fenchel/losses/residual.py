@@ -1,6 +1,6 @@
-r"""Losses of the residual r = s - y: squared, absolute, epsilon-insensitive, Huber and quantile.
+r"""Losses of the residual r = s - y that are piecewise quadratic: the squared error, Huber's, and their family.
 
-They are one family.  The conjugate is
+Other members are in ``losses.quantile`` and ``losses.epsilon_insensitive``.  The conjugate is
 
 .. math:: f^*(u, y) = u y + \epsilon|u| + \tfrac{\kappa}{2}u^2 \quad\text{for } u \in [-\ell, h]
 
@@ -15,9 +15,7 @@ loss                             :math:`\epsilon`    :math:`\kappa`   l         
 ``quantile``                     0                   0                quantile    1 - quantile
 ===============================  ==================  ===============  ==========  ==========
 
-Zhang (2002), eq. (18) with p = 1 is the epsilon-insensitive loss, and twice (18) with p = 2 its square; the exact
-steps of Sec. 5.2 are special cases of ``dual_step``.  ``EpsilonInsensitive(power=p)`` is (18) itself, with its 1/p:
-p = 2 has kappa = 1, other powers are in ``losses.power``.
+The exact steps of Zhang (2002), Sec. 5.2, are special cases of ``dual_step``.
 """
 
 from __future__ import annotations
@@ -33,7 +31,6 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, PiecewiseQuadratic, never_below
 from fenchel.losses.enclosures import EnclosedResidual
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
-from fenchel.losses.power import OfPower, PowerLoss
 from fenchel.numerics.balls import as_ball
 from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
@@ -160,6 +157,9 @@ class ResidualLoss(Loss):
             # the derivative rises by l share where r = -eps and by h share where r = eps, from -l at b = -inf
             kinks = np.concatenate([centre - tube, centre + tube])
             return weighted_quantile(kinks, np.concatenate([low * share, high * share]), low * float(share.sum()))
+        if tube == 0.0 and math.isinf(low) and math.isinf(high):
+            # the squared loss
+            return float(share @ centre) / float(share.sum())
 
         def derivative(b: float) -> tuple[float, float]:
             found, size = self._derivative(b, centre)
@@ -218,115 +218,6 @@ class Squared(ResidualLoss):
 
 
 @dataclass(frozen=True)
-class Absolute(ResidualLoss):
-    """Absolute error, abs(s - y), of median regression.
-
-    See Also
-    --------
-    Quantile : Other quantiles than the median.
-    EpsilonInsensitive : Zero for small errors.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fenchel.losses import Absolute
-    >>> Absolute().value(np.array([1.0, 3.0]), np.array([1.0, 1.0]))
-    array([0., 2.])
-    """
-
-    name: ClassVar[str] = "absolute"
-
-    @property
-    def shape(self) -> CompiledResidual:
-        return CompiledResidual(0.0, 0.0, 1.0, 1.0)
-
-
-@dataclass(frozen=True)
-class _Tube(ResidualLoss):
-    """The epsilon-insensitive loss, or half its square."""
-
-    name: ClassVar[str] = "epsilon_insensitive"
-    epsilon: float
-    squared: bool
-
-    @property
-    def shape(self) -> CompiledResidual:
-        kappa, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
-        return CompiledResidual(self.epsilon, kappa, bound, bound)
-
-
-@dataclass(frozen=True)
-class EpsilonInsensitive(OfPower):
-    """Epsilon-insensitive loss, max(0, abs(s - y) - epsilon), of support vector regression.
-
-    Parameters
-    ----------
-    epsilon : float, default=0.1
-        Errors up to this size cost nothing; at least 0.
-    power : float, default=1.0
-        The exponent p >= 1 of ``max(0, abs(s - y) - epsilon)^p / p``.
-
-    See Also
-    --------
-    SquaredEpsilonInsensitive : Twice ``EpsilonInsensitive(power=2)``.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fenchel.losses import EpsilonInsensitive
-    >>> EpsilonInsensitive(epsilon=0.5).value(np.array([1.25, 3.0]), np.array([1.0, 1.0]))
-    array([0. , 1.5])
-    """
-
-    name: ClassVar[str] = "epsilon_insensitive"
-    task: ClassVar[str] = "regression"
-    epsilon: float = 0.1
-    power: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, least=0.0)
-        check_number("power", self.power, least=1.0)
-
-    @property
-    def form(self) -> Loss:
-        if self.power in (1.0, 2.0):
-            return _Tube(self.epsilon, self.power == 2.0)
-        return PowerLoss(self.task, float(self.epsilon), float(self.power))
-
-
-@dataclass(frozen=True)
-class SquaredEpsilonInsensitive(ResidualLoss):
-    """Squared epsilon-insensitive loss, max(0, abs(s - y) - epsilon)^2.
-
-    Parameters
-    ----------
-    epsilon : float, default=0.1
-        Errors up to this size cost nothing; at least 0.
-
-    See Also
-    --------
-    EpsilonInsensitive : Other powers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fenchel.losses import SquaredEpsilonInsensitive
-    >>> SquaredEpsilonInsensitive(epsilon=0.5).value(np.array([1.25, 3.0]), np.array([1.0, 1.0]))
-    array([0.  , 2.25])
-    """
-
-    name: ClassVar[str] = "squared_epsilon_insensitive"
-    epsilon: float = 0.1
-
-    def __post_init__(self) -> None:
-        check_number("epsilon", self.epsilon, least=0.0)
-
-    @property
-    def shape(self) -> CompiledResidual:
-        return CompiledResidual(self.epsilon, 0.5, math.inf, math.inf)
-
-
-@dataclass(frozen=True)
 class Huber(ResidualLoss):
     """Huber loss: (s - y)^2 / 2 up to a width, linear beyond.
 
@@ -356,39 +247,3 @@ class Huber(ResidualLoss):
     @property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 1.0, self.width, self.width)
-
-
-@dataclass(frozen=True)
-class Quantile(ResidualLoss):
-    """Quantile (pinball) loss: q (y - s) below the label, (1 - q) (s - y) above it.
-
-    Parameters
-    ----------
-    quantile : float, default=0.5
-        The quantile q to estimate, strictly between 0 and 1.
-
-    See Also
-    --------
-    Absolute : Twice the loss of the median.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fenchel.losses import Quantile
-    >>> Quantile(0.75).value(np.array([0.0, 2.0]), np.array([1.0, 1.0]))
-    array([0.75, 0.25])
-    """
-
-    name: ClassVar[str] = "quantile"
-    quantile: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_number("quantile", self.quantile, above=0.0, below=1.0)
-
-    @property
-    def shape(self) -> CompiledResidual:
-        return CompiledResidual(0.0, 0.0, self.quantile, 1.0 - self.quantile)
-
-    def enclosure(self) -> EnclosedResidual:
-        # 1 - q is rounded in ``shape``
-        return EnclosedResidual(0.0, 0.0, as_ball(self.quantile), 1.0 - as_ball(self.quantile))

@@ -24,7 +24,8 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.lowerbounds.construction import Construction, first_tied, inverse
 from fenchel.problem import Problem
-from fenchel.risks.base import ClosedForm, Risk
+from fenchel.risks.base import Risk
+from fenchel.risks.protocols import ClosedForm
 
 
 class LargestScore(Risk):

@@ -301,18 +301,3 @@ def concatenate(parts: Sequence[Ball]) -> Ball:
 def stack(parts: Sequence[Ball], axis: int = 0) -> Ball:
     """The balls along a new axis."""
     return _joined(lambda values: np.stack(values, axis=axis), parts)
-
-
-def segment_sums(values: Ball, counts: NDArray[np.integer[Any]]) -> Ball:
-    """The sums of consecutive segments of these lengths, by a tree of additions in each."""
-    starts = np.cumsum(counts) - counts
-    place = np.arange(values.size) - np.repeat(starts, counts)
-    while np.any(place):
-        left = np.flatnonzero(place % 2 == 0)
-        right = np.minimum(left + 1, len(place) - 1)
-        paired = place[right] == place[left] + 1
-        values = values[left] + where(paired, values[right], 0.0)
-        place = place[left] // 2
-    result = zeros((len(counts),))
-    result.put(np.asarray(counts) > 0, values)
-    return result

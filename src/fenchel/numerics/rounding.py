@@ -26,8 +26,8 @@ FUNCTION = 8.0
 RATIONAL = 4.0
 #: errors of a formula with at most three elementary functions
 ELEMENTARY = 3.0 * FUNCTION + RATIONAL
-#: rows that are added one after the other before the tree of ``tree_sum`` begins
-_WIDTH = 16
+#: rows that are added one after the other before the tree of ``tree_sum`` begins, which is faster for many terms
+_WIDTH, _MANY_TERMS = 16, 1 << 12
 #: entries of a temporary block (512 kB)
 _SMALL_BLOCK = 1 << 16
 
@@ -41,14 +41,12 @@ def gamma(additions: float) -> float:
 def tree_sum(values: Array) -> float:
     """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
     flat = np.ravel(values)
-    whole = len(flat) // _WIDTH
-    if whole:
+    if len(flat) >= _MANY_TERMS:
         # one pass over the array: NumPy adds these rows one after the other
+        whole = len(flat) // _WIDTH
         rest = flat[whole * _WIDTH :]
         flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
-        flat[: len(rest)] += rest[:whole]
-        if len(rest) > whole:
-            flat = np.concatenate([flat, rest[whole:]])
+        flat[: len(rest)] += rest
     else:
         flat = flat.copy()
     count = len(flat)
@@ -68,7 +66,7 @@ def absolute_sum(values: Array) -> float:
 
 def tree_depth(count: int) -> int:
     """The additions on the way of one of ``count`` terms through ``tree_sum``."""
-    if count < _WIDTH:
+    if count < _MANY_TERMS:
         return max(0, count - 1).bit_length()
-    # the rows, and the rest, of which there may be more than columns
-    return _WIDTH + (max(count // _WIDTH, _WIDTH - 1) - 1).bit_length()
+    # the rows and the rest, and the tree of their sums
+    return _WIDTH + (count // _WIDTH - 1).bit_length()

@@ -16,6 +16,7 @@ inequalities and the equality hold up to :math:`\epsilon` in a group, the maxima
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,16 +47,19 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     order = np.argsort(side, kind="stable")
     counted, side = counted[order], side[order]
     c, sizes = amounts[counted], np.bincount(side, minlength=sides)
-    slack = _slack(c)
+    # sums of whole numbers are exact in float64
+    whole = bool(np.all(c == np.rint(c)))
+    slack = 0.0 if whole else 2.0 * (len(c) + 4.0) * _EXTENDED_EPS * float(np.sum(c))
+    running = partial(group_sums, precision=np.float64 if whole else np.longdouble)
     totals = _less(_totals(c, sizes), slack)
     # 1. no more than all pairs of an example allow, and equal sums
     y = np.clip(np.asarray(x, dtype=np.float64)[counted], 0.0, c * totals[side ^ 1] / pairs)
     y = _balanced(y, side, sizes)
     # 2. the differences of min(P, U), wherever one of the two ends changed
     top = np.flatnonzero(side & 1)
-    order = top[np.lexsort((-y[top] / c[top], side[top]))]
+    order = top[_by_group(-y[top] / c[top], side[top])]
     sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
-    reached = _less(group_sums(c[order], sizes[1::2]), slack)
+    reached = _less(running(c[order], sizes[1::2]), slack)
     caps = _caps(y, c, side, order, reached, pairs, slack)
     over = sums > (1.0 + _TOLERANCE) * caps
     if np.any(over):
@@ -69,23 +73,26 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     return found
 
 
-def _slack(c: Array) -> float:
-    """A bound on the rounding of running sums of amounts: none for whole numbers."""
-    return 0.0 if np.all(c == np.rint(c)) else (len(c) + 4.0) * _EXTENDED_EPS * float(np.sum(c))
+def _by_group(keys: Array, groups: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """The order of the keys within each group: short integers are sorted in linear time, and keys fastest alone."""
+    order = np.argsort(keys)
+    return order[np.argsort(groups[order], kind="stable")]
 
 
 def _less(sums: Array, slack: float) -> Floats:
-    """Lower bounds on sums of amounts: with less to exchange, net flows remain net flows.
+    """Lower bounds on sums of amounts, whose rounding ``slack`` bounds: with less to exchange, net flows remain so.
 
     Rounding would not be small beside the flows where these are far below their bounds.
     """
-    return np.maximum(sums - slack, 0.0).astype(np.float64)
+    return (
+        np.maximum(sums - slack, 0.0).astype(np.float64, copy=False) if slack else sums.astype(np.float64, copy=False)
+    )
 
 
 def _totals(values: Array, sizes: NDArray[np.int64]) -> Array:
     """The sum of each side."""
     sums, full = np.zeros(len(sizes), dtype=np.longdouble), np.flatnonzero(sizes)
-    sums[full] = group_sums(values, sizes)[np.cumsum(sizes)[full] - 1]
+    sums[full] = np.add.reduceat(values, (np.cumsum(sizes) - sizes)[full], dtype=np.longdouble)
     return sums
 
 
@@ -96,19 +103,22 @@ def _balanced(y: Array, side: Array, sizes: NDArray[np.int64]) -> Floats:
     factors = np.ones(len(sizes))
     larger = sums > (1.0 + _TOLERANCE) * other
     factors[larger] = other[larger] / sums[larger]
-    return y * factors[side]
+    return y * factors[side] if np.any(larger) else y
 
 
 def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, pairs: float, slack: float) -> Floats:
     """U at each upper example in order: the lower ones of its group with x_j M / c_j <= t give all of x_j."""
     low = np.flatnonzero(side & 1 == 0)
     group = np.concatenate([side[low], side[order]]) >> 1
-    # a stable sort: lower ones come first where keys are equal
-    merged = np.lexsort((np.concatenate([y[low] * pairs / c[low], reached]), group))
-    sizes, zeros = np.bincount(group), np.zeros(len(order))
-    given = group_sums(np.concatenate([y[low], zeros])[merged], sizes).astype(np.float64)
-    rest = _less(group_sums(np.concatenate([c[low], zeros])[merged][::-1], sizes[::-1])[::-1], slack)
-    place = np.empty(len(group), dtype=np.int64)
-    place[merged] = np.arange(len(group))
-    at = place[len(low) :]
-    return given[at] + reached / pairs * rest[at]
+    # where keys are equal, both orders mean the same U
+    merged = _by_group(np.concatenate([y[low] * pairs / c[low], reached]), group)
+    is_low = merged < len(low)
+    in_order = low[merged[is_low]]
+    given = np.concatenate([[0.0], np.cumsum(y[in_order], dtype=np.longdouble)])
+    amounts = np.concatenate([[0.0], np.cumsum(c[in_order], dtype=np.longdouble if slack else np.float64)])
+    # of all lower ones those of the groups before, those up to each upper one, and those up to the end of its group
+    ends = np.cumsum(np.bincount(side[low] >> 1, minlength=int(np.max(group, initial=0)) + 1))
+    own, before = side[order] >> 1, np.cumsum(is_low)[~is_low]
+    begin = np.concatenate([[0], ends])[own]
+    full = (given[before] - given[begin]).astype(np.float64)
+    return full + reached / pairs * _less(amounts[ends[own]] - amounts[before], slack)

@@ -20,7 +20,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -29,58 +29,10 @@ from fenchel.numerics.rounding import ELEMENTARY, RATIONAL, UNIT, gamma, tree_de
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
+    from fenchel.regularizers.compiled import CompiledMirrorMap, CompiledRegularizer
     from fenchel.regularizers.enclosures import EnclosedRegularizer
     from fenchel.regularizers.free_directions import FreeDirections
     from fenchel.regularizers.quadratic_form import QuadraticForm
-
-
-class CompiledRegularizer(Protocol):
-    """A separable regularizer for compiled loops: a NamedTuple of floats with scalar methods."""
-
-    def linear(self) -> bool:
-        """Whether ``weight`` is the identity: a constant, so that loops are compiled for one case."""
-        ...
-
-    def weight(self, v: float) -> float:
-        """One component of ``grad_conjugate``."""
-        ...
-
-    def hess_bound(self, v: float, radius: float) -> float:
-        """The largest second derivative of the conjugate within ``radius`` of v."""
-        ...
-
-
-class CompiledMirrorMap(Protocol):
-    r"""A conjugate of the form :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` for compiled loops.
-
-    A NamedTuple of floats.  The weights are :math:`w_j = G'(z)\,h_j'(v_j)` with :math:`z = \sum_j h_j(v_j)`, so that
-    one number, z, is all that ties features together.  ``frame`` and ``floor`` keep the numbers within the range of
-    floats; they are chosen from the extreme components of v.
-    """
-
-    def coupled(self) -> bool:
-        """Whether the weights depend on z, the sum over features."""
-        ...
-
-    def rescale(self, top: float, bottom: float) -> tuple[float, float]:
-        """Frame and floor for components of v between bottom and top."""
-        ...
-
-    def grad_and_value(self, v: float, prior: float, frame: float, floor: float) -> tuple[float, float]:
-        """h'(v) and h(v) in this frame, for a feature of this prior."""
-        ...
-
-    def can_update(self, v: float, shift: float) -> bool:
-        """Whether ``update`` is as accurate as ``grad_and_value``."""
-        ...
-
-    def update(self, grad: float, value: float, v: float, shift: float, frame: float) -> tuple[float, float]:
-        """The grad_and_value at v + shift from the one at v, cheaper than ``grad_and_value``."""
-        ...
-
-    def outer_grad(self, total: float, frame: float) -> float:
-        """G'(z) for a z in this frame; zero where there are no weights."""
-        ...
 
 
 class DiagonalPlusRankOne(NamedTuple):

@@ -15,6 +15,7 @@ identity proves it (Rump, "Verification of positive definiteness", BIT 46, 2006)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
@@ -121,19 +122,21 @@ class EnclosedQuadraticForm(NamedTuple):
 
 
 def smallest_eigenvalue(matrix: Floats) -> float:
-    """A proved lower bound on the eigenvalues of a symmetric matrix, about half of the smallest; or minus infinity."""
-    size, diagonal = len(matrix), np.diagonal(matrix)
-    shift = 0.5 * float(np.linalg.eigvalsh(matrix)[0])
+    """A proved lower bound on the eigenvalues of a symmetric matrix, a few roundings below the smallest; or -inf."""
+    size, diagonal, least = len(matrix), np.diagonal(matrix), float(np.linalg.eigvalsh(matrix)[0])
+    # a factor of floats is that of a matrix within this distance; the diagonal is rounded once
+    sizes = np.abs(diagonal) + abs(least)
+    error = 2.0 * gamma(size + 2) * float(np.sum(sizes)) + 2.0 * UNIT * float(np.max(sizes)) + 2.0**-900
+    error *= 1.0 + 1e-6
+    # so much less that there is a factor in spite of rounding, also that of the eigenvalue
+    shift = least - 2.0 * error
     shifted = matrix.copy()
     shifted.flat[:: size + 1] -= shift
     try:
         cholesky(shifted, lower=True)
     except LinAlgError:
         return -np.inf
-    # a factor of floats is that of a matrix within this distance; the diagonal was rounded once
-    sizes = np.abs(diagonal) + abs(shift)
-    error = 2.0 * gamma(size + 2) * float(np.sum(sizes)) + 2.0 * UNIT * float(np.max(sizes)) + 2.0**-900
-    return shift - (1.0 + 1e-6) * error
+    return math.nextafter(shift - error, -math.inf)
 
 
 class EnclosedUnnormalizedEntropy(NamedTuple):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
-from fenchel.regularizers.enclosures import EnclosedQuadraticForm
+from fenchel.regularizers.enclosures import EnclosedQuadraticForm, smallest_eigenvalue
 
 
 class CompiledDiagonal(NamedTuple):
@@ -151,6 +152,8 @@ class QuadraticForm(Regularizer):
         v = np.asarray(v, dtype=np.float64)
         weights, size = self.grad_conjugate(v), math.sqrt(float(np.sum(v**2)))
         residual = self._residual(v, weights, norm)
+        if not self.strong_convexity > 0.0:
+            return math.inf
         length = math.sqrt(float(np.sum(weights**2)))
         own = gamma(v.size + 8) * (size + residual) * length
         return (1.0 + 1e-6) * (own + residual * length + residual**2 / self.strong_convexity)
@@ -159,7 +162,8 @@ class QuadraticForm(Regularizer):
         r"""The distance of w from :math:`K^{-1}v` is :math:`\|K^{-1}(v - Kw)\|`."""
         v = np.asarray(v, dtype=np.float64)
         weights = self.grad_conjugate(v)
-        return (1.0 + 1e-6) * self._residual(v, weights, norm) / self.strong_convexity
+        modulus = self.strong_convexity
+        return (1.0 + 1e-6) * self._residual(v, weights, norm) / modulus if modulus > 0.0 else math.inf
 
     def _residual(self, v: Array, weights: Array, norm: float) -> float:
         """A bound on the norm of v - K w, if v has an error of at most ``norm`` and eight roundings."""
@@ -193,13 +197,17 @@ class QuadraticForm(Regularizer):
 
     @property
     def strong_convexity(self) -> float:
-        """The smallest eigenvalue of K, or a little less; 0 for an object with ``solve`` that was not used yet."""
+        """A proved lower bound on the eigenvalues of K, or 0; 0 for an object with ``solve`` that was not used yet."""
         if self.diagonal:
             return float(np.min(self.operator))
         if isinstance(self.operator, np.ndarray):
-            self.root(len(self.operator))
+            return self._smallest_eigenvalue
         root = vars(self).get("_root")
         return 0.0 if root is None else (1.0 - 1e-10) / float(np.linalg.norm(root, 2)) ** 2
+
+    @cached_property
+    def _smallest_eigenvalue(self) -> float:
+        return max(0.0, smallest_eigenvalue(self.operator))
 
     def root(self, features: int) -> Floats:
         """Lower triangular R with R R^T = K^-1, computed once."""

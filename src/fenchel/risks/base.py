@@ -31,7 +31,7 @@ import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from fenchel.risks.multiclass.base import MulticlassRisk
     from fenchel.risks.multilabel import MultilabelHinge
     from fenchel.risks.ordinal import OrdinalHinge
-    from fenchel.risks.smoothing import Smoothed
+    from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
 
 #: subgradient a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores of the plane
 CuttingPlane = tuple[Floats, float, float]
@@ -61,55 +61,6 @@ def numeric_labels(labels: ArrayLike) -> Floats:
         return np.ascontiguousarray(labels, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise FenchelError("labels must be numbers; encode the classes as -1 and +1 first") from error
-
-
-class ClosedForm(Protocol):
-    """A risk whose conjugate is known in closed form, so that certificates are recomputed from theta alone."""
-
-    def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
-        """R*(-theta), infinite outside its domain (beyond rounding); ``feasible``: theta came from ``project``."""
-        ...
-
-    def project(self, theta: Array) -> Floats:
-        """A point near theta that is in the domain of the conjugate in exact arithmetic."""
-        ...
-
-    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
-        """A bound on the rounding error of R*(-theta), which was computed as ``conjugate``, for this very theta."""
-        ...
-
-    def largest_scale(self, theta: Array) -> float:
-        """A number t >= 1 such that t theta lies in the domain of the conjugate if theta does."""
-        ...
-
-
-class Smoothable(Protocol):
-    """A risk with a smoothing R_mu <= R <= R_mu + mu D."""
-
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        """R_mu at these scores, with the dual point that attains it."""
-        ...
-
-    @property
-    def smoothing_range(self) -> float:
-        """D; infinite if the smoothing is not uniform."""
-        ...
-
-
-class Intercepts(Protocol):
-    """A risk that depends on an intercept added to all scores of an output."""
-
-    def best_intercept(self, scores: Array) -> float | Floats:
-        """The b that minimizes R(s + b)."""
-        ...
-
-    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
-        """A bound on |b| of each output wherever R(s + b) <= level and |s_i| <= score_bounds_i."""
-        ...
-
-    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
-        """A point of the domain near theta with columns that sum to zero, and bounds on the sums after rounding."""
-        ...
 
 
 class Risk(abc.ABC):

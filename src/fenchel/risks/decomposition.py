@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from fenchel.arrays import Array, Floats
-from fenchel.risks.base import ClosedForm
+from fenchel.risks.protocols import ClosedForm
 
 
 class DecomposedForm(ClosedForm, Protocol):

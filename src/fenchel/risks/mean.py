@@ -22,8 +22,9 @@ from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import ClosedForm, Intercepts, Risk, Smoothable, numeric_labels
+from fenchel.risks.base import Risk, numeric_labels
 from fenchel.risks.enclosures import EnclosedMean
+from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
 

@@ -28,8 +28,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
-from fenchel.risks.base import ClosedForm, Risk
+from fenchel.risks.base import Risk
 from fenchel.risks.multilabel_enclosure import EnclosedMultilabel
+from fenchel.risks.protocols import ClosedForm
 
 
 class MultilabelHinge(Risk):

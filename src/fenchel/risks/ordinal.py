@@ -27,10 +27,11 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
-from fenchel.risks.base import CuttingPlane, Risk, Smoothable
+from fenchel.risks.base import CuttingPlane, Risk
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.ordinal_flows import flows_form
 from fenchel.risks.ordinal_sums import BitSums, sums_by_bit
+from fenchel.risks.protocols import Smoothable
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
 
@@ -41,9 +42,7 @@ _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 
 class _Wrong(NamedTuple):
-    """For each example the weight of those with higher labels that are too low for it, and of those with lower labels
-    that are too high.
-    """
+    """For each example the weight of those above it that are too low, and of those below it that are too high."""
 
     above: Floats
     below: Floats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fenchel.loading import on_first_use as _on_first_use
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Start
 from fenchel.solvers.choose import choose
 from fenchel.solvers.named import HOMES as _HOMES
@@ -59,13 +60,7 @@ __all__ = [
 
 if not TYPE_CHECKING:
     # hidden from type checkers, for which it would make every name valid
-
-    def __getattr__(name: str) -> object:
-        for solver, (_, cls) in _HOMES.items():
-            if cls == name:
-                globals()[name] = SOLVERS[solver]
-                return SOLVERS[solver]
-        raise AttributeError(f"module 'fenchel.solvers' has no attribute {name!r}")
+    __getattr__ = _on_first_use(globals(), {cls: f"fenchel.solvers.{module}" for module, cls in _HOMES.values()})
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,11 @@ import abc
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Protocol, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from fenchel.certificate import Certificate, PathCertificate
 from fenchel.problem import Model, Problem, Witness
@@ -34,6 +37,9 @@ class Hint:
     certificates : int, default=0
         The number of certificates so far: a solver that shrinks its working set of examples restores it when this
         changes.
+    passes : float, default=1.0
+        The data passes until the next certificate.  On small data a step may use them all, which saves the time between
+        steps.
 
     See Also
     --------
@@ -54,6 +60,7 @@ class Hint:
     stop_requested: Callable[[], bool]
     #: number of certificates so far: a solver that shrinks its working set of examples restores it when this changes
     certificates: int = 0
+    passes: float = 1.0
 
 
 class Warm(Protocol):
@@ -102,6 +109,14 @@ class Start:
     witness: Witness
     #: their path certificate, if one was computed for the same data
     path_certificate: PathCertificate | None = None
+
+
+def with_present_intercept(problem: Problem, model: Model, present: ArrayLike) -> Model:
+    """Return a model with the intercepts that a solver has: the search for the best ones takes several passes."""
+    if not problem.intercept:
+        return model
+    found = np.array(present, dtype=np.float64)
+    return replace(model, intercept=found.item() if problem.risk.outputs is None else found)
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.validation import check_seed, processors
 
-#: largest number of entries of X for a linear program, which cannot be interrupted: HiGHS takes about two seconds
+#: largest number of entries of X for a linear program, which a limit ends without a model: about two seconds of HiGHS
 _PROGRAM_ENTRIES = 1 << 19
 
 

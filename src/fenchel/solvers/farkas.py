@@ -25,15 +25,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.linear_program import solve_linear_program
 from fenchel.problem import Problem
+from fenchel.stopping import interruptible
 
 #: entries of the solution of the linear program below this are zero; X^T rho below _ZERO_SUM is zero
 _SUPPORT, _ZERO_SUM = 1e-9, 1e-8
-#: feasibility tolerances of HiGHS: the smallest that it accepts
-_HIGHS_TOLERANCE = 1e-10
 #: lower bound on the objective that a ray proves, as a multiple of the level bound of the problem
 INFEASIBLE_BOUND = 4.0
 
@@ -43,6 +42,10 @@ def infeasible_ray(problem: Problem) -> Floats:
 
     For a regularizer that is not finite everywhere the weights are assumed to be positive.
     """
+    return interruptible(lambda: _infeasible_ray(problem))
+
+
+def _infeasible_ray(problem: Problem) -> Floats:
     risk = problem.mean_risk
     ray, weighted = np.zeros(len(risk.labels)), np.flatnonzero(risk.shares > 0)
     rows = problem.design.sparse()[weighted]
@@ -82,9 +85,6 @@ def _solve_program(problem: Problem, labels: Array, rows: sp.csr_array, equal: A
     given["b_ub"] = np.append(np.zeros(np.count_nonzero(~equal)), 1.0)
     if np.any(equal):
         given |= {"A_eq": sums[equal], "b_eq": np.zeros(np.count_nonzero(equal))}
-    options = {"primal_feasibility_tolerance": _HIGHS_TOLERANCE, "dual_feasibility_tolerance": _HIGHS_TOLERANCE}
     bounds = np.column_stack([np.zeros(2 * n), upper])
-    solved = linprog(-gains, bounds=bounds, method="highs", options=options, **given)
-    if solved.status != 0:
-        return np.zeros(n)
-    return np.asarray(solved.x[:n] - solved.x[n:])
+    solved = solve_linear_program(-gains, bounds, **given)
+    return np.zeros(n) if solved is None else np.asarray(solved.x[:n] - solved.x[n:])

@@ -97,6 +97,10 @@ class ActiveSet:
         """Whether all examples take part in this epoch, with all of their classes."""
         return self.size == len(self.order) and not self.classes_shrunk
 
+    def goes_on(self, target_gap: float) -> bool:
+        """Whether an epoch has just ended after which another one is worth while before a certificate."""
+        return self.position == 0 and not self.stalled and self.expected_gap > target_gap
+
     @property
     def unchanged(self) -> bool:
         """Whether this is a full epoch in which no dual variable changed."""

@@ -36,10 +36,12 @@ class Parts:
 
     def each(self, work: Callable[[int, int], Any], rows: int | None = None, count: int | None = None) -> list[Any]:
         """Return the results of ``work(begin, end)`` for all parts in order, computed by the pool if there is one."""
-        count = count or self.count
-        bounds = np.linspace(0, self.rows if rows is None else rows, count + 1).astype(int)
+        count, rows = count or self.count, self.rows if rows is None else rows
+        if count == 1:
+            return [work(0, rows)]
+        bounds = np.linspace(0, rows, count + 1).astype(int)
         pairs = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-        if self.pool is None or count == 1:
+        if self.pool is None:
             return [work(begin, end) for begin, end in pairs]
         return list(self.pool.map(lambda pair: work(*pair), pairs))
 
@@ -83,7 +85,8 @@ class PartedDesign(Design):
 
     @property
     def adjoint_roundings(self) -> int:
-        return self.undivided.adjoint_roundings + len(self._designs)
+        # blocks of a part begin at other rows than those of the whole, and may have more of them
+        return max(design.adjoint_roundings for design in self._designs.values()) + len(self._designs)
 
     @property
     def mean_square(self) -> float:

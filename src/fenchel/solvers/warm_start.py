@@ -18,8 +18,8 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array
     """
     zero, centre = np.zeros(problem.theta_shape), np.zeros(problem.risk.outputs or 1)
     if problem.intercept:
-        known = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
-        centre = centre + (problem.best_intercept(zero) if known is None else np.asarray(known))
+        given = None if warm is None or not problem.fits(warm.model) else warm.model.intercept
+        centre = centre + (problem.best_intercept(zero) if given is None else np.asarray(given))
     if warm is None or not problem.fits(warm.model):
         return zero, np.zeros(problem.weights_shape), centre
     weights = np.asarray(warm.model.weights, dtype=np.float64)
@@ -27,14 +27,10 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array
     if theta.shape != problem.theta_shape or not np.all(np.isfinite(theta)):
         scores = problem.design.scores(weights)
         theta = -problem.risk.subgradient(scores + (centre if scores.ndim == 2 else centre[0]))
-    path_certificate = warm.path_certificate
+    known = warm.path_certificate
     # a compressed path certificate, such as that of a point of a path, does not store the vector
-    if (
-        path_certificate is not None
-        and path_certificate.fits(problem)
-        and path_certificate.v.shape == problem.weights_shape
-    ):
-        v = path_certificate.v * (path_certificate.problem.lam / problem.lam)
+    if known is not None and known.fits(problem) and not known.compressed:
+        v = known.v * (known.problem.lam / problem.lam)
     else:
         theta = problem.closed_form.project(theta)
         v = problem.design.adjoint(theta) / problem.lam

@@ -115,6 +115,6 @@ def solve(
         raise FenchelError(f"stop_when must be None or a ProvedShare, got {type(stop_when).__name__}")
     candidates = choose(problem, solver, tol=tol if stop_when is None else 0.0, seed=seed, n_jobs=n_jobs)
     watched = callback is not None or stop_when is not None
-    schedule = Schedule(max_iter, problem.design.stored_entries, watched, certify_every)
+    schedule = Schedule(max_iter, watched, certify_every)
     stopping = Stopping(tol, time_limit, decay, callback, stop_requested, stop_when)
     return Run(problem, candidates, schedule, stopping).solution(warm_start)

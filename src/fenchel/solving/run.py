@@ -21,17 +21,10 @@ from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 from fenchel.solving.deadline import Deadline
+from fenchel.solving.floor import RoundsAtFloor
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
-from fenchel.stopping import Stopped, stops_when
-
-#: certificates within the rounding floor, while that floor is large, before a solve ends as UNRESOLVED
-_UNRESOLVED_ROUNDS = 3
-
-#: factor by which the gap must fall from one certificate to the next for a solve with tol = 0 to go on at the floor
-_STILL_FALLING = 0.8
-#: certificates without that, in a row, that end a solve with tol = 0
-_ROUNDS_AT_FLOOR = 3
+from fenchel.stopping import Stopped, stop_point, stops_when
 
 #: factor of the gap between certificates of a solve with ``stop_when``
 _GAP_BETWEEN_PROOFS = 0.2
@@ -69,9 +62,7 @@ class Run:
         self.best: Verdict | None = None
         self.passes = 0.0
         self.certifying = 0.0
-        self.rounds_unresolved = self.rounds_at_floor = 0
-        #: the last gap that was within the rounding floor, for tol = 0
-        self.gap_at_floor = math.inf
+        self.at_floor = RoundsAtFloor(self.tol)
         self.decay = stopping.decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
@@ -137,7 +128,9 @@ class Run:
         """Run one solver; None if it used up its passes."""
         state = None
         try:
-            with stops_when(self._must_stop):
+            with stops_when(self._must_stop, self.deadline.remaining):
+                # the problems that follow Ctrl-C or a limit are not begun
+                stop_point()
                 state = self.solver.start(self.problem, warm)
             return self._loop(state, limit)
         except (KeyboardInterrupt, Stopped) as stop:
@@ -174,11 +167,12 @@ class Run:
             if self._predictions_proved():
                 return Status.PREDICTIONS_PROVED
             # a solver that stalls at the floor has done what can be done
-            if self._enough() or (status is Status.STALLED and self.best.certificate.meets(self.tol)):
+            certificate = self.best.certificate
+            if self.at_floor.enough(certificate) or (status is Status.STALLED and certificate.meets(self.tol)):
                 return Status.CONVERGED
-            if self.rounds_unresolved >= _UNRESOLVED_ROUNDS:
+            if self.at_floor.unresolved:
                 return Status.UNRESOLVED
-            if self.best.certificate.primal == math.inf and self.best.certificate.dual >= self.problem.level_bound:
+            if certificate.primal == math.inf and certificate.dual >= self.problem.level_bound:
                 return Status.INFEASIBLE
             if self._decayed():
                 return Status.DECAYED
@@ -192,7 +186,7 @@ class Run:
 
     def _step(self, state: Any) -> float:
         """One step of the solver, which a limit may end at any of its stop points."""
-        with stops_when(self._must_stop):
+        with stops_when(self._must_stop, self.deadline.remaining):
             return self.solver.step(state, self._hint(state))
 
     def _is_early(self, state: Any) -> bool:
@@ -216,26 +210,9 @@ class Run:
         small = self.decay is not None and certificate.gap < self.decay * self.first_gap
         return small and not certificate.contradictory
 
-    def _enough(self) -> bool:
-        """Whether the certificate proves tol.  With tol = 0 rounds follow at the floor until the gap no longer halves.
-
-        The proved floor takes every rounding for the worst one, and the gap can be far below it.
-        """
-        assert self.best is not None
-        certificate = self.best.certificate
-        # the floor may decrease as the model changes: several rounds are required
-        at_floor = certificate.at_floor or certificate.contradictory
-        self.rounds_unresolved += at_floor and not certificate.meets(self.tol)
-        if self.tol > 0 or not certificate.optimal:
-            return certificate.meets(self.tol)
-        falls = self.gap_at_floor > 0.0 and certificate.gap < _STILL_FALLING * self.gap_at_floor
-        self.rounds_at_floor = 0 if falls else self.rounds_at_floor + 1
-        self.gap_at_floor = min(self.gap_at_floor, certificate.gap)
-        # the model still improves for a round where the gap has no digits left: the gap is quadratic in its error
-        return self.rounds_at_floor >= (1 if certificate.gap <= 0.0 else _ROUNDS_AT_FLOOR)
-
     def _hint(self, state: Any) -> Hint:
         """The last certificate and the gap to reach, for the solver."""
+        left = self.schedule.passes_left(self.passes, on_time=self._wants_first_gap())
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate
@@ -243,14 +220,15 @@ class Run:
             # predictions are tried again when the gap has fallen by this factor
             step = 0.0 if self.proving is None else _GAP_BETWEEN_PROOFS * certificate.gap
             target = max(self.tol * certificate.scale - floor, floor, decayed, step)
-            return Hint(certificate, target, self._must_stop, len(self.trace))
+            return Hint(certificate, target, self._must_stop, len(self.trace), left)
         # before the first certificate only P* <= R(0) is known
         scale = self.problem.risk.value_at_zero
         if self.solver.expected_gap(state) <= self.tol * scale:
             with np.errstate(over="ignore", invalid="ignore"):
                 # min returns the first argument if the second is NaN
                 scale = min(scale, abs(self.solver.expected_objective(state)))
-        return Hint(None, max(self.tol * scale, decayed), self._must_stop)
+        target = max(self.tol * scale, decayed)
+        return Hint(None, target, self._must_stop, passes=left)
 
     def _must_stop(self) -> bool:
         """Whether a stop is requested or the time limit is reached; solvers with long steps ask for it."""

@@ -1,7 +1,8 @@
 """The schedule of certificates.
 
-A certificate costs about as much as a pass over the data.  It is computed when the solver expects the target gap, and
-otherwise at geometrically growing numbers of passes, so that certificates take a bounded share of the time.
+A certificate costs about as much as a pass over the data, and at least half a millisecond.  It is computed when the
+solver expects the target gap, and otherwise at geometrically growing numbers of passes, so that certificates take a
+bounded share of the time.
 """
 
 from __future__ import annotations
@@ -15,10 +16,8 @@ _GROWTH = 4.0
 _FIRST = 3.0
 #: the same ratio for a solver without an expected gap
 _BLIND_GROWTH = 1.5
-#: factor of the due pass while the solver expects a larger gap than the target and certificates are expensive
+#: factor of the due pass while the solver expects a larger gap than the target
 _POSTPONE = 4.0
-#: stored entries of X up to which a certificate is cheap, about a millisecond
-_CHEAP_ENTRIES = 1 << 17
 #: ratio of data passes between two certificates of a solver that expects the target gap
 _RETRY = 1.1
 #: data passes; steps are fractions of a pass, whose sum differs from an integer by rounding
@@ -30,8 +29,7 @@ class Schedule:
     """The range of data passes in which the next certificate is computed."""
 
     most: float
-    #: stored entries of X, and whether a callback observes the certificates
-    entries: int
+    #: whether a callback observes the certificates
     watched: bool
     #: the argument ``certify_every``
     every: float | None = None
@@ -57,5 +55,10 @@ class Schedule:
             return passes < self.due
         if expected_gap <= target_gap:
             return passes < self.first
-        patient = math.isinf(expected_gap) or not (self.watched or self.entries <= _CHEAP_ENTRIES)
+        patient = math.isinf(expected_gap) or not self.watched
         return passes < (_POSTPONE * self.due if patient else self.due)
+
+    def passes_left(self, passes: float, *, on_time: bool) -> float:
+        """The data passes that a solver may use before its next certificate, one at least."""
+        patient = not (self.watched or on_time or self.every is not None)
+        return max(1.0, min(_POSTPONE * self.due if patient else self.due, self.most) - passes)

@@ -13,7 +13,8 @@ symbol                   argument (all by position in ``selected``)
 :math:`c_i h_i`          ``hess``
 =======================  ==================================================================
 
-Every loop works on positions ``begin`` to ``end``, so that threads can divide the examples among them.
+Every loop works on positions ``begin`` to ``end``, so that threads can divide the examples among them.  Those named
+``sum_...`` can be called from other loops as well; what Python calls are the loops at the end of this file.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ from fenchel.compile.dispatch import (
     row_end,
     row_entry,
 )
-from fenchel.compile.loop import loop
+from fenchel.compile.loop import helper, loop
 
 
-@loop
-def multiply(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
+@helper
+def sum_scores(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
     """Write X w for the selected rows into ``result``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         result[t] = row_dot(rows, np.uint64(selected[t]), w)
 
 
-@loop
-def smoothed_dual_point(
+@helper
+def sum_dual_points(
     loss: Any,
     labels: Any,
     shares: Any,
@@ -71,8 +72,8 @@ def smoothed_dual_point(
     return gap, total
 
 
-@loop
-def mean_hess(
+@helper
+def sum_average_hess(
     loss: Any,
     labels: Any,
     shares: Any,
@@ -91,8 +92,8 @@ def mean_hess(
         hess[t] = shares[t] * (below - above) / (2.0 * radius)
 
 
-@loop
-def directional_derivatives(
+@helper
+def sum_derivatives(
     loss: Any,
     labels: Any,
     shares: Any,
@@ -113,16 +114,16 @@ def directional_derivatives(
     return first, second
 
 
-@loop
-def add_adjoint(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int) -> None:
+@helper
+def sum_adjoint(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int) -> None:
     """Add X^T theta to ``result``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         if theta[t] != 0.0:
             row_add(rows, np.uint64(selected[t]), theta[t], result)
 
 
-@loop
-def half_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, begin: int, end: int) -> None:
+@helper
+def sum_lower_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, begin: int, end: int) -> None:
     """Add a matrix A with A + A^T = X^T diag(hess) X to ``result``, and X^T hess to ``border``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         if hess[t] == 0.0:
@@ -148,3 +149,11 @@ def hess_product(rows: Any, selected: Any, hess: Any, w: Any, b: float, result: 
             row_add(rows, i, value, result)
             total += value
     return total
+
+
+multiply = loop(sum_scores)
+smoothed_dual_point = loop(sum_dual_points)
+mean_hess = loop(sum_average_hess)
+directional_derivatives = loop(sum_derivatives)
+add_adjoint = loop(sum_adjoint)
+half_gram = loop(sum_lower_gram)

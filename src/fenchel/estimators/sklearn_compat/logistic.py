@@ -17,6 +17,7 @@ from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.task import Task
+from fenchel.loading import of_package
 from fenchel.losses import Logistic, Loss
 from fenchel.progress import warn
 from fenchel.regularizers import L2, Regularizer
@@ -31,6 +32,7 @@ _UNREGULARIZED = 1e-11
 _SMALLEST_GAP = 1e-13
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LogisticRegression(DropIn, BaseLinearClassifier):
     r"""``sklearn.linear_model.LogisticRegression`` with a certificate.

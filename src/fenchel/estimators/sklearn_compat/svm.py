@@ -13,11 +13,13 @@ from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
 from fenchel.estimators.task import Task
+from fenchel.loading import of_package
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
 from fenchel.regularizers import Regularizer
 from fenchel.solving.solution import Solution
 
 
+@of_package
 @dataclass(eq=False, repr=False)
 class LinearSVC(DropIn, BaseLinearClassifier):
     r"""``sklearn.svm.LinearSVC`` with a certificate.
@@ -112,6 +114,7 @@ class LinearSVC(DropIn, BaseLinearClassifier):
         return found if self.fit_intercept else {**found, "intercept_": 0.0}
 
 
+@of_package
 @dataclass(eq=False, repr=False, kw_only=True)
 class LinearSVR(DropIn, BaseRegressor):
     r"""``sklearn.svm.LinearSVR`` with a certificate.

@@ -32,10 +32,11 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
 from fenchel.projections.zero_sum import zero_sum_columns
-from fenchel.risks.base import CuttingPlane, Intercepts, Risk, numeric_labels
+from fenchel.risks.base import CuttingPlane, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+from fenchel.risks.protocols import Intercepts
 
 #: roundings of base and slope, for F-beta seven at most, and of base + slope fn
 _DELTA_ROUNDINGS = 16.0
@@ -204,15 +205,26 @@ class ContingencyRisk(Risk):
             bounds.append(self.examples * self.value_at_zero + float(np.sum(score_bounds)))
         return np.array([max(bounds)])
 
-    @cached_property
+    @property
     def ends(self) -> list[End]:
         """A labelling with the fewest predicted positives and of one with the most, except
         labellings with n_pos predicted positives.
         """
+        return self._at_zero[0]
+
+    @property
+    def value_at_zero(self) -> float:
+        """R(0)."""
+        return self._at_zero[1]
+
+    @cached_property
+    def _at_zero(self) -> tuple[list[End], float]:
+        """The ends, and R(0): both are found among the labellings of zero scores."""
         cells = self._cells(self._ranked(np.zeros(self.examples)))
         allowed = np.flatnonzero(np.isfinite(cells.height))
         ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
-        return [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+        found = [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
+        return found, float(np.max(cells.height))
 
     @abc.abstractmethod
     def delta(self, fn: Array, fp: Array) -> Floats:

@@ -25,9 +25,9 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections import onto_box_and_sum
-from fenchel.risks.base import ClosedForm, Smoothable
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.enclosures import EnclosedCounts
+from fenchel.risks.protocols import ClosedForm, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.risks.base import ClosedForm, CuttingPlane, Risk
+from fenchel.risks.base import CuttingPlane, Risk
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
+from fenchel.risks.protocols import ClosedForm
 from fenchel.validation import is_integer
 
 

@@ -33,10 +33,11 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.numerics.rounding import tree_depth
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks.base import ClosedForm, CuttingPlane, Risk, Smoothable
+from fenchel.risks.base import CuttingPlane, Risk
 from fenchel.risks.measures.contingency import two_classes
 from fenchel.risks.measures.enclosures import EnclosedRocAUC
 from fenchel.risks.measures.separation import prefix_sums
+from fenchel.risks.protocols import ClosedForm, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
 #: range of scores, in units of mu, up to which float64 sums suffice; wider ranges use extended precision

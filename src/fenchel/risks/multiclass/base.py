@@ -27,8 +27,9 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
-from fenchel.risks.base import ClosedForm, Intercepts, Risk
+from fenchel.risks.base import Risk
 from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
+from fenchel.risks.protocols import ClosedForm, Intercepts
 from fenchel.validation import is_integer
 
 

@@ -86,9 +86,13 @@ class Multinomial(MulticlassRisk):
         targets = np.bincount(self.classes, self.shares, self.outputs)
         present, counted = np.flatnonzero(targets > 0), self.shares > 0
         found = np.zeros(self.outputs)
-        own = np.searchsorted(present, self.classes[counted])
-        reduced = np.ascontiguousarray(scores[np.ix_(counted, present)])
-        found[present] = _best_intercept(reduced, own, self.shares[counted], targets[present])
+        if np.all(scores == scores[0]):
+            # as without weights: the probabilities are the frequencies of the classes
+            found[present] = np.log(targets[present]) - scores[0, present]
+        else:
+            own = np.searchsorted(present, self.classes[counted])
+            reduced = np.ascontiguousarray(scores[np.ix_(counted, present)])
+            found[present] = _best_intercept(reduced, own, self.shares[counted], targets[present])
         if len(present) < self.outputs:
             absent = np.flatnonzero(targets == 0)
             room = np.max(scores[:, present] + found[present], axis=1)[:, None] - scores[:, absent]

@@ -49,7 +49,7 @@ from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 24
+_STEP_ENTRIES = 1 << 22
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: steps of the greedy inner solver, per class, at most
@@ -125,15 +125,10 @@ class BlockCoordinate(Solver):
     ('block_coordinate', True)
     """
 
-    #: who solves a block: "root", "walrus" (the paper's, sorted) or "greedy" (as in Shark)
     inner: str = "root"
     shrinking: bool = True
-    #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
-    #: whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5 of
-    #: R(0) is asked for
     single: bool | None = None
-    #: the greedy inner solver ends when its best step is this small, relative to the bound of the dual variables
     accuracy: float = 1e-12
     name: ClassVar[str] = "block_coordinate"
 
@@ -243,9 +238,22 @@ class BlockCoordinate(Solver):
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
+        turns, examples = self._advance(state), state.problem.design.shape[0]
+        # epochs over small data take less time than what is between steps
+        most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state))
+        while turns + active_set.size <= most and active_set.goes_on(hint.target_gap):
+            turns += self._advance(state)
+        return turns / examples
+
+    def _entries_per_turn(self, state: State) -> int:
+        """The entries that are read and written for one example."""
         design = state.problem.design
-        entries_per_turn = max(1, design.stored_entries // design.shape[0]) * state.blocks.v.shape[1]
-        part = active_set.next_part(_STEP_ENTRIES // entries_per_turn, state.random, self.shrinking)
+        return max(1, design.stored_entries // design.shape[0]) * state.blocks.v.shape[1]
+
+    def _advance(self, state: State) -> int:
+        """One part of the present epoch; the number of examples that had a turn."""
+        active_set = state.active_set
+        part = active_set.next_part(_STEP_ENTRIES // self._entries_per_turn(state), state.random, self.shrinking)
         data = (state.rows, state.images)
         if len(state.logs):
             tally = epoch_softmax(*data, state.blocks, state.logs, state.intercepts, part)
@@ -254,7 +262,7 @@ class BlockCoordinate(Solver):
             tally = epoch_blocks(*data, state.inner, state.blocks, state.intercepts, state.lists, shrunk, part)
         if active_set.record(tally, part.end, state.problem.lam):
             self._end_epoch(state)
-        return (part.end - part.begin) / design.shape[0]
+        return part.end - part.begin
 
     def _end_epoch(self, state: State) -> None:
         active_set, (intercepts, constant, _) = state.active_set, state.intercepts

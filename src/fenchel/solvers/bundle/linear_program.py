@@ -27,9 +27,9 @@ B                    ``radius``
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linprog
 
 from fenchel.arrays import Array
+from fenchel.numerics.linear_program import solve_linear_program
 from fenchel.solvers.bundle.inner_problem import Optimum
 from fenchel.solvers.bundle.planes import Planes
 
@@ -39,8 +39,6 @@ _FEATURES = 64
 _MAX_ROUNDS = 50
 #: relative violation of its dual constraint above which a feature is added
 _VIOLATION = 1e-9
-#: feasibility tolerances of HiGHS: the smallest that it accepts
-_HIGHS_TOLERANCE = 1e-10
 
 
 def minimize_model_l1(planes: Planes, lam: float, radius: float, start: Array, weights: Array) -> Optimum:
@@ -74,10 +72,9 @@ def _solve_program(planes: Planes, lam: float, radius: float, features: Array) -
     rows = np.ones((m + 1, 2 * k + 1))
     rows[:m, :k], rows[:m, k : 2 * k], rows[:m, 2 * k], rows[m, 2 * k] = vectors, -vectors, -1.0, 0.0
     right = np.append(-planes.offsets / (lam * radius), 1.0)
-    options = {"primal_feasibility_tolerance": _HIGHS_TOLERANCE, "dual_feasibility_tolerance": _HIGHS_TOLERANCE}
     bounds = [(0.0, None)] * (2 * k) + [(None, None)]
-    found = linprog(np.ones(2 * k + 1), A_ub=rows, b_ub=right, bounds=bounds, method="highs", options=options)
-    if found.status != 0:
+    found = solve_linear_program(np.ones(2 * k + 1), bounds, A_ub=rows, b_ub=right)
+    if found is None:
         return None
     combination = np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
     if not np.sum(combination[:m]) > 0.0:

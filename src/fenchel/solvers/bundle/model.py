@@ -24,7 +24,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.problem import Problem
-from fenchel.risks.base import ClosedForm
+from fenchel.risks.protocols import ClosedForm
 from fenchel.solvers.base import Warm
 from fenchel.solvers.bundle.inner_problem import Optimum, Penalty, best_combination
 from fenchel.solvers.bundle.line_search import Point, point_at

@@ -36,7 +36,7 @@ a, c, g              ``planes.slopes``, ``planes.offsets``, ``planes.vectors``
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -45,7 +45,7 @@ from fenchel.arrays import Floats
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 from fenchel.solvers.bundle.line_search import Point, between, point_at, segment_search
 from fenchel.solvers.bundle.model import State, add_dual_point, add_plane, level_point, minimize_model
 from fenchel.solvers.bundle.oracle import PlaneOracle
@@ -221,9 +221,8 @@ class Bundle(Solver):
         return model, Witness(-slope, bound, state.planes.decomposition())
 
     def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
-        """With the intercept of the best point's plane: the search for a better one takes several passes."""
         model, witness = self.propose(state)
-        return replace(model, intercept=state.best.plane.intercept), witness
+        return with_present_intercept(state.problem, model, state.best.plane.intercept), witness
 
     def _solve_inner(self, state: State, tolerance: float) -> None:
         """Line 5: minimize the model, starting from the last combination, so that the bound never decreases."""

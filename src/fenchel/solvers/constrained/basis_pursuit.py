@@ -5,8 +5,8 @@ r"""Basis pursuit (Chen, Donoho and Saunders, SIAM Review 43, 2001): the lasso w
     y_i s_i \ge 1 \;\text{ (hard margin; Mangasarian, 1999)}, \qquad s = Xw + b\mathbf 1
 
 which are hard-constraint limits of Zhang (Machine Learning 46, 2002), Sec. 2.  With :math:`w = p - q` and
-:math:`p, q \ge 0` it is a linear program, which HiGHS solves in a single step that cannot be interrupted.  Its
-multipliers are the dual point, and most weights are exactly zero.
+:math:`p, q \ge 0` it is a linear program, which HiGHS solves in a single step.  Its multipliers are the dual point, and
+most weights are exactly zero.  Limits and Ctrl-C end the step, but HiGHS has no iterates to return: zero is proposed.
 
 HiGHS satisfies the constraints only up to 1e-10.  For interpolation the smallest change of the nonzero weights moves
 the scores back into the tube :math:`|s_i - y_i| \le \tau`; for hard margins the weights are scaled until the smallest
@@ -29,17 +29,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.linear_program import solve_linear_program
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.farkas import infeasible_ray
 from fenchel.solvers.feasibility import Repair
+from fenchel.stopping import interruptible
 
-#: feasibility tolerances of HiGHS: the smallest that it accepts
-_HIGHS_TOLERANCE = 1e-10
 #: half width of a tube, relative to the labels, up to which it is passed to HiGHS as an equality
 _NARROW = 1e-8
 #: distance of the scores from the boundary of the tube, relative to the labels: a few rounding errors
@@ -66,7 +65,7 @@ class State:
 class BasisPursuit(Solver):
     """Linear program of the lasso with hard constraints (basis pursuit), solved by HiGHS.
 
-    A single step solves the problem and cannot be interrupted.
+    A single step solves the problem; a limit or Ctrl-C ends it without a model.
 
     See Also
     --------
@@ -103,23 +102,26 @@ class BasisPursuit(Solver):
         if state.solved:
             return STALLED
         state.solved = True
-        problem, risk = state.problem, state.problem.mean_risk
-        weighted = np.flatnonzero(risk.shares > 0)
-        rows = problem.design.sparse()[weighted]
-        found = _solve_program(problem, risk.labels[weighted], rows)
-        if found is None:
-            state.theta = infeasible_ray(problem)
-            return 1.0
-        weights, state.theta[weighted] = found
-        if risk.loss.constraint == "margin":
-            state.weights = Repair(problem)(Model(weights, None), Witness(state.theta))[0].weights
-        else:
-            state.weights = _into_tube(problem, risk.labels[weighted], rows, weights, state.theta[weighted])
+        state.weights, state.theta = interruptible(lambda: _solution(state.problem))
         return 1.0
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         intercept = None if state.problem.intercept else state.problem.no_intercept()
         return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
+
+
+def _solution(problem: Problem) -> tuple[Floats, Floats]:
+    """Return weights that satisfy the constraints, and theta; zero weights and a ray if there are none."""
+    risk, theta = problem.mean_risk, np.zeros(problem.theta_shape)
+    weighted = np.flatnonzero(risk.shares > 0)
+    rows = problem.design.sparse()[weighted]
+    found = _solve_program(problem, risk.labels[weighted], rows)
+    if found is None:
+        return np.zeros(problem.weights_shape), infeasible_ray(problem)
+    weights, theta[weighted] = found
+    if risk.loss.constraint == "margin":
+        return Repair(problem)(Model(weights, None), Witness(theta))[0].weights, theta
+    return _into_tube(problem, risk.labels[weighted], rows, weights, theta[weighted]), theta
 
 
 def _solve_program(problem: Problem, labels: Array, rows: sp.csr_array) -> tuple[Array, Array] | None:
@@ -143,10 +145,9 @@ def _solve_program(problem: Problem, labels: Array, rows: sp.csr_array) -> tuple
         given = {"A_ub": sp.vstack([scores, -scores], format="csr"), "b_ub": sides}
     else:
         given = {"A_eq": scores, "b_eq": (labels - _midrange(problem, labels)) / unit}
-    options = {"primal_feasibility_tolerance": _HIGHS_TOLERANCE, "dual_feasibility_tolerance": _HIGHS_TOLERANCE}
     cost = np.append(np.ones(2 * d), np.zeros(len(bounds) - 2 * d))
-    found = linprog(cost, bounds=bounds, method="highs", options=options, **given)
-    if found.status != 0:
+    found = solve_linear_program(cost, bounds, **given)
+    if found is None:
         return None
     weights = (found.x[:d] - found.x[d : 2 * d]) * (unit / size)
     if "A_eq" in given:

@@ -246,11 +246,16 @@ class DualCoordinate(Solver):
             return STALLED
         while state.outputs[state.turn].active_set.stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
-        output = state.outputs[state.turn]
+        output, examples = state.outputs[state.turn], state.problem.design.shape[0]
         turns = self._advance(state, output)
+        # epochs over small data take less time than what is between steps
+        most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state, output))
+        target = hint.target_gap / len(state.outputs)
+        while turns + output.active_set.size <= most and output.active_set.goes_on(target):
+            turns += self._advance(state, output)
         if output.active_set.position == 0:
             state.turn = (state.turn + 1) % len(state.outputs)
-        return turns / (state.problem.design.shape[0] * len(state.outputs))
+        return turns / (examples * len(state.outputs))
 
     def expected_gap(self, state: State) -> float:
         return sum(output.active_set.expected_gap for output in state.outputs)
@@ -261,12 +266,17 @@ class DualCoordinate(Solver):
     def propose(self, state: State) -> tuple[Model, Witness]:
         return state.propose()
 
+    def _entries_per_turn(self, state: State, output: OutputState) -> int:
+        """The entries that are read and written for one example."""
+        design = state.problem.design
+        entries = max(1, design.stored_entries // design.shape[0]) + sum(state.projection.shape[1:])
+        return entries * (1 if output.mirror is None else _MIRROR_COST)
+
     def _advance(self, state: State, output: OutputState) -> int:
         """One part of the present epoch of one output; the number of examples that had a turn."""
-        active_set, design, cached = output.active_set, state.problem.design, state.problem.cached_gram
-        entries_per_row = max(1, design.stored_entries // design.shape[0]) + sum(state.projection.shape[1:])
-        entries_per_row *= 1 if output.mirror is None else _MIRROR_COST
-        part = active_set.next_part(_STEP_ENTRIES // entries_per_row, state.random, self.shrinking)
+        active_set, cached = output.active_set, state.problem.cached_gram
+        most = _STEP_ENTRIES // self._entries_per_turn(state, output)
+        part = active_set.next_part(most, state.random, self.shrinking)
         if cached is not None:
             turns = epoch_on_demand(state, output, cached, part)
         else:

@@ -8,7 +8,7 @@ hinge, absolute, quantile and epsilon-insensitive losses, is the optimum of
     X(p - q) + b\mathbf 1 + \xi - \zeta + \tau = y, \quad p, q, \xi, \zeta \ge 0, \quad |\tau_i| \le \epsilon
 
 (Koenker and Bassett, Econometrica 46, 1978, for quantiles).  The multipliers of the equalities are the dual point.  X,
-the labels and the costs are scaled to order one.
+the labels and the costs are scaled to order one.  Limits and Ctrl-C end the step, but HiGHS has no iterates to return.
 
 ============================  ==========================================================
 symbol                        here
@@ -25,15 +25,12 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fenchel.arrays import Floats
+from fenchel.numerics.linear_program import solve_linear_program
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-
-#: feasibility tolerances of HiGHS: the smallest that it accepts
-_HIGHS_TOLERANCE = 1e-10
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
 
 
 def _piecewise_linear(problem: Problem) -> bool:
@@ -48,6 +45,7 @@ class State:
 
     problem: Problem
     weights: Floats
+    intercept: float
     theta: Floats
     solved: bool = False
 
@@ -56,7 +54,7 @@ class State:
 class LinearProgram(Solver):
     """Linear program of the lasso with a piecewise linear loss, solved by HiGHS.
 
-    A single step solves the problem and cannot be interrupted.
+    A single step solves the problem; a limit or Ctrl-C ends it with the model that it started from.
 
     See Also
     --------
@@ -90,8 +88,8 @@ class LinearProgram(Solver):
     def start(self, problem: Problem, warm: Warm | None) -> State:
         needs.check_scale(problem)
         fits = warm is not None and problem.fits(warm.model)
-        weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
-        return State(problem, weights, np.zeros(problem.theta_shape))
+        model = warm.model if warm and fits else problem.zero_model()
+        return State(problem, np.array(model.weights), float(model.intercept or 0.0), np.zeros(problem.theta_shape))
 
     def step(self, state: State, hint: Hint) -> float:
         if state.solved:
@@ -114,14 +112,18 @@ class LinearProgram(Solver):
         cost = np.zeros(len(bounds))
         cost[: 2 * d] = 1.0
         cost[2 * d + free : 2 * d + free + 2 * n] = np.concatenate([-low * slopes, high * slopes])
-        options = {"primal_feasibility_tolerance": _HIGHS_TOLERANCE, "dual_feasibility_tolerance": _HIGHS_TOLERANCE}
         equalities = sp.hstack([sp.csr_array(block) for block in blocks], format="csr")
-        found = linprog(cost, A_eq=equalities, b_eq=labels / unit, bounds=bounds, method="highs", options=options)
-        if found.status == 0:
+        found = solve_linear_program(cost, bounds, A_eq=equalities, b_eq=labels / unit)
+        if found is not None:
             state.weights = (found.x[:d] - found.x[d : 2 * d]) * (unit / size)
+            state.intercept = float(np.sum(found.x[2 * d : 2 * d + free])) * unit
             state.theta[weighted] = np.asarray(found.eqlin.marginals) * (problem.lam / size)
         return 1.0
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         intercept = None if state.problem.intercept else state.problem.no_intercept()
         return Model(state.weights.copy(), intercept), Witness(state.theta.copy())
+
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        model, witness = self.propose(state)
+        return with_present_intercept(state.problem, model, state.intercept), witness

@@ -15,10 +15,8 @@ few features nothing is.
    has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
    :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
-4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until its own gap is
-   a tenth of the gap over all features or half of the target, or its KKT violation a share of that over all features:
-   the quadratic model of the risk plus the l1 norm is minimized (``working_set``), then the objective along the
-   direction.  Continue with 1.
+4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
+   solved (``newton_step``).  Continue with 1.
 
 ===================================  ==========================================
 symbol                               here
@@ -37,21 +35,12 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
-from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
-from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.l1.working_set import (
-    OutputState,
-    constant_curvature,
-    damp,
-    reused,
-    step_by_columns,
-    step_by_matrix,
-    with_l1_derivative,
-)
+from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
+from fenchel.solvers.l1.newton_step import newton_step
+from fenchel.solvers.l1.working_set import OutputState, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
@@ -63,19 +52,7 @@ _NEARLY_ALL = 1.5
 _LARGEST_SURPLUS = 4
 #: largest working set whose Hessian is formed, and the same for one that further values of lam reuse
 _MOST_FORMED, _MOST_REUSED = 300, 1000
-#: a working set is solved when its gap is this share of the gap over all features, or of the target
-_WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
-#: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
-#: share is for a relative gap below the third number, where most of the features of the optimum are in the set
-_WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
-#: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
-_MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
-#: relative size of the derivative at which the line search ends
-_LINE_SEARCH_TOLERANCE = 0.3
-#: a working set is not solved as long as its theta must be scaled below this to be feasible
-_SMALLEST_SCALE = 0.5
 _EPS = float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass
@@ -167,7 +144,7 @@ class ProxNewton(Solver):
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         if not output.select_next:
-            return self._newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
+            return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
@@ -186,11 +163,8 @@ class ProxNewton(Solver):
         return Model(weights, intercept), Witness(theta.reshape(problem.theta_shape))
 
     def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
-        """With the present intercepts: the search for the best ones takes several passes."""
         model, witness = self.propose(state)
-        present = np.array([output.intercept for output in state.outputs])
-        intercept = present if state.problem.risk.outputs is not None else float(present[0])
-        return (replace(model, intercept=intercept) if state.problem.intercept else model), witness
+        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs]), witness
 
     def _select_working_set(self, output: OutputState) -> float:
         """1. to 3.: the gap over all features, screening, and the next working set; return the data passes."""
@@ -208,11 +182,10 @@ class ProxNewton(Solver):
         adjoint = problem.design.adjoint(theta)
         x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
         output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
-        x_theta = np.abs(x_theta)
-        scale = min(1.0, lam / max(float(np.max(x_theta, initial=0.0)), _TINY))
+        scale = feasible_scale(lam, x_theta)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
-        slack = lam - scale * x_theta
+        slack = lam - scale * np.abs(x_theta)
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
             kept = slack <= radius * output.norms + 8.0 * _EPS * lam
@@ -253,71 +226,7 @@ class ProxNewton(Solver):
         output.columns = output.design.transposed() if len(working_set) > output.most_formed else None
         return 0.5
 
-    def _newton_step(self, output: OutputState, target_gap: float) -> float:
-        """4. one proximal Newton step on the working set; return the data passes."""
-        problem, lam, design = output.problem, output.problem.lam, output.design
-        assert design is not None
-        risk, n = problem.mean_risk, len(output.scores)
-        # smooth losses need no centre of a smoothing
-        theta, hess, centre = np.zeros((3, n))
-        weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
-        data = (risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores)
-        smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
-        known, output.x_theta = output.x_theta, None
-        x_theta = design.adjoint(theta) if known is None else known
-        violation = kkt_violation(lam, weights, -x_theta)
-        others = len(weights) < len(output.unscreened)
-        part = _LAST_VIOLATION if output.gap <= _SMALL_GAP * output.objective else _WORKING_SET_VIOLATION
-        enough = max(4.0 * _EPS * lam, part * output.violation if others else 0.0)
-        target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
-        gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
-        if violation <= enough or gap <= target:
-            output.select_next = True
-            if not others and gap <= _TARGET_GAP * target_gap:
-                # there is no other feature to look at before the certificate
-                output.gap = gap
-            return share
-        damp(hess, risk, output.damping)
-        minimize = step_by_matrix if output.columns is None else step_by_columns
-        tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-        change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
-        score_change = design.scores(change) + shift
-
-        def derivatives(step: float) -> tuple[float, float]:
-            first, second = directional_derivatives(*data, score_change, step, 0.0, 0, n)
-            return with_l1_derivative(first, lam, weights + step * change, change), second
-
-        initial = with_l1_derivative(-float(theta @ score_change), lam, weights, change, right=True)
-        if initial < 0.0:
-            # a step beyond 1 would move the weights that the model sets to zero across it
-            zeros = bool(np.any((change != 0.0) & (weights + change == 0.0)))
-            enough_at_one = zeros and derivatives(1.0)[0] <= _LINE_SEARCH_TOLERANCE * abs(initial)
-            step = 1.0 if enough_at_one else line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
-            output.adapt_damping(step)
-            output.weights[output.working_set] = weights + step * change
-            output.scores += step * score_change
-            output.intercept += step * shift
-        else:
-            output.select_next = True
-        return (passes + 2.0) * share
-
 
 def _covers(present: Array, wanted: Array) -> bool:
     """Return whether the present working set has all wanted features, and not many others."""
     return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))
-
-
-def _working_set_gap(
-    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target: float
-) -> float:
-    """Return the gap of the working set, or infinity if it is clearly above the target."""
-    lam, risk = output.problem.lam, output.problem.mean_risk
-    scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))
-    if scale < _SMALLEST_SCALE:
-        return np.inf
-    product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
-    curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
-    # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
-    if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
-        return np.inf
-    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True)

@@ -94,6 +94,11 @@ def constant_curvature(risk: MeanRisk) -> bool:
     return form is not None and form.epsilon == 0.0 and bool(np.all(np.isinf(domain)))
 
 
+def feasible_scale(lam: float, x_theta: Array) -> float:
+    """Return the largest t <= 1 for which t theta satisfies the constraints |X^T theta|_j <= lam."""
+    return min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), float(np.finfo(np.float64).tiny)))
+
+
 def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
     """Bound the second derivatives from below; with ``damping`` 1 the quadratic model majorizes the risk."""
     largest = risk.loss.largest_curvature

@@ -40,8 +40,8 @@ from fenchel.solvers.newton.multinomial_direction import (
     preconditioner,
 )
 from fenchel.solvers.newton.multinomial_sample import SoftmaxSample
+from fenchel.solvers.newton.rules import LINE_SEARCH_TOLERANCE
 from fenchel.solvers.newton.sampling import Iterate, SampledNewton, State
-from fenchel.solvers.newton.step import LINE_SEARCH_TOLERANCE
 from fenchel.validation import check_bool, check_seed
 
 #: a preconditioner is replaced when conjugate gradients read this many times the rows that they read with it at first

@@ -14,6 +14,7 @@ symbol                      attribute
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +28,11 @@ from fenchel.compile.primitives.example_sums import (
     smoothed_dual_point,
 )
 from fenchel.problem import Problem
+from fenchel.solvers.newton.loop_small import NUMBERS, Small
 from fenchel.solvers.threads import Parts, weighted_gram
+
+#: features, and multiplications for H, up to which ``newton_steps`` makes the steps
+_FEW_FEATURES, _LITTLE_WORK = 64, 1 << 20
 
 
 class RowSample:
@@ -45,12 +50,24 @@ class Sample(RowSample):
 
     def __init__(self, problem: Problem, labels: Array, selected: Array, pool: ThreadPoolExecutor | None) -> None:
         super().__init__(problem, selected)
+        self.problem = problem
         self.labels = np.ascontiguousarray(labels[selected])
         self.centre, self.hess = np.zeros(len(selected)), np.zeros(len(selected))
         self.parts = Parts(self.design, pool, len(selected))
         #: the smoothed loss at the scores, for compiled loops; the arrays are changed in place only
-        loss = problem.mean_risk.loss.compiled()
-        self._smoothed = (loss, self.labels, self.shares, self.centre, self.scores)
+        self.loss = problem.mean_risk.loss.compiled()
+        self._smoothed = (self.loss, self.labels, self.shares, self.centre, self.scores)
+
+    @cached_property
+    def small(self) -> Small | None:
+        """The arrays of ``newton_steps``, or None if the problem is not small."""
+        problem, features = self.problem, self.features
+        few = features <= _FEW_FEATURES and len(self.selected) * features**2 <= _LITTLE_WORK
+        if not few or self.parts.count > 1 or not problem.regularizer.is_ridge:
+            return None
+        examples = self.selected, self.labels, self.shares, self.centre, self.scores, self.change
+        state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
+        return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state)
 
     def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""

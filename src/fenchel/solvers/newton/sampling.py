@@ -24,7 +24,7 @@ _GROWTH = 4
 #: a sample is solved when its relative gap is below this multiple of unknowns / rows, the order of its sampling error
 _STATISTICAL = 0.3
 #: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
-_CLEARLY_ABOVE_ROUNDING = 1e-10
+CLEARLY_ABOVE_ROUNDING = 1e-10
 
 
 @dataclass
@@ -66,7 +66,7 @@ class Iterate(abc.ABC):
 
     def is_rounding(self, gap: float, offset: float = 0.0) -> bool:
         """Return whether a gap is of the size of rounding errors of the objective plus an offset."""
-        if gap > _CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero:
+        if gap > CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero:
             return False
         return gap <= OBJECTIVE_ROUNDING * (self.objective + offset)
 

@@ -46,20 +46,17 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Warm
+from fenchel.solvers.base import Hint, Need, Warm, with_present_intercept
 from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton.rules import INNER_ACCURACY, INNER_GAP, MU_FACTOR
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.sampling import SampledNewton, State
 from fenchel.solvers.newton.step import OutputState
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
 
-#: factor of mu when the centre moves
-_MU_FACTOR = 0.5
-#: the centre moves when the predicted decrease of a step is below this share of the gap of the risk
-_INNER_ACCURACY = 0.1
-#: the centre moves as well when the gap of the regularizer is below this share of the gap of the risk
-_INNER_GAP = 0.01
+#: data passes of a step, about
+_PASSES_OF_STEP = 4.0
 
 
 @dataclass(frozen=True)
@@ -162,16 +159,20 @@ class Newton(SampledNewton):
     def improve(self, state: State, output: OutputState, target: float, hint: Hint) -> int:
         """Move the centre if step 4 requires it, and make a Newton step; return the rows read."""
         rows_read, sample = 0, output.sample
+        if sample.small is not None:
+            read = output.small_steps(target, max(1, int(hint.passes / _PASSES_OF_STEP)))
+            if read:
+                return read
         if output.mu > 0.0 and (
-            (output.predicted_decrease <= _INNER_ACCURACY * output.risk_gap and output.risk_gap > 0.5 * target)
-            or output.regularizer_gap <= _INNER_GAP * output.risk_gap
+            (output.predicted_decrease <= INNER_ACCURACY * output.risk_gap and output.risk_gap > 0.5 * target)
+            or output.regularizer_gap <= INNER_GAP * output.risk_gap
         ):
             # 4. the centre moves to the dual point
             output.move_centre()
             # at kinks of the loss the gap of the risk is the rounding error of the scores
             if not output.is_rounding(output.risk_gap, float(sample.shares @ np.abs(sample.scores))):
                 # once the gap of the risk is rounding error, a smaller mu would only add noise to theta
-                output.mu *= _MU_FACTOR
+                output.mu *= MU_FACTOR
             output.predicted_decrease = np.inf
             rows_read += output.update_dual_point()
         return rows_read + output.newton_step(state.random)
@@ -183,5 +184,15 @@ class Newton(SampledNewton):
         for k, output in enumerate(state.outputs):
             if state.uses_all_rows(output):
                 theta[k, output.sample.selected] = output.sample.theta
-        intercept = None if problem.intercept else problem.no_intercept()
-        return Model(weights, intercept), Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
+        model = Model(weights, None if problem.intercept else problem.no_intercept())
+        if problem.risk.smooth and all(map(state.uses_all_rows, state.outputs)):
+            # w and b of a smooth loss converge together
+            model = self._with_intercept(state, model)
+        return model, Witness(np.ascontiguousarray(theta.T).reshape(problem.theta_shape))
+
+    def propose_after_stop(self, state: State) -> tuple[Model, Witness]:
+        model, witness = self.propose(state)
+        return self._with_intercept(state, model), witness
+
+    def _with_intercept(self, state: State, model: Model) -> Model:
+        return with_present_intercept(state.problem, model, [output.intercept for output in state.outputs])

@@ -8,14 +8,12 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.line_search import line_search
+from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
+from fenchel.solvers.newton.loop_small import newton_steps
+from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
 from fenchel.solvers.newton.sample import Sample
-from fenchel.solvers.newton.sampling import Iterate
-
-#: the Hessian is averaged over this share of the root mean square change of the scores in the last step
-_AVERAGING_RADIUS = 0.3
-#: relative size of the derivative at which the line search ends
-LINE_SEARCH_TOLERANCE = 0.1
+from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
 
 
 @dataclass(kw_only=True)
@@ -73,6 +71,24 @@ class OutputState(Iterate):
         self.regularizer_gap = problem.lam * max(0.0, penalty - float(self.weights @ self.v))
         return int(np.count_nonzero(sample.theta))
 
+    def small_steps(self, target: float, most: int) -> int:
+        """Newton steps until the gap is at most ``target``, at most ``most``; return the rows read, 0 for no step."""
+        small = self.sample.small
+        assert small is not None
+        small.weights[:], small.v[:] = self.weights, self.v
+        small.numbers[:] = (
+            *(self.intercept, self.mu, self.risk_gap, self.regularizer_gap),
+            *(self.theta_sum, self.radius, self.predicted_decrease),
+        )
+        least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
+        steps, rows_read = newton_steps(self.sample.rows, self.sample.loss, small, RIDGE, least, target, most)
+        self.weights, self.v = small.weights.copy(), small.v.copy()
+        self.intercept, self.mu, self.risk_gap, self.regularizer_gap, self.theta_sum, self.radius = small.numbers[
+            :-1
+        ].tolist()
+        self.predicted_decrease = float(small.numbers[-1])
+        return int(rows_read) if steps else 0
+
     def newton_step(self, random: np.random.Generator) -> int:
         """2. minimize the quadratic model, then the smoothed objective along its minimizer; return the rows read."""
         problem, sample, free = self.problem, self.sample, self.problem.intercept
@@ -86,7 +102,7 @@ class OutputState(Iterate):
             gradient = np.append(gradient, -self.theta_sum)
         if self.mu > 0.0 and self.radius > 0.0:
             # 3. the Hessian, averaged over as far as the scores are expected to move
-            sample.average_hess(self.mu, _AVERAGING_RADIUS * self.radius)
+            sample.average_hess(self.mu, AVERAGING_RADIUS * self.radius)
         quadratic = Quadratic(sample, ridge, free, random, exact=threshold > 0.0, rank_one=rank_one)
         if threshold > 0.0:
             direction = quadratic.solve_with_l1(gradient, self.weights, threshold)

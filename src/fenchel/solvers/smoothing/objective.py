@@ -34,7 +34,7 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
-from fenchel.solvers.base import Hint, Need, Solver, Warm
+from fenchel.solvers.base import Hint, Need, Solver, Warm, with_present_intercept
 from fenchel.solvers.smoothing.measures import Evaluate, evaluator
 from fenchel.solvers.smoothing.spaces import Features, space_for
 from fenchel.solvers.threads import Parts, in_parts
@@ -183,6 +183,10 @@ class SmoothedSolver(Solver):
         decomposition = None if point.at.decompose is None else point.at.decompose()
         model = Model(objective.space.weights(point.weights), intercept)
         return model, Witness(point.at.theta.copy(), bound, decomposition)
+
+    def propose_after_stop(self, state: SmoothedState) -> tuple[Model, Witness]:
+        model, witness = self.propose(state)
+        return with_present_intercept(state.objective.problem, model, state.point.intercept), witness
 
     def first_mu(self, problem: Problem) -> float:
         """Return zero for smooth risks, the fixed mu, or the mu with mu D = R(0) / 2."""

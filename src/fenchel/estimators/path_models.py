@@ -1,0 +1,132 @@
+"""The models of a regularization path, and what is proved of them for every value of C between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fenchel.arrays import Array, Floats
+from fenchel.certificate import Certificate, CertifiedPredictions, PathCertificate
+from fenchel.certificate.confinement import TrainingRows, sketch_around
+from fenchel.certificate.optimum_of_fit import OptimumOfFit
+from fenchel.certificate.predictions import kind_of
+from fenchel.designs import as_design
+from fenchel.errors import FenchelError
+from fenchel.estimators.proved import on_scale
+from fenchel.estimators.regularization import lam_of
+from fenchel.loading import of_package
+
+
+@of_package
+@dataclass(frozen=True, eq=False)
+class RegularizationPath:
+    """Models for increasing values of C, with certificates; returned by :func:`regularization_path`.
+
+    Parameters
+    ----------
+    Cs : ndarray of shape (m,)
+        The values of C, increasing.
+    coefs : ndarray of shape (m, d) or (m, k, d)
+        The weights for each C; for k > 2 classes a row for each class.
+    intercepts : ndarray of shape (m,) or (m, k)
+        The intercepts for each C.
+    certificates : list of Certificate
+        A certificate for each C.
+    n_iters : ndarray of shape (m,)
+        Passes over the data for each C.
+    classes : ndarray or None
+        The class labels; None for regression.
+    accuracy : float or None
+        The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None if the values of C were
+        given.
+
+    See Also
+    --------
+    regularization_path : Computes a path.
+    plot_path : Draw a path.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from fenchel import regularization_path
+    >>> X, y = make_classification(60, 5, random_state=0)
+    >>> path = regularization_path(X, y, [0.01, 0.1], random_state=0)
+    >>> path.coefs.shape
+    (2, 5)
+    """
+
+    Cs: Floats
+    coefs: Floats
+    intercepts: Floats
+    certificates: list[Certificate]
+    n_iters: Floats
+    classes: Array | None
+    accuracy: float | None
+    _spans: list[PathCertificate]
+    _total: float
+    #: of the training rows, and X w of each point; or the reason why predictions are not proved
+    _training: tuple[TrainingRows, list[Floats]] | str = ""
+
+    def __len__(self) -> int:
+        return len(self.Cs)
+
+    def at(self, C: float) -> tuple[Floats, Any, Certificate]:
+        """The best of the models for any C: its weights, its intercept, and what is proved of them for this C.
+
+        Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
+        """
+        best, certificate = self._best(C)
+        intercept = self.intercepts[best]
+        return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
+
+    def certified_predictions(self, X: Any, C: float) -> CertifiedPredictions:
+        """Predict with the model of ``at(C)``, and prove which predictions every exact optimum for this C makes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, d)
+            The rows to predict.
+        C : float
+            The inverse strength of the regularization, as in ``at``.
+
+        Returns
+        -------
+        CertifiedPredictions
+            Predictions, whether each is proved, and bounds on the scores of every exact optimum.
+
+        See Also
+        --------
+        LinearClassifier.certified_predictions : The same for one C.
+        """
+        if isinstance(self._training, str):
+            raise FenchelError(self._training)
+        (rows, scores), design = self._training, as_design(X)
+        if design.shape[1] != self.coefs.shape[-1]:
+            raise FenchelError(f"X has {design.shape[1]} features; the path was fitted to {self.coefs.shape[-1]}")
+        best, certificate = self._best(C)
+        problem, weights = replace(self._spans[best].problem, lam=lam_of(C, self._total)), self.coefs[best]
+        known = sketch_around(problem, rows, certificate, weights, scores[best])
+        found = OptimumOfFit((known,), kind_of(problem), self.classes)
+        predicted, mean = (
+            found.predict(design, design.scores(weights) + self.intercepts[best]),
+            problem.risk.separable(),
+        )
+        return predicted if mean is None else on_scale(predicted, mean.loss)
+
+    def _best(self, C: float) -> tuple[int, Certificate]:
+        """The point whose model is best for this C, and its certificate there."""
+        lam = lam_of(C, self._total)
+        after = int(np.clip(np.searchsorted(self.Cs, C), 1, max(1, len(self.Cs) - 1)))
+        near = sorted({max(0, after - 1), min(after, len(self.Cs) - 1)})
+        found = {k: self._spans[k].at(lam) for k in near}
+        best = min(near, key=lambda k: found[k].primal)
+        # the lower bound of a neighbour holds for every model
+        lower = max(near, key=lambda k: found[k].dual)
+        certificate = replace(
+            found[best],
+            dual=found[lower].dual,
+            dual_error=found[lower].dual_error,
+        )
+        return best, certificate

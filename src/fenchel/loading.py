@@ -1,0 +1,61 @@
+"""What is loaded on first use: the names of a package, and compiled code.
+
+Both make many objects that live until the process ends.  Python's cyclic garbage collector takes their number for a
+sign of garbage and searches all objects, several times in the first fit of a process, which took a quarter of that
+fit; so it waits meanwhile.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, TypeVar
+
+Public = TypeVar("Public", bound=Callable[..., Any])
+
+_lock = threading.Lock()
+#: how many threads and nested loads are loading now, and whether the collector was on when the first of them began
+_loading, _was_on = 0, True
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Turn the cyclic garbage collector off while something is loaded."""
+    global _loading, _was_on
+    with _lock:
+        if not _loading:
+            _was_on = gc.isenabled()
+            gc.disable()
+        _loading += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _loading -= 1
+            if not _loading and _was_on:
+                gc.enable()
+
+
+def on_first_use(namespace: dict[str, Any], homes: Mapping[str, str | None]) -> Callable[[str], object]:
+    """The ``__getattr__`` of a package that imports each name from its module on first use; None for a submodule."""
+    package = namespace["__name__"]
+
+    def imported(name: str) -> object:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes[name]
+        with no_collection():
+            module = import_module(home or f"{package}.{name}")
+            namespace[name] = module if home is None else getattr(module, name)
+        return namespace[name]
+
+    return imported
+
+
+def of_package(public: Public) -> Public:
+    """Give a class or function its room as its module, which pickles and error messages name wherever it lives."""
+    public.__module__ = ".".join(public.__module__.split(".")[:2])
+    return public

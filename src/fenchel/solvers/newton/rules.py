@@ -1,0 +1,12 @@
+"""The constants of the semismooth Newton method, which its steps in NumPy and in compiled loops share."""
+
+#: factor of mu when the centre moves
+MU_FACTOR = 0.5
+#: the centre moves when the predicted decrease of a step is below this share of the gap of the risk
+INNER_ACCURACY = 0.1
+#: the centre moves as well when the gap of the regularizer is below this share of the gap of the risk
+INNER_GAP = 0.01
+#: the Hessian is averaged over this share of the root mean square change of the scores in the last step
+AVERAGING_RADIUS = 0.3
+#: relative size of the derivative at which the line search ends
+LINE_SEARCH_TOLERANCE = 0.1

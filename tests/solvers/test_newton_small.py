@@ -1,0 +1,66 @@
+"""The compiled steps of Newton's method on small problems against its steps in NumPy."""
+
+import numpy as np
+import pytest
+
+from catalog import CASES, Case
+from fenchel import Problem, solve
+from fenchel.risks import MeanRisk
+from fenchel.solvers import Hint, Newton
+from fenchel.solvers.newton import sample as module
+
+RIDGE_CASES = [case for case in CASES if case.l1_ratio == 0.0 and Newton().supports(case.problem()) is None]
+STEPS = 4
+
+
+def _points(problem, passes):
+    """Weights, intercepts and gaps after steps that may use this many data passes."""
+    state, solver = Newton(sampling=False).start(problem, None), Newton(sampling=False)
+    for _ in range(STEPS * len(state.outputs)):
+        solver.step(state, Hint(None, 0.0, lambda: False, passes=passes))
+    return [(output.weights, output.intercept, output.gap, output.mu) for output in state.outputs]
+
+
+@pytest.mark.parametrize("case", RIDGE_CASES, ids=str)
+def test_compiled_steps_are_the_steps(case, monkeypatch):
+    problem = case.problem()
+    compiled = _points(problem, 1.0)
+    monkeypatch.setattr(module, "_FEW_FEATURES", 0)
+    for found, expected in zip(compiled, _points(problem, 1.0), strict=True):
+        scale = 1.0 + np.max(np.abs(expected[0]))
+        np.testing.assert_allclose(found[0], expected[0], rtol=0.0, atol=1e-8 * scale)
+        assert found[1] == pytest.approx(expected[1], abs=1e-8 * scale)
+        assert found[2] == pytest.approx(expected[2], rel=1e-4, abs=1e-10 * problem.risk.value_at_zero)
+        assert found[3] == expected[3]
+
+
+def test_several_steps_in_one_call_are_several_steps():
+    problem = Case("hinge", intercept=True, n=200).problem()
+    one, solver = Newton(sampling=False).start(problem, None), Newton(sampling=False)
+    several = solver.start(problem, None)
+    read = sum(solver.step(one, Hint(None, 0.0, lambda: False)) for _ in range(5))
+    assert solver.step(several, Hint(None, 0.0, lambda: False, passes=23.0)) == pytest.approx(read)
+    np.testing.assert_array_equal(one.outputs[0].weights, several.outputs[0].weights)
+
+
+def test_a_step_does_not_go_beyond_the_target():
+    problem = Case("hinge", intercept=True, n=200).problem()
+    solver = Newton(sampling=False)
+    state = solver.start(problem, None)
+    target = 0.01 * problem.risk.value_at_zero
+    passes = solver.step(state, Hint(None, target, lambda: False, passes=1000.0))
+    assert solver.expected_gap(state) <= target
+    assert passes < 100.0
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(
+    "X",
+    [np.zeros((3, 2)), np.ones((1, 1)), np.array([[1.0, 1.0], [1.0, 1.0]]), np.full((4, 2), 1e9), np.eye(3) * 1e-9],
+    ids=["zero", "one row", "equal", "large", "small"],
+)
+def test_degenerate_problems(X, intercept, loss):
+    labels = np.where(np.arange(len(X)) % 2 == 0, 1.0, -1.0)
+    solution = solve(Problem(X, MeanRisk(loss, labels), 0.1, intercept=intercept), "newton", tol=1e-6)
+    assert solution.converged
