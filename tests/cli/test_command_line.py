@@ -125,7 +125,8 @@ def test_features_are_numbered_as_in_training(folder, capsys):
     assert main(["predict", "zero.model.npz", "test.svm", "--scores"]) == PROVED
     scores = np.array(capsys.readouterr().out.split(), dtype=float)
     model = load(folder / "zero.model.npz").estimator
-    assert np.array_equal(scores, model.decision_function(np.array([[0.0, -1.0, 3.0], [0.0, 2.0, 0.0]])))
+    expected = model.decision_function(np.array([[0.0, -1.0, 3.0], [0.0, 2.0, 0.0]]))
+    np.testing.assert_allclose(scores, expected, rtol=1e-14)
     (folder / "one.svm").write_text("1 1:1 3:3\n-1 1:-1 2:2\n" * 4)
     assert main(["train", "one.svm"]) == PROVED
     assert main(["predict", "one.model.npz", "zero.svm"]) == REFUSED

@@ -148,8 +148,8 @@ def test_edited_package_uses_a_new_folder(tmp_path, cache, compiled, run):
 
 def test_renamed_class_in_the_package_breaks_nothing(tmp_path, cache, compiled, run):
     package = copied_package(tmp_path / "copy")
-    source = package / "fenchel" / "losses" / "residual.py"
-    source.write_text(source.read_text().replace("CompiledResidual", "RenamedKernel"))
+    for source in (package / "fenchel" / "losses").glob("*.py"):
+        source.write_text(source.read_text().replace("CompiledResidual", "RenamedKernel"))
     code = "print(json.dumps([fit('hinge'), fit('squared')]))"
     after, _ = run(code, cache, package=package, warnings="error")
     assert after == compiled[1][:2]

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -175,7 +176,7 @@ class Impatient(DualCoordinate):
         Impatient.steps_left -= 1
         if Impatient.steps_left == 0:
             raise KeyboardInterrupt
-        return super().step(state, hint)
+        return super().step(state, replace(hint, passes=1.0))
 
 
 @pytest.mark.parametrize("y", [Y, CLASSES], ids=["two classes", "ovr"])

@@ -2,7 +2,7 @@
 
 import importlib
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -110,7 +110,7 @@ class Lazy(DualCoordinate):
         if getattr(state, "made", 0) >= self.steps:
             return STALLED
         state.made = getattr(state, "made", 0) + 1
-        return super().step(state, hint)
+        return super().step(state, replace(hint, passes=1.0))
 
 
 def chain(monkeypatch, first, patience):

@@ -112,7 +112,9 @@ def test_many_dual_variables_are_kept_in_single_precision_while_that_is_enough(c
     fine = solve(problem, tol=1e-10, max_iter=20_000)
     assert fine.converged
     assert fine.certificate.dual <= rough.certificate.primal
-    assert solve(problem, tol=0.0, max_iter=100_000).certificate.at_floor
+    least = solve(problem, tol=0.0, max_iter=100_000)
+    assert least.certificate.gap <= 2.0 * least.certificate.rounding_floor
+    assert least.passes < 10_000
 
 
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

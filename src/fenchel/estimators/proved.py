@@ -56,7 +56,10 @@ class Sketches:
     def _training_rows(self, problem: Problem) -> TrainingRows:
         check_confined(problem)
         with self._lock:
-            self._rows = self._rows or training_rows(problem)
+            if self._rows is None:
+                # the solve says what overflows
+                with np.errstate(over="ignore", invalid="ignore"):
+                    self._rows = training_rows(problem)
             return self._rows
 
     def __call__(self, problem: Problem, solution: Solution) -> OptimumSketch:

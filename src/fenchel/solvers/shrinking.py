@@ -97,9 +97,10 @@ class ActiveSet:
         """Whether all examples take part in this epoch, with all of their classes."""
         return self.size == len(self.order) and not self.classes_shrunk
 
-    def goes_on(self, target_gap: float) -> bool:
-        """Whether an epoch has just ended after which another one is worth while before a certificate."""
-        return self.position == 0 and not self.stalled and self.expected_gap > target_gap
+    def goes_on(self, target_gap: float, most: float) -> bool:
+        """Whether another epoch is worth while before a certificate, after the end of one, with at most these turns."""
+        turns = len(self.order) if self.restore else self.size
+        return self.position == 0 and not self.stalled and self.expected_gap > target_gap and turns <= most
 
     @property
     def unchanged(self) -> bool:

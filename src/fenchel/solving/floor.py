@@ -13,6 +13,8 @@ _UNRESOLVED_ROUNDS = 3
 _STILL_FALLING = 0.8
 #: certificates without that, in a row, that end a solve with tol = 0
 _ROUNDS_AT_FLOOR = 3
+#: multiple of the floor below which a gap that falls no more ends a solve with tol = 0: it will not get to the floor
+_NEAR_FLOOR = 2.0
 
 
 class RoundsAtFloor:
@@ -21,7 +23,7 @@ class RoundsAtFloor:
     def __init__(self, tol: float) -> None:
         self._tol = tol
         self._unresolved = self._not_falling = 0
-        #: the smallest gap that was within the floor, for tol = 0
+        #: the smallest gap that was near the floor, for tol = 0
         self._gap = math.inf
 
     @property
@@ -36,10 +38,16 @@ class RoundsAtFloor:
         """
         at_floor = certificate.at_floor or certificate.contradictory
         self._unresolved += at_floor and not certificate.meets(self._tol)
-        if self._tol > 0 or not certificate.optimal:
+        near = certificate.gap <= _NEAR_FLOOR * certificate.rounding_floor
+        if self._tol > 0 or not (near or certificate.optimal):
             return certificate.meets(self._tol)
         falls = self._gap > 0.0 and certificate.gap < _STILL_FALLING * self._gap
         self._not_falling = 0 if falls else self._not_falling + 1
         self._gap = min(self._gap, certificate.gap)
         # the model still improves for a round where the gap has no digits left: the gap is quadratic in its error
-        return self._not_falling >= (1 if certificate.gap <= 0.0 else _ROUNDS_AT_FLOOR)
+        return certificate.optimal and self._not_falling >= (1 if certificate.gap <= 0.0 else _ROUNDS_AT_FLOOR)
+
+    @property
+    def stalled(self) -> bool:
+        """Whether the gap falls no more a little above the floor, with tol = 0."""
+        return self._not_falling >= _ROUNDS_AT_FLOOR

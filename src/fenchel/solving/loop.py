@@ -18,6 +18,9 @@ from fenchel.solving.schedule import Schedule
 from fenchel.solving.solution import Progress, Solution
 from fenchel.validation import check_number
 
+#: stored entries of X up to which a certificate is cheap, about a millisecond
+_CHEAP_ENTRIES = 1 << 17
+
 
 def solve(
     problem: Problem,
@@ -114,7 +117,8 @@ def solve(
     if stop_when is not None and not isinstance(stop_when, ProvedShare):
         raise FenchelError(f"stop_when must be None or a ProvedShare, got {type(stop_when).__name__}")
     candidates = choose(problem, solver, tol=tol if stop_when is None else 0.0, seed=seed, n_jobs=n_jobs)
-    watched = callback is not None or stop_when is not None
-    schedule = Schedule(max_iter, watched, certify_every)
+    # what ends a solve with tol = 0 is the last certificates, and callbacks see them
+    rare = callback is None and stop_when is None and (tol > 0.0 or problem.design.stored_entries > _CHEAP_ENTRIES)
+    schedule = Schedule(max_iter, rare, certify_every)
     stopping = Stopping(tol, time_limit, decay, callback, stop_requested, stop_when)
     return Run(problem, candidates, schedule, stopping).solution(warm_start)

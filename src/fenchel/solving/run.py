@@ -16,6 +16,7 @@ import numpy as np
 
 from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge, judge_moved
 from fenchel.compile.stopwatch import stopwatch
+from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
@@ -170,6 +171,8 @@ class Run:
             certificate = self.best.certificate
             if self.at_floor.enough(certificate) or (status is Status.STALLED and certificate.meets(self.tol)):
                 return Status.CONVERGED
+            if self.at_floor.stalled:
+                return Status.STALLED
             if self.at_floor.unresolved:
                 return Status.UNRESOLVED
             if certificate.primal == math.inf and certificate.dual >= self.problem.level_bound:
@@ -193,6 +196,9 @@ class Run:
         """Whether the next certificate is not due yet."""
         target = self._hint(state).target_gap
         expected = self.solver.expected_gap(state)
+        if expected <= OBJECTIVE_ROUNDING * self.problem.risk.value_at_zero:
+            # no smaller gap can be expected
+            expected = min(expected, target)
         return self.schedule.is_early(self.passes, expected, target, on_time=self._wants_first_gap())
 
     def _wants_first_gap(self) -> bool:

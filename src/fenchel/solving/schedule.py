@@ -29,8 +29,8 @@ class Schedule:
     """The range of data passes in which the next certificate is computed."""
 
     most: float
-    #: whether a callback observes the certificates
-    watched: bool
+    #: whether a certificate may wait for longer while the solver expects a larger gap than the target
+    patient: bool
     #: the argument ``certify_every``
     every: float | None = None
     #: the earliest and the latest data pass of the next certificate
@@ -55,10 +55,10 @@ class Schedule:
             return passes < self.due
         if expected_gap <= target_gap:
             return passes < self.first
-        patient = math.isinf(expected_gap) or not self.watched
+        patient = math.isinf(expected_gap) or self.patient
         return passes < (_POSTPONE * self.due if patient else self.due)
 
     def passes_left(self, passes: float, *, on_time: bool) -> float:
         """The data passes that a solver may use before its next certificate, one at least."""
-        patient = not (self.watched or on_time or self.every is not None)
+        patient = self.patient and not on_time and self.every is None
         return max(1.0, min(_POSTPONE * self.due if patient else self.due, self.most) - passes)

@@ -241,7 +241,7 @@ class BlockCoordinate(Solver):
         turns, examples = self._advance(state), state.problem.design.shape[0]
         # epochs over small data take less time than what is between steps
         most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state))
-        while turns + active_set.size <= most and active_set.goes_on(hint.target_gap):
+        while active_set.goes_on(hint.target_gap, most - turns):
             turns += self._advance(state)
         return turns / examples
 

@@ -251,7 +251,7 @@ class DualCoordinate(Solver):
         # epochs over small data take less time than what is between steps
         most = min(hint.passes * examples, _STEP_ENTRIES // self._entries_per_turn(state, output))
         target = hint.target_gap / len(state.outputs)
-        while turns + output.active_set.size <= most and output.active_set.goes_on(target):
+        while output.active_set.goes_on(target, most - turns):
             turns += self._advance(state, output)
         if output.active_set.position == 0:
             state.turn = (state.turn + 1) % len(state.outputs)
