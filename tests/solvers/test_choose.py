@@ -22,6 +22,7 @@ TALL |= {"joint": False, "subgradient_only": False, "smoothable": False}
 ROWS = {
     "free directions": {"free": True},
     "hard constraints": {"constraint": True},
+    "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
     "lasso": {"lasso": True},
     "performance measure with a smoothing": {"subgradient_only": True, "smoothable": True},
     "only a subgradient oracle is available": {"subgradient_only": True},

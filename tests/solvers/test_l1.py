@@ -128,6 +128,18 @@ def test_other_losses_are_left_to_bundle(loss, intercept):
     assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=2e-6)
 
 
+@intercepts
+@pytest.mark.parametrize("storage", ["dense", "sparse"])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "quantile", "epsilon_insensitive"])
+def test_wide_piecewise_linear_problems_are_linear_programs(loss, storage, intercept):
+    """A bundle leaves a gap of 3e-3 after a minute for 500 x 600; the program is exact."""
+    case = Case(loss, storage, intercept, weighted=True, n=20, d=25, lam=0.05, l1_ratio=1.0)
+    solution = solve(case.problem(), tol=1e-9)
+    assert solution.solver == "linear_program"
+    assert solution.converged, str(solution)
+    assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=1e-8)
+
+
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
 def test_large_working_sets_are_solved_over_columns(loss, monkeypatch):
     """The same optimum as with the quadratic model formed, with growing sets, and for several outputs."""
@@ -276,3 +288,17 @@ def test_parameters_of_the_estimators():
         solve(rough, "prox_newton")
     with pytest.raises(FenchelError, match="'l1'"):
         solve(Problem(X, MeanRisk("squared", [1, -1, 1, -1]), 0.1), "prox_newton")
+
+
+def test_sums_that_a_design_keeps_are_those_of_the_present_weights():
+    """Another lam on the same design reuses the Gram matrix and the column squares; other weights of rows do not."""
+    rng = np.random.default_rng(8)
+    X, weights = rng.normal(size=(60, 320)), rng.uniform(0.1, 2.0, 60)
+    y, design, last = X[:, 0] - X[:, 1] + 0.1 * rng.normal(size=60), as_design(X), None
+    for lam, shares in ((0.3, weights), (0.2, weights), (0.2, np.ones(60)), (0.1, np.ones(60)), (0.1, weights)):
+        risk = MeanRisk("squared", y, shares / shares.sum())
+        last = solve(Problem(design, risk, lam, "l1", True), "prox_newton", tol=1e-9, warm_start=last)
+        alone = solve(Problem(X, risk, lam, "l1", True), "prox_newton", tol=1e-9)
+        assert last.converged
+        np.testing.assert_allclose(last.model.weights, alone.model.weights, atol=1e-6)
+    assert len(design.reusable["gram"][1]) == 320

@@ -10,6 +10,7 @@ import fenchel.designs.dense as dense_module
 import slow_reference as slow
 from catalog import LOSS_OBJECTS, labels_from
 from fenchel.compile.primitives import example_sums as loops
+from fenchel.compile.primitives.coordinate_descent import descend_coordinates
 from fenchel.designs import as_design
 from newton_parts import close, every_loss, smoothed_value
 
@@ -233,21 +234,21 @@ def test_descend_coordinates_is_exact_along_each_and_keeps_the_slope():
             best = 0.0 if along(0.0) <= along(best) else best
             largest = max(largest, abs(best - expected[j]) * H[j, j])
             expected[j] = best
-        worst = loops.descend_coordinates(H, limits, point, slope)
+        trial = (point.copy(), slope.copy())
+        assert not descend_coordinates(H, limits, *trial, largest - 1e-5, 0.0, 1)
+        assert descend_coordinates(H, limits, point, slope, largest + 1e-5, 0.0, 1)
         np.testing.assert_allclose(point, expected, atol=1e-6)
-        assert worst == pytest.approx(largest, abs=1e-5)
         np.testing.assert_allclose(slope, g + H @ point, rtol=1e-12, atol=1e-12)
     # an optimum does not move
-    for _ in range(2000):
-        loops.descend_coordinates(H, limits, point, slope)
+    descend_coordinates(H, limits, point, slope, 0.0, 0.0, 2000)
     before = point.copy()
-    assert loops.descend_coordinates(H, limits, point, slope) <= 1e-12
+    assert descend_coordinates(H, limits, point, slope, 1e-12, 0.0, 1)
     np.testing.assert_allclose(point, before, atol=1e-13)
 
 
 def test_descend_coordinates_leaves_what_has_no_curvature():
     H, point, slope = np.diag([1.0, 0.0]), np.array([3.0, 5.0]), np.array([3.0, -1.0])
-    loops.descend_coordinates(H, np.zeros(2), point, slope)
+    descend_coordinates(H, np.zeros(2), point, slope, 0.0, 0.0, 1)
     np.testing.assert_array_equal(point, [0.0, 5.0])
 
 

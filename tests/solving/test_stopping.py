@@ -36,6 +36,7 @@ def problems():
         yield name, Problem(X, MeanRisk("logistic", LABELS), LAM, regularizer, intercept=True)
     for risk in (WestonWatkins, CrammerSinger, Multinomial, OrdinalHinge):
         yield risk.name, Problem(X, risk(CLASSES), LAM, intercept=risk is not OrdinalHinge)
+    yield "l1 hinge", Problem(X, MeanRisk("hinge", LABELS), LAM, regularizers.L1(), intercept=True)
     yield "l1 multinomial", Problem(X, Multinomial(CLASSES), LAM, regularizers.L1(), intercept=True)
     for risk in (F1, RocAUC):
         yield risk.name, Problem(X, risk(LABELS), LAM, intercept=risk is F1)
@@ -174,7 +175,13 @@ def test_foreign_code_has_the_limits_and_the_error_state_of_its_caller():
         interruptible(lambda: 1 / 0)
 
 
-def test_a_linear_program_is_told_its_time_limit(monkeypatch):
+PROGRAMS = pytest.mark.parametrize(
+    ("solver", "loss"), [("basis_pursuit", "interpolation"), ("linear_program", "absolute")]
+)
+
+
+@PROGRAMS
+def test_a_linear_program_is_told_its_time_limit(solver, loss, monkeypatch):
     given = []
 
     def linprog(*arguments, options, **constraints):
@@ -183,19 +190,20 @@ def test_a_linear_program_is_told_its_time_limit(monkeypatch):
 
     solved = linear_program.linprog
     monkeypatch.setattr(linear_program, "linprog", linprog)
-    problem = Problem(X[:3], MeanRisk("interpolation", LABELS[:3]), 1.0, regularizers.L1())
-    assert solve(problem, "basis_pursuit").converged
-    assert solve(problem, "basis_pursuit", time_limit=1e6).converged
+    problem = Problem(X[:3], MeanRisk(loss, LABELS[:3]), LAM, regularizers.L1())
+    assert solve(problem, solver).converged
+    assert solve(problem, solver, time_limit=1e6).converged
     assert given[0] is None
     assert 0.0 < given[1] <= 1e6
 
 
-def test_a_linear_program_ends_at_a_limit(monkeypatch):
+@PROGRAMS
+def test_a_linear_program_ends_at_a_limit(solver, loss, monkeypatch):
     """HiGHS itself would take for ever."""
     may_end = threading.Event()
     monkeypatch.setattr(linear_program, "linprog", lambda *arguments, **options: may_end.wait())
-    problem = Problem(X[:3], MeanRisk("interpolation", LABELS[:3]), 1.0, regularizers.L1())
-    solution = solve(problem, "basis_pursuit", stop_requested=Countdown(10))
+    problem = Problem(X[:3], MeanRisk(loss, LABELS[:3]), LAM, regularizers.L1())
+    solution = solve(problem, solver, stop_requested=Countdown(10))
     may_end.set()
     assert solution.status is Status.INTERRUPTED
     np.testing.assert_array_equal(solution.model.weights, 0.0)

@@ -140,6 +140,11 @@ class Design(abc.ABC):
         """sum_i c_i x_ij^2 for every column."""
         raise NotImplementedError
 
+    @cached_property
+    def reusable(self) -> dict[str, tuple[Floats, ...]]:
+        """Sums over the rows that a solver keeps for the next value of lam, each with the weights of its rows."""
+        return {}
+
     def gram(self, selected: Array, weights: Array) -> tuple[Floats, Floats] | None:
         """X^T diag(weights) X and X^T weights over the selected rows, or None where a compiled loop is faster."""
         return None

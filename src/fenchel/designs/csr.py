@@ -150,7 +150,7 @@ class CSRDesign(Design):
             return float(np.mean(sample**2)) * self.stored_entries / self.shape[0] if sample.size else 0.0
 
     def narrowed(self, selected: Array) -> CSRDesign:
-        found = self._matrix()[:, selected].astype(np.float64)
+        found = self._matrix()[:, selected].astype(np.float64, copy=False)
         found.sum_duplicates()
         return CSRDesign(found)
 

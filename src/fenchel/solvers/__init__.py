@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian as AugmentedLagrangian
     from fenchel.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
     from fenchel.solvers.interior_point.solver import InteriorPoint as InteriorPoint
+    from fenchel.solvers.l1.linear_program import LinearProgram as LinearProgram
     from fenchel.solvers.l1.prox_newton import ProxNewton as ProxNewton
     from fenchel.solvers.l1.proximal_gradient import ProximalGradient as ProximalGradient
     from fenchel.solvers.newton.multinomial import NewtonCG as NewtonCG
@@ -43,6 +44,7 @@ __all__ = [
     "DualCoordinate",
     "Hint",
     "InteriorPoint",
+    "LinearProgram",
     "Need",
     "Newton",
     "NewtonCG",

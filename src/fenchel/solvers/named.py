@@ -17,6 +17,7 @@ HOMES = {
     "newton_cg": ("newton.multinomial", "NewtonCG"),
     "prox_newton": ("l1.prox_newton", "ProxNewton"),
     "proximal_gradient": ("l1.proximal_gradient", "ProximalGradient"),
+    "linear_program": ("l1.linear_program", "LinearProgram"),
     "smoothing": ("smoothing.solver", "Smoothing"),
     "agm": ("reference.agm", "AGM"),
     "bundle": ("bundle.solver", "Bundle"),

@@ -3,7 +3,8 @@ r"""Minimum of a convex quadratic plus a weighted l1 norm, by coordinate descent
 .. math:: \min_z\; \tfrac12 z^T H z + q\cdot z + \sum_j t_j |z_j|
 
 Sweeps of coordinate descent find the signs of z; the quadratic is then minimized on the face of these signs by one
-linear system; compare feature-sign search (Lee, Battle, Raina and Ng, NIPS 2006).
+linear system; compare feature-sign search (Lee, Battle, Raina and Ng, NIPS 2006).  ``quadratic_l1_interior`` helps
+where H is ill-conditioned.
 
 ===================  ==========================================================
 symbol               argument
@@ -19,11 +20,14 @@ from __future__ import annotations
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.compile.primitives.example_sums import descend_coordinates
+from fenchel.compile.primitives.coordinate_descent import descend_coordinates
 from fenchel.numerics.linear_algebra import cholesky_solver
+from fenchel.solvers.quadratic_l1_interior import interior_minimizer
 
 #: largest number of rounds of sweeps and face steps
 _MAX_ROUNDS = 200
+#: rounds before the interior-point method, which takes the time of several of them
+_FIRST_ROUNDS = 3
 
 
 def minimize_quadratic_l1(
@@ -38,16 +42,28 @@ def minimize_quadratic_l1(
 ) -> None:
     """Minimize the quadratic plus the weighted l1 norm in place, from ``point``.
 
-    Each round makes ``sweeps`` sweeps of coordinate descent and a step on the face of the signs.  The method ends when
-    a sweep changes no partial derivative by more than ``step_tolerance``, or when the KKT violation is at most
+    Each round makes ``sweeps`` sweeps of coordinate descent and a step on the face of the signs.  If a few rounds are
+    not enough, H is ill-conditioned, and the next one begins at the point of an interior-point method.  The method ends
+    when a sweep changes no partial derivative by more than ``step_tolerance``, or when the KKT violation is at most
     ``tolerance``.
     """
-    for _ in range(_MAX_ROUNDS):
-        for _ in range(sweeps):
-            if descend_coordinates(matrix, thresholds, point, gradient) <= step_tolerance:
-                return
+    for k in range(_MAX_ROUNDS):
+        if k == _FIRST_ROUNDS:
+            _interior_step(matrix, thresholds, point, gradient)
+        if descend_coordinates(matrix, thresholds, point, gradient, step_tolerance, tolerance, sweeps):
+            return
         if _face_step(matrix, thresholds, point, gradient) and kkt_violation(thresholds, point, gradient) <= tolerance:
             return
+
+
+def _interior_step(matrix: Array, thresholds: Array, point: Array, gradient: Array) -> None:
+    """Move to the point of the interior-point method if the objective is smaller there."""
+    linear = gradient - matrix @ point
+    found = interior_minimizer(matrix, linear, thresholds, point)
+    slopes = matrix @ found + linear
+    change = 0.5 * float((found - point) @ (slopes + gradient)) + float(thresholds @ (np.abs(found) - np.abs(point)))
+    if change < 0.0:
+        point[:], gradient[:] = found, slopes
 
 
 def _face_step(matrix: Array, thresholds: Array, point: Array, gradient: Array) -> bool:

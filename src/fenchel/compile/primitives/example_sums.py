@@ -151,32 +151,6 @@ def hess_product(rows: Any, selected: Any, hess: Any, w: Any, b: float, result: 
     return total
 
 
-@loop
-def descend_coordinates(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
-    """Minimize a quadratic plus ``thresholds . |point|`` along each coordinate once.
-
-    ``gradient`` is that of the quadratic at ``point`` and is kept up to date.  Returns the largest change of a partial
-    derivative by its own step, ``max |H_jj step_j|``.
-    """
-    worst = 0.0
-    for j in range(np.uint64(len(point))):
-        curvature = matrix[j, j]
-        if not curvature > 0.0:
-            continue
-        target = point[j] - gradient[j] / curvature
-        size = abs(target) - thresholds[j] / curvature
-        new = 0.0
-        if size > 0.0:
-            new = size if target > 0.0 else -size
-        change = new - point[j]
-        if change != 0.0:
-            worst = max(worst, abs(change) * curvature)
-            for k in range(np.uint64(len(point))):
-                gradient[k] += matrix[j, k] * change
-            point[j] = new
-    return worst
-
-
 multiply = loop(sum_scores)
 smoothed_dual_point = loop(sum_dual_points)
 mean_hess = loop(sum_average_hess)

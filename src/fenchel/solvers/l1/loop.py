@@ -27,7 +27,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_dot, row_end, row_entry
-from fenchel.compile.loop import loop
+from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients
+
+#: passes over nonzero weights end when their steps are this share of those of the last pass over all columns
+PARTIAL_TOLERANCE = 0.1
 
 
 class QuadraticModel(NamedTuple):
@@ -59,12 +63,19 @@ def moments(columns: Any, hess: Any, first: Any, second: Any) -> None:
 def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes: int) -> tuple[int, int]:
     """Alternate passes over all columns with passes over the columns of nonzero weights until both have converged.
 
-    A pass has converged when no step changes a partial derivative by more than ``tolerance``.  Returns the numbers of
-    passes over all columns and over those of nonzero weights.
+    A pass has converged when no step changes a partial derivative by more than ``tolerance``.  Passes over the columns
+    of nonzero weights end earlier while the last pass over all columns made much larger steps.  After every few passes
+    the weights are extrapolated if that decreases the objective; the gradient is affine in the weights, and is
+    extrapolated with them.  Returns the numbers of passes over all columns and over those of nonzero weights.
     """
     gradient, hess, shift, first, second, total, lam = model
-    full, partial, everything = 0, 0, True
+    iterates = np.empty((ANDERSON_DEPTH + 1, len(weights)))
+    gradients = np.empty((ANDERSON_DEPTH + 1, len(gradient)))
+    shifts = np.empty(ANDERSON_DEPTH + 1)
+    full, partial, everything, stored, end = 0, 0, True, 0, 0.0
     while full + partial < max_passes:
+        if stored == 0:
+            iterates[0], gradients[0], shifts[0], stored = weights, gradient, shift[0], 1
         worst = 0.0
         for k in range(np.uint64(len(weights))):
             old, curvature = weights[k], second[k]
@@ -89,8 +100,31 @@ def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes
             full += 1
             if worst <= tolerance:
                 break
-            everything = False
+            everything, end = False, max(0.5 * tolerance, PARTIAL_TOLERANCE * worst)
         else:
             partial += 1
-            everything = worst <= 0.5 * tolerance
+            everything = worst <= end
+        iterates[stored], gradients[stored], shifts[stored], stored = weights, gradient, shift[0], stored + 1
+        # a pass follows, which sets weights to zero that the extrapolation moved across it
+        if stored > ANDERSON_DEPTH and full + partial < max_passes:
+            _extrapolate(iterates, gradients, shifts, hess, lam, weights, gradient, shift)
+            stored = 0
     return full, partial
+
+
+@helper
+def _extrapolate(
+    iterates: Any, gradients: Any, shifts: Any, hess: Any, lam: float, weights: Any, gradient: Any, shift: Any
+) -> None:
+    """Replace the weights by the Anderson extrapolation of the iterates if the objective is smaller there."""
+    coefficients = anderson_coefficients(iterates)
+    point, slopes, moved = coefficients @ iterates, coefficients @ gradients, coefficients @ shifts
+    change = 0.0
+    for i in range(len(hess)):
+        if hess[i] > 0.0:
+            after, before = slopes[i] / hess[i] + moved, gradient[i] / hess[i] + shift[0]
+            change += 0.5 * hess[i] * (after - before) * (after + before)
+    for k in range(len(weights)):
+        change += lam * (abs(point[k]) - abs(weights[k]))
+    if np.any(coefficients != 0.0) and change < 0.0:
+        weights[:], gradient[:], shift[0] = point, slopes, moved

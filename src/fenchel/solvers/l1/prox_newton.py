@@ -2,7 +2,7 @@ r"""Proximal Newton method with working sets and gap-safe screening, for smooth 
 
 Solves :math:`\min_{w,b} \lambda\|w\|_1 + \sum_i c_i f(x_i\cdot w + b, y_i)`.  At the optimum most weights are zero, so
 almost all work is done on the columns of a working set of features.  Only these columns are copied (in float64); with
-few features they may be all of X.
+few features nothing is.
 
 1. Gap: :math:`\theta = -\nabla R(s)`, :math:`v = X^T\theta`, and the duality gap of :math:`t\theta` for the largest
    :math:`t \le 1` with :math:`t|v_j| \le \lambda` for all j.
@@ -15,9 +15,8 @@ few features they may be all of X.
    has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
    :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
-4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until its own gap is
-   a tenth of the gap over all features: the quadratic model of the risk plus the l1 norm is minimized
-   (``working_set``), then the objective along the direction.  Continue with 1.
+4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
+   solved (``newton_step``).  Continue with 1.
 
 ===================================  ==========================================
 symbol                               here
@@ -36,13 +35,12 @@ from typing import ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
-from fenchel.numerics.line_search import line_search
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
-from fenchel.solvers.l1.working_set import OutputState, damp, step_by_columns, step_by_matrix, with_l1_derivative
+from fenchel.solvers.l1.newton_step import newton_step
+from fenchel.solvers.l1.working_set import OutputState, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
@@ -50,18 +48,11 @@ from fenchel.validation import check_bool
 _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
 #: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
-#: largest working set whose Hessian is formed
-_MOST_FORMED = 300
-#: a working set is solved when its gap is this share of the gap over all features
-_WORKING_SET_GAP = 0.1
-#: the quadratic model is minimized to this share of the KKT violation
-_MODEL_TOLERANCE = 0.05
-#: relative size of the derivative at which the line search ends
-_LINE_SEARCH_TOLERANCE = 0.3
-#: a working set is not solved as long as its theta must be scaled below this to be feasible
-_SMALLEST_SCALE = 0.5
+#: a working set is kept while it has at most this many times the features that are wanted
+_LARGEST_SURPLUS = 4
+#: largest working set whose Hessian is formed, and the same for one that further values of lam reuse
+_MOST_FORMED, _MOST_REUSED = 300, 1000
 _EPS = float(np.finfo(np.float64).eps)
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass
@@ -130,7 +121,7 @@ class ProxNewton(Solver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         design, risk = problem.design, problem.mean_risk
-        squares = design.column_squares(risk.shares)
+        (squares,) = reused(design, "column squares", risk.shares, lambda: (design.column_squares(risk.shares),))
         needs.check_norms(squares)
         fits = warm is not None and problem.fits(warm.model)
         weights = np.array(warm.model.weights, dtype=np.float64) if warm and fits else np.zeros(problem.weights_shape)
@@ -138,10 +129,12 @@ class ProxNewton(Solver):
         weights = np.atleast_2d(np.where(squares > 0.0, weights, 0.0))
         nonzero = np.flatnonzero(squares > 0.0)
         norms, outputs = np.sqrt(squares[nonzero]), []
+        same_data = warm is not None and warm.path_certificate is not None and warm.path_certificate.fits(problem)
+        most_formed = _MOST_REUSED if same_data and constant_curvature(risk) else _MOST_FORMED
         for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
-            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms))
+            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed))
         return State(problem, outputs)
 
     def step(self, state: State, hint: Hint) -> float:
@@ -151,7 +144,7 @@ class ProxNewton(Solver):
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
         if not output.select_next:
-            return self._newton_step(output) / len(state.outputs)
+            return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
@@ -186,12 +179,13 @@ class ProxNewton(Solver):
             output.intercept = float(problem.best_intercept(scores))
         output.scores = scores + output.intercept
         theta = -risk.subgradient(output.scores)
-        x_theta = problem.design.adjoint(theta)
-        x_theta = np.abs(x_theta if len(x_theta) == len(output.unscreened) else x_theta[output.unscreened])
-        scale = min(1.0, lam / max(float(np.max(x_theta, initial=0.0)), _TINY))
+        adjoint = problem.design.adjoint(theta)
+        x_theta = adjoint if len(adjoint) == len(output.unscreened) else adjoint[output.unscreened]
+        output.violation = kkt_violation(lam, output.weights[output.unscreened], -x_theta)
+        scale = feasible_scale(lam, x_theta)
         output.objective = lam * float(np.sum(np.abs(output.weights))) + risk.value(output.scores)
         output.gap = output.objective + risk.conjugate(scale * theta, feasible=True)
-        slack = lam - scale * x_theta
+        slack = lam - scale * np.abs(x_theta)
         if self.screening:
             radius = np.sqrt(2.0 * risk.loss.largest_curvature * max(output.gap, 0.0) + _EPS * abs(output.objective))
             kept = slack <= radius * output.norms + 8.0 * _EPS * lam
@@ -200,6 +194,7 @@ class ProxNewton(Solver):
                 slack = slack[kept]
         passes = 0.5 + self._set_working_set(output, slack / output.norms)
         output.select_next = output.working_set.size == 0
+        output.x_theta = adjoint if output.design is problem.design else None
         better = output.objective < before[0] or output.gap < before[1]
         progress = better and not output.select_next
         output.rounds_without_progress = 0 if progress else output.rounds_without_progress + 1
@@ -221,58 +216,17 @@ class ProxNewton(Solver):
         working_set = output.unscreened
         if _NEARLY_ALL * size < len(distances):
             working_set = np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
-        if output.design is not None and np.array_equal(working_set, output.working_set):
+        if output.design is not None and _covers(output.working_set, working_set):
+            return 0.0
+        if output.problem.design.shape[1] <= output.most_formed:
+            # only products with X are needed, so nothing is copied
+            output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
             return 0.0
         output.working_set, output.design = working_set, output.problem.design.narrowed(working_set)
-        output.columns = output.design.transposed() if len(working_set) > _MOST_FORMED else None
+        output.columns = output.design.transposed() if len(working_set) > output.most_formed else None
         return 0.5
 
-    def _newton_step(self, output: OutputState) -> float:
-        """4. one proximal Newton step on the working set; return the data passes."""
-        problem, lam, design = output.problem, output.problem.lam, output.design
-        assert design is not None
-        risk, n = problem.mean_risk, len(output.scores)
-        # smooth losses need no centre of a smoothing
-        theta, hess, centre = np.zeros((3, n))
-        weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
-        data = (risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores)
-        smoothed_dual_point(*data, 0.0, theta, hess, 0, n)
-        x_theta = design.adjoint(theta)
-        violation = kkt_violation(lam, weights, -x_theta)
-        if violation <= 4.0 * _EPS * lam or _is_solved(output, weights, x_theta, theta, hess):
-            output.select_next = True
-            return share
-        damp(hess, risk, output.damping)
-        minimize = step_by_matrix if output.columns is None else step_by_columns
-        change, shift, passes = minimize(output, weights, theta, hess, x_theta, _MODEL_TOLERANCE * violation)
-        score_change = design.scores(change) + shift
 
-        def derivatives(step: float) -> tuple[float, float]:
-            first, second = directional_derivatives(*data, score_change, step, 0.0, 0, n)
-            return with_l1_derivative(first, lam, weights + step * change, change), second
-
-        initial = with_l1_derivative(-float(theta @ score_change), lam, weights, change, right=True)
-        if initial < 0.0:
-            step = line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
-            output.adapt_damping(step)
-            output.weights[output.working_set] = weights + step * change
-            output.scores += step * score_change
-            output.intercept += step * shift
-        else:
-            output.select_next = True
-        return (passes + 2.0) * share
-
-
-def _is_solved(output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array) -> bool:
-    """Return whether the gap of the working set is a small share of the gap over all features."""
-    lam, risk = output.problem.lam, output.problem.mean_risk
-    scale = min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), _TINY))
-    if scale < _SMALLEST_SCALE:
-        return False
-    product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
-    curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
-    # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
-    target = _WORKING_SET_GAP * output.gap
-    if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
-        return False
-    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True) <= target
+def _covers(present: Array, wanted: Array) -> bool:
+    """Return whether the present working set has all wanted features, and not many others."""
+    return len(present) <= _LARGEST_SURPLUS * len(wanted) and bool(np.all(np.isin(wanted, present, assume_unique=True)))

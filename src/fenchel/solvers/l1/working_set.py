@@ -11,6 +11,7 @@ its accuracy where features are strongly correlated; otherwise coordinate descen
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -25,7 +26,7 @@ from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 from fenchel.solvers.threads import Parts, weighted_gram
 
 #: sweeps of coordinate descent between two face steps
-_SWEEPS = 25
+_SWEEPS = 50
 #: largest number of passes of coordinate descent in one Newton step
 _MAX_PASSES = 100
 #: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
@@ -55,9 +56,14 @@ class OutputState:
     #: X restricted to the working set, and its transpose if coordinate descent needs that
     design: Design | None = None
     columns: Design | None = None
-    #: objective and duality gap over all features when the working set was selected
+    #: X^T theta of the present scores, if the next step needs it and it is known
+    x_theta: Floats | None = None
+    #: largest working set whose Hessian is formed
+    most_formed: int = 0
+    #: objective, duality gap and KKT violation over all features when the working set was selected
     objective: float = np.inf
     gap: float = np.inf
+    violation: float = np.inf
     #: whether the next step selects a new working set
     select_next: bool = True
     rounds_without_progress: int = 0
@@ -74,6 +80,25 @@ class OutputState:
         self.damping = min(10.0 * self.damping, 1.0) if short else max(0.1 * self.damping, _LEAST_DAMPING)
 
 
+def reused(design: Design, name: str, weights: Array, make: Callable[[], tuple[Floats, ...]]) -> tuple[Floats, ...]:
+    """Return sums over the rows of a design, those of the last call if the rows have the same weights."""
+    known = design.reusable.get(name)
+    if known is None or not np.array_equal(known[0], weights):
+        known = design.reusable[name] = (weights.copy(), *make())
+    return known[1:]
+
+
+def constant_curvature(risk: MeanRisk) -> bool:
+    """Return whether the second derivative of the loss is the same everywhere, as that of the squared loss."""
+    form, domain = risk.loss.piecewise_quadratic(), risk.loss.domain(risk.labels[:1])
+    return form is not None and form.epsilon == 0.0 and bool(np.all(np.isinf(domain)))
+
+
+def feasible_scale(lam: float, x_theta: Array) -> float:
+    """Return the largest t <= 1 for which t theta satisfies the constraints |X^T theta|_j <= lam."""
+    return min(1.0, lam / max(float(np.max(np.abs(x_theta), initial=0.0)), float(np.finfo(np.float64).tiny)))
+
+
 def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
     """Bound the second derivatives from below; with ``damping`` 1 the quadratic model majorizes the risk."""
     largest = risk.loss.largest_curvature
@@ -88,7 +113,9 @@ def step_by_matrix(
     """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
-    formed, border = weighted_gram(design, np.arange(len(theta)), hess, Parts(design))
+    formed, border = reused(
+        design, "gram", hess, lambda: weighted_gram(design, np.arange(len(theta)), hess, Parts(design))
+    )
     matrix, gradient = np.zeros((size + free, size + free)), np.zeros(size + free)
     matrix[:size, :size], gradient[:size] = formed, -x_theta
     if free:
@@ -96,6 +123,8 @@ def step_by_matrix(
         matrix[size, size], gradient[size] = np.sum(hess), -np.sum(theta)
     thresholds, point = np.full(size + free, output.problem.lam), np.zeros(size + free)
     thresholds[size:], point[:size] = 0.0, weights
+    # a sweep over the matrix takes far less time than the passes of a Newton step
+    tolerance *= 0.1
     minimize_quadratic_l1(
         matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
     )

@@ -1,0 +1,72 @@
+"""Coordinate descent with Anderson extrapolation for a convex quadratic plus a weighted l1 norm, in matrix form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients
+
+
+@helper
+def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
+    """One step along each coordinate; return the largest change of a partial derivative by its own step."""
+    worst = 0.0
+    for j in range(np.uint64(len(point))):
+        curvature = matrix[j, j]
+        if not curvature > 0.0:
+            continue
+        target = point[j] - gradient[j] / curvature
+        size = abs(target) - thresholds[j] / curvature
+        new = 0.0
+        if size > 0.0:
+            new = size if target > 0.0 else -size
+        change = new - point[j]
+        if change != 0.0:
+            worst = max(worst, abs(change) * curvature)
+            for k in range(np.uint64(len(point))):
+                gradient[k] += matrix[j, k] * change
+            point[j] = new
+    return worst
+
+
+@loop
+def descend_coordinates(
+    matrix: Any, thresholds: Any, point: Any, gradient: Any, step_tolerance: float, tolerance: float, sweeps: int
+) -> bool:
+    """Minimize a quadratic plus ``thresholds . |point|`` along each coordinate in turn, in at most so many sweeps.
+
+    ``gradient`` is that of the quadratic at ``point`` and is kept up to date.  After every few sweeps the point is
+    extrapolated if that decreases the objective.  Ends after a sweep that changes no partial derivative by more than
+    ``step_tolerance`` by its own step, ``|H_jj step_j|``, or after which the KKT violation is at most ``tolerance``;
+    returns whether one of them holds.
+    """
+    iterates = np.empty((ANDERSON_DEPTH + 1, len(point)))
+    gradients = np.empty((ANDERSON_DEPTH + 1, len(point)))
+    stored = 0
+    for k in range(sweeps):
+        if stored == 0:
+            iterates[0], gradients[0], stored = point, gradient, 1
+        worst = _sweep(matrix, thresholds, point, gradient)
+        if worst <= step_tolerance:
+            return True
+        violation = 0.0
+        for j in range(len(point)):
+            slope = gradient[j] + (thresholds[j] if point[j] > 0.0 else -thresholds[j])
+            if point[j] == 0.0:
+                slope = max(abs(gradient[j]) - thresholds[j], 0.0)
+            violation = max(violation, abs(slope))
+        if violation <= tolerance:
+            return True
+        iterates[stored], gradients[stored], stored = point, gradient, stored + 1
+        # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
+        if stored > ANDERSON_DEPTH and k + 1 < sweeps:
+            coefficients, stored = anderson_coefficients(iterates), 0
+            new, slopes = coefficients @ iterates, coefficients @ gradients
+            change = 0.5 * np.sum((new - point) * (slopes + gradient))
+            change += np.sum(thresholds * (np.abs(new) - np.abs(point)))
+            if np.any(coefficients != 0.0) and change < 0.0:
+                point[:], gradient[:] = new, slopes
+    return False

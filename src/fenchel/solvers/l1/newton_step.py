@@ -1,0 +1,106 @@
+"""One proximal Newton step on a working set: see ``prox_newton``.
+
+The quadratic model of the risk plus the l1 norm is minimized (``working_set``), then the objective along the direction.
+A working set is solved when its own gap is a tenth of the gap over all features or half of the target, or its KKT
+violation a share of that over all features.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.arrays import Array
+from fenchel.compile.primitives.example_sums import directional_derivatives, smoothed_dual_point
+from fenchel.numerics.line_search import line_search
+from fenchel.solvers.l1.working_set import (
+    OutputState,
+    damp,
+    feasible_scale,
+    step_by_columns,
+    step_by_matrix,
+    with_l1_derivative,
+)
+from fenchel.solvers.quadratic_l1 import kkt_violation
+
+#: a working set is solved when its gap is this share of the gap over all features, or of the target
+_WORKING_SET_GAP, _TARGET_GAP = 0.1, 0.5
+#: or when its KKT violation is this share of the violation over all features, as long as there are others; the second
+#: share is for a relative gap below the third number, where most of the features of the optimum are in the set
+_WORKING_SET_VIOLATION, _LAST_VIOLATION, _SMALL_GAP = 0.3, 0.03, 0.1
+#: the quadratic model is minimized to this share of the KKT violation, and of the one at which the set is solved
+_MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
+#: relative size of the derivative at which the line search ends
+_LINE_SEARCH_TOLERANCE = 0.3
+#: a working set is not solved as long as its theta must be scaled below this to be feasible
+_SMALLEST_SCALE = 0.5
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def newton_step(output: OutputState, target_gap: float) -> float:
+    """Make a step, or find that the working set is solved; return the data passes."""
+    problem, lam, design = output.problem, output.problem.lam, output.design
+    assert design is not None
+    risk, n = problem.mean_risk, len(output.scores)
+    # smooth losses need no centre of a smoothing
+    centre, theta, hess = np.zeros((3, n))
+    weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
+    smoothed_dual_point(risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores, 0.0, theta, hess, 0, n)
+    known, output.x_theta = output.x_theta, None
+    x_theta = design.adjoint(theta) if known is None else known
+    violation = kkt_violation(lam, weights, -x_theta)
+    others = len(weights) < len(output.unscreened)
+    part = _LAST_VIOLATION if output.gap <= _SMALL_GAP * output.objective else _WORKING_SET_VIOLATION
+    enough = max(4.0 * _EPS * lam, part * output.violation if others else 0.0)
+    target = max(_WORKING_SET_GAP * output.gap, _TARGET_GAP * target_gap)
+    gap = _working_set_gap(output, weights, x_theta, theta, hess, target)
+    if violation <= enough or gap <= target:
+        output.select_next = True
+        if not others and gap <= _TARGET_GAP * target_gap:
+            # there is no other feature to look at before the certificate
+            output.gap = gap
+        return share
+    damp(hess, risk, output.damping)
+    minimize = step_by_matrix if output.columns is None else step_by_columns
+    tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
+    change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
+    _move(output, theta, change, shift, design.scores(change) + shift)
+    return (passes + 2.0) * share
+
+
+def _move(output: OutputState, theta: Array, change: Array, shift: float, score_change: Array) -> None:
+    """Minimize the objective along a direction; one without descent ends the working set."""
+    risk, lam, weights = output.problem.mean_risk, output.problem.lam, output.weights[output.working_set]
+    data = (risk.loss.compiled(), risk.labels, risk.shares, np.zeros(len(theta)), output.scores)
+
+    def derivatives(step: float) -> tuple[float, float]:
+        first, second = directional_derivatives(*data, score_change, step, 0.0, 0, len(theta))
+        return with_l1_derivative(first, lam, weights + step * change, change), second
+
+    initial = with_l1_derivative(-float(theta @ score_change), lam, weights, change, right=True)
+    if not initial < 0.0:
+        output.select_next = True
+        return
+    # a step beyond 1 would move the weights that the model sets to zero across it
+    zeros = bool(np.any((change != 0.0) & (weights + change == 0.0)))
+    enough_at_one = zeros and derivatives(1.0)[0] <= _LINE_SEARCH_TOLERANCE * abs(initial)
+    step = 1.0 if enough_at_one else line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
+    output.adapt_damping(step)
+    output.weights[output.working_set] = weights + step * change
+    output.scores += step * score_change
+    output.intercept += step * shift
+
+
+def _working_set_gap(
+    output: OutputState, weights: Array, x_theta: Array, theta: Array, hess: Array, target: float
+) -> float:
+    """Return the gap of the working set, or infinity if it is clearly above the target."""
+    lam, risk = output.problem.lam, output.problem.mean_risk
+    scale = feasible_scale(lam, x_theta)
+    if scale < _SMALLEST_SCALE:
+        return np.inf
+    product, penalty, curved = float(weights @ x_theta), lam * float(np.sum(np.abs(weights))), hess > 0.0
+    curvature = float(np.sum(theta[curved] ** 2 / hess[curved]))
+    # R*(-t theta) first by its quadratic approximation at t = 1, which is cheap, then exactly
+    if penalty - scale * product + 0.5 * (1.0 - scale) ** 2 * curvature > target:
+        return np.inf
+    return penalty + risk.value(output.scores) + risk.conjugate(scale * theta, feasible=True)
