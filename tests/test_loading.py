@@ -1,9 +1,11 @@
 """Names and compiled code are loaded on first use, while the garbage collector waits."""
 
 import gc
+import os
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
 
@@ -71,3 +73,28 @@ def test_one_estimator_is_imported_without_the_others():
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "fenchel.estimators.classifier" in loaded
     assert not {f"fenchel.estimators.{name}" for name in ("cv", "kernel_base", "online", "path")} & set(loaded)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
+def test_a_child_process_does_not_inherit_what_another_thread_loads():
+    began, ended = threading.Event(), threading.Event()
+
+    def load():
+        with no_collection():
+            began.set()
+            ended.wait()
+
+    thread = threading.Thread(target=load)
+    thread.start()
+    began.wait()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        child = os.fork()
+    if child == 0:
+        with no_collection():
+            pass
+        os._exit(0 if gc.isenabled() else 1)
+    ended.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert gc.isenabled()

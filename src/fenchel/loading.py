@@ -1,13 +1,15 @@
 """What is loaded on first use: the names of a package, and compiled code.
 
-Both make many objects that live until the process ends.  Python's cyclic garbage collector takes their number for a
-sign of garbage and searches all objects, several times in the first fit of a process, which took a quarter of that
-fit; so it waits meanwhile.
+Both make many objects that live until the process ends.  Python's cyclic garbage collector counts them as candidates
+and scans all objects several times, which took a quarter of the first fit of a process; it is switched off during
+loading.
 """
 
 from __future__ import annotations
 
 import gc
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -34,9 +36,22 @@ def no_collection() -> Iterator[None]:
         yield
     finally:
         with _lock:
-            _loading -= 1
+            _loading = max(0, _loading - 1)
             if not _loading and _was_on:
                 gc.enable()
+
+
+def _after_fork() -> None:
+    """In a child process no other thread loads any more."""
+    global _lock, _loading
+    _lock = threading.Lock()
+    if _loading and _was_on:
+        gc.enable()
+    _loading = 0
+
+
+if sys.platform != "win32":
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def on_first_use(namespace: dict[str, Any], homes: Mapping[str, str | None]) -> Callable[[str], object]:
@@ -56,6 +71,6 @@ def on_first_use(namespace: dict[str, Any], homes: Mapping[str, str | None]) -> 
 
 
 def of_package(public: Public) -> Public:
-    """Give a class or function its room as its module, which pickles and error messages name wherever it lives."""
+    """Give a class or function its subpackage as its module, which pickles and error messages then name."""
     public.__module__ = ".".join(public.__module__.split(".")[:2])
     return public

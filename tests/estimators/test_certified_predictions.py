@@ -25,6 +25,7 @@ from fenchel import (
 )
 from fenchel.certificate import CertifiedPredictions
 from fenchel.errors import FenchelError
+from fenchel.estimators import proved
 from fenchel.estimators.proved import certified_predictions
 from fenchel.regularizers import FreeDirections
 
@@ -249,3 +250,14 @@ def test_paths_refuse():
         regularization_path(X, y, [1.0], l1_ratio=1.0).certified_predictions(T, 1.0)
     with pytest.raises(FenchelError, match="features"):
         regularization_path(X, y, [1.0]).certified_predictions(T[:, :2], 1.0)
+
+
+def test_a_warm_fit_of_many_problems_that_takes_no_pass_keeps_its_proofs(monkeypatch):
+    monkeypatch.setattr(proved, "_MOST_PENDING", 10)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 3))
+    y = np.argmax(X, axis=1)
+    model = LinearClassifier("logistic", multi_class="ovr", warm_start=True, random_state=0, tol=1e-6)
+    shares = [model.fit(X, y).certified_predictions(X).share_proved for _ in range(2)]
+    assert shares[0] > 0.9
+    assert shares[1] >= shares[0]

@@ -144,6 +144,9 @@ def test_the_smallest_eigenvalue_of_other_matrices():
     assert smallest_eigenvalue(np.array([[1.0, 2.0], [2.0, 1.0]])) < 0.0
     # nothing is proved about a matrix that is singular up to rounding
     assert smallest_eigenvalue(np.full((3, 3), 1.0)) <= 0.0
+    # a graded matrix: the eigenvalues are 1e16 + 0.01 and 0.99, up to 1e-16
+    assert 0.5 <= smallest_eigenvalue(np.array([[1e16, 1e7], [1e7, 1.0]])) <= 0.99
+    assert 0.5 <= smallest_eigenvalue(np.diag([1e16, 1.0])) <= 1.0
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.9, 1.1])

@@ -30,7 +30,7 @@ from fenchel.designs import as_design
 from fenchel.losses import LOSSES
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
-from fenchel.solvers import ProxNewton
+from fenchel.solvers import ProxNewton, choose
 from fenchel.solvers.base import Hint
 
 SMOOTH = [name for name, loss in LOSSES.items() if loss().smooth]
@@ -134,10 +134,20 @@ def test_other_losses_are_left_to_bundle(loss, intercept):
 def test_wide_piecewise_linear_problems_are_linear_programs(loss, storage, intercept):
     """A bundle leaves a gap of 3e-3 after a minute for 500 x 600; the program is exact."""
     case = Case(loss, storage, intercept, weighted=True, n=20, d=25, lam=0.05, l1_ratio=1.0)
-    solution = solve(case.problem(), tol=1e-9)
-    assert solution.solver == "linear_program"
-    assert solution.converged, str(solution)
-    assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=1e-8)
+    best = conic_answer(case)[2]
+    for solver in ("linear_program", "auto"):
+        solution = solve(case.problem(), solver, tol=1e-9)
+        assert solution.converged, str(solution)
+        assert solution.certificate.primal == pytest.approx(best, rel=1e-8)
+
+
+def test_wide_problems_are_handed_over_to_the_linear_program_with_a_point():
+    """The bundle is quick where the optimum has few features; where it is not, a stop keeps its best point."""
+    problem = Case("hinge", n=60, d=80, lam=1e-3, l1_ratio=1.0).problem()
+    assert [one.solver.name for one in choose(problem, "auto")] == ["bundle", "linear_program", "bundle"]
+    solution = solve(problem, tol=1e-9)
+    assert solution.solver == "bundle, linear_program"
+    assert solution.converged
 
 
 @pytest.mark.parametrize("loss", ["logistic", "squared"])
@@ -302,3 +312,15 @@ def test_sums_that_a_design_keeps_are_those_of_the_present_weights():
         assert last.converged
         np.testing.assert_allclose(last.model.weights, alone.model.weights, atol=1e-6)
     assert len(design.reusable["gram"][1]) == 320
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_loss_without_curvature_far_away_descends(seed):
+    """A small derivative beyond the minimum does not imply a decrease: the objective must not rise along the way."""
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array(rng.standard_normal((30, 50)) * (rng.random((30, 50)) < 0.3))
+    scores, weights = X @ rng.standard_normal(50) + rng.standard_normal(30), rng.random(30)
+    risk = MeanRisk("huber_hinge", np.where(scores > 0, 1.0, -1.0), weights)
+    solution = solve(Problem(X, risk, 1e-3, "l1"), "prox_newton", tol=1e-6, max_iter=300, certify_every=1.0)
+    assert solution.converged
+    assert max(point.primal for point in solution.trace) <= risk.value_at_zero * (1.0 + 1e-12)

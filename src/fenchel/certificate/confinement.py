@@ -85,7 +85,7 @@ class OptimumSketch:
         return found
 
     def omit_bracket(self) -> None:
-        """Leave a bracket that waits unknown: the intercept may be any number."""
+        """Drop a pending bracket: the intercept is then unbounded."""
         if self._pending is not None:
             assert self._ball is not None
             far = np.full_like(self._ball.intercept_lower, np.inf)
@@ -139,8 +139,8 @@ def check_confined(problem: Problem) -> None:
         )
     if not _strong_convexity(problem) > 0.0:
         raise FenchelError(
-            f"regularizer={problem.regularizer.name!r} is not strongly convex, so its optimal weights are not confined "
-            "to a ball: use 'l2', or 'elastic_net' with l1_ratio < 1"
+            f"regularizer={problem.regularizer.name!r} is not strongly convex, or has a matrix that is singular up to "
+            "rounding, so its optimal weights are not confined to a ball: use 'l2', or 'elastic_net' with l1_ratio < 1"
         )
 
 
@@ -283,7 +283,7 @@ def _radius(most: float, apart: float) -> float:
 
 
 def _common_shift(ball: OptimumBall) -> tuple[float, float]:
-    """Bounds on the mean of beta over the classes if b + z . w adds up to zero: minus the mean of z . c."""
+    """Bounds on the mean of beta for the optimum whose scores at z add up to zero: minus the mean of z . c."""
     terms = np.abs(ball.centre) @ np.abs(ball.reference)
     shift = -float(np.mean(ball.centre @ ball.reference))
     error = _UPWARDS * gamma(ball.reference.size + len(ball.centre) + 8) * float(np.mean(terms))

@@ -95,7 +95,8 @@ class CSRDesign(Design):
     @cached_property
     def largest_row_norm(self) -> float:
         # entries of the same column add up: only their 1-norm is a bound
-        return self._largest_size * (self._longest_row if self._repeats else math.sqrt(self._longest_row))
+        length = self._longest_row if self._repeats else math.sqrt(self._longest_row) * (1.0 + 1e-15)
+        return self._largest_size * length * (1.0 + 1e-15)
 
     @cached_property
     def row_magnitudes(self) -> Floats:

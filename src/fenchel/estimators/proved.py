@@ -26,7 +26,7 @@ from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss
 from fenchel.problem import Problem
-from fenchel.solving.solution import Solution
+from fenchel.solving.solution import STOPS, Solution
 
 if TYPE_CHECKING:
     from fenchel.estimators.base import LinearEstimator
@@ -50,14 +50,14 @@ class Sketches:
     def prepare(self, problem: Problem) -> None:
         """Read the training rows before a problem is solved, within its time limit."""
         with suppress(FenchelError):
-            # the refusal follows the solve
+            # ``__call__`` stores the refusal
             self._training_rows(problem)
 
     def _training_rows(self, problem: Problem) -> TrainingRows:
         check_confined(problem)
         with self._lock:
             if self._rows is None:
-                # the solve says what overflows
+                # ``solve`` raises if the numbers are too large
                 with np.errstate(over="ignore", invalid="ignore"):
                     self._rows = training_rows(problem)
             return self._rows
@@ -76,8 +76,8 @@ class Sketches:
                 return sketch_around(problem, rows, certificate, weights, problem.design.scores(weights))
             parts = certificate, solution.model, solution.witness, known.v
             found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
-            if self._at_once and not solution.passes:
-                # a limit came first: the ball is too large for a bracket to prove anything
+            if self._at_once and not solution.passes and solution.status in STOPS:
+                # the ball around the zero model is too large for a bracket to prove anything
                 found.omit_bracket()
             elif self._at_once:
                 found.ball()

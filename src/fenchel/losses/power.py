@@ -9,7 +9,8 @@ With :math:`z = [1 - ys]_+` for the margin or :math:`z = [|s - y| - \epsilon]_+`
     f^*(u, y) = uy + \epsilon|u| + \tfrac1q|u|^q
 
 p = 1 and p = 2 are piecewise linear and quadratic, so they take the forms of ``losses.margin`` and
-``losses.residual``; this file has every other p.  The dual step (13) from :math:`\beta_0` with curvature c solves
+``losses.epsilon_insensitive``; this file has every other p.  The dual step (13) from :math:`\beta_0` with curvature c
+solves
 
 .. math:: z + c\beta = t, \qquad \beta = z^{p-1}, \qquad t = 1 - ys + c\beta_0
 

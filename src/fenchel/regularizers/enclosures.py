@@ -122,13 +122,28 @@ class EnclosedQuadraticForm(NamedTuple):
 
 
 def smallest_eigenvalue(matrix: Floats) -> float:
-    """A proved lower bound on the eigenvalues of a symmetric matrix, a few roundings below the smallest; or -inf."""
+    r"""A proved lower bound on the eigenvalues of a symmetric matrix, a few roundings below the smallest; or -inf.
+
+    For :math:`S = \mathrm{diag}(s)` the smallest eigenvalue of K is at least that of SKS over the largest
+    :math:`s_i^2`.  With S from the diagonal this is the better bound where the diagonal spans many orders of magnitude;
+    powers of two scale without rounding.
+    """
+    diagonal, direct = np.diagonal(matrix), _shifted_eigenvalue(matrix)
+    if not np.all(diagonal > 0.0):
+        return direct
+    exponents = np.clip(-np.rint(0.5 * np.log2(diagonal)), -400.0, 400.0).astype(int)
+    scaled = _shifted_eigenvalue(np.ldexp(matrix, exponents[:, None] + exponents))
+    return max(direct, math.ldexp(scaled, -2 * int(np.max(exponents)))) if scaled > 0.0 else direct
+
+
+def _shifted_eigenvalue(matrix: Floats) -> float:
+    """The bound by a Cholesky factor of the matrix less a little more than its smallest eigenvalue."""
     size, diagonal, least = len(matrix), np.diagonal(matrix), float(np.linalg.eigvalsh(matrix)[0])
     # a factor of floats is that of a matrix within this distance; the diagonal is rounded once
     sizes = np.abs(diagonal) + abs(least)
     error = 2.0 * gamma(size + 2) * float(np.sum(sizes)) + 2.0 * UNIT * float(np.max(sizes)) + 2.0**-900
     error *= 1.0 + 1e-6
-    # so much less that there is a factor in spite of rounding, also that of the eigenvalue
+    # shifted further, so that the factorization succeeds despite rounding
     shift = least - 2.0 * error
     shifted = matrix.copy()
     shifted.flat[:: size + 1] -= shift

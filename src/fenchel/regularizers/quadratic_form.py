@@ -197,7 +197,7 @@ class QuadraticForm(Regularizer):
 
     @property
     def strong_convexity(self) -> float:
-        """A proved lower bound on the eigenvalues of K, or 0; 0 for an object with ``solve`` that was not used yet."""
+        """A proved lower bound on the eigenvalues of K, or 0; an estimate for an object with ``solve``."""
         if self.diagonal:
             return float(np.min(self.operator))
         if isinstance(self.operator, np.ndarray):

@@ -106,7 +106,10 @@ TABLE = (
     Row("free directions", lambda facts: facts.free, ("augmented_lagrangian",)),
     Row("hard constraints", lambda facts: facts.constraint, ("dual_coordinate", "barrier", "basis_pursuit"), 300.0),
     Row(
-        "lasso, piecewise linear loss", lambda facts: facts.lasso and facts.small_program, ("linear_program", "bundle")
+        "lasso, piecewise linear loss",
+        lambda facts: facts.lasso and facts.small_program,
+        ("bundle", "linear_program", "bundle"),
+        50.0,
     ),
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle")),
     Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),

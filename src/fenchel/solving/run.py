@@ -128,6 +128,7 @@ class Run:
     def _run(self, warm: Warm | None, limit: float) -> Status | None:
         """Run one solver; None if it used up its passes."""
         state = None
+        self.at_floor.begin()
         try:
             with stops_when(self._must_stop, self.deadline.remaining):
                 # the problems that follow Ctrl-C or a limit are not begun

@@ -1,7 +1,7 @@
 r"""Epochs of dual coordinate descent for regularizers whose mirror map v -> w = grad Omega*(v) is not linear.
 
-Zhang (2002), Algorithm 1.  With :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` (``regularizers.base.CompiledMirrorMap``) the
-score of example i, as a function of its own dual variable a, is
+Zhang (2002), Algorithm 1.  With :math:`\Omega^*(v) = G(\sum_j h_j(v_j))` (``regularizers.compiled.CompiledMirrorMap``)
+the score of example i, as a function of its own dual variable a, is
 
 .. math:: s(a) = G'(z)\sum_j x_{ij} h_j'(v_j + t x_{ij}) + b + B^2 t, \qquad t = \tfrac{c_i}{\lambda}(a - \alpha_i),
     \qquad z = \sum_{j\notin i} h_j(v_j) + \sum_{j\in i} h_j(v_j + t x_{ij})

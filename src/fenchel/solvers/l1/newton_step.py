@@ -33,6 +33,8 @@ _MODEL_TOLERANCE, _SOLVED_TOLERANCE = 0.05, 0.5
 _LINE_SEARCH_TOLERANCE = 0.3
 #: a working set is not solved as long as its theta must be scaled below this to be feasible
 _SMALLEST_SCALE = 0.5
+#: halvings of a step at most
+_MOST_HALVINGS = 30
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -84,10 +86,29 @@ def _move(output: OutputState, theta: Array, change: Array, shift: float, score_
     zeros = bool(np.any((change != 0.0) & (weights + change == 0.0)))
     enough_at_one = zeros and derivatives(1.0)[0] <= _LINE_SEARCH_TOLERANCE * abs(initial)
     step = 1.0 if enough_at_one else line_search(derivatives, initial, _LINE_SEARCH_TOLERANCE)
+    if derivatives(step)[0] > 0.0:
+        # beyond a minimum a small derivative does not imply a decrease
+        step = _shortened(output, step, change, score_change)
     output.adapt_damping(step)
     output.weights[output.working_set] = weights + step * change
     output.scores += step * score_change
     output.intercept += step * shift
+
+
+def _shortened(output: OutputState, step: float, change: Array, score_change: Array) -> float:
+    """Halve a step until the objective does not rise."""
+    risk, lam, weights = output.problem.mean_risk, output.problem.lam, output.weights[output.working_set]
+
+    def objective(step: float) -> float:
+        penalty = lam * float(np.sum(np.abs(weights + step * change)))
+        return risk.value(output.scores + step * score_change) + penalty
+
+    before = objective(0.0)
+    for _ in range(_MOST_HALVINGS):
+        if objective(step) <= before * (1.0 + 4.0 * _EPS):
+            break
+        step *= 0.5
+    return step
 
 
 def _working_set_gap(
