@@ -150,14 +150,22 @@ def test_model_files_with_arrays_of_the_wrong_kind(tmp_path, capsys, model, name
     assert "wrong.npz" in refused(capsys, "certify", tmp_path / "wrong.npz")
 
 
-def test_a_model_file_whose_array_has_half_a_header(tmp_path, capsys, model):
-    """NumPy tokenizes the header, and an open bracket raises TokenError, which is no ValueError."""
+@pytest.mark.parametrize("damage", [(b"(", b"(("), (b"(", b")"), (b"{", b"\n "), (b":", b" ")])
+def test_a_model_file_whose_array_has_half_a_header(tmp_path, capsys, model, damage):
+    """NumPy parses the header: an open bracket raises TokenError, others SyntaxError, which are no ValueErrors."""
     damaged = tmp_path / "damaged.npz"
     with zipfile.ZipFile(model) as source, zipfile.ZipFile(damaged, "w") as target:
         for name in source.namelist():
             data = source.read(name)
-            target.writestr(name, data.replace(b"(", b"((", 1) if name == "coef_.npy" else data)
+            target.writestr(name, data.replace(*damage, 1) if name == "coef_.npy" else data)
     refused(capsys, "certify", damaged)
+
+
+def test_a_model_file_with_an_array_that_no_model_has(tmp_path, capsys, model):
+    """The name of an array that a model may lack, changed by one character, is no reason to go without it."""
+    with np.load(model) as archive:
+        np.savez(tmp_path / "more.npz", **dict(archive), thesholds_=np.zeros(1))
+    assert "'thesholds_'" in refused(capsys, "certify", tmp_path / "more.npz")
 
 
 def test_a_model_file_whose_classes_are_no_characters(tmp_path, capsys, model):

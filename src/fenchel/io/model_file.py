@@ -44,8 +44,8 @@ _DAMAGES = (
         RuntimeError,
         MemoryError,
     ),
-    # the header of an array is tokenized
-    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError),
+    # the header of an array is parsed
+    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError),
 )
 
 
@@ -113,9 +113,13 @@ def load(path: Path) -> ModelFile:
         # a file that is no archive is closed too
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             about = json.loads(str(archive["about"]))
-            names = [*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))]
-            arrays = {name: archive[name] for name in names if name in archive}
-            proved = {name: archive[name] for name in archive if name.startswith(PREFIX)}
+            held = {name: archive[name] for name in archive if name != "about"}
+        names = {*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))}
+        arrays = {name: array for name, array in held.items() if name in names}
+        proved = {name: array for name, array in held.items() if name.startswith(PREFIX)}
+        unknown = set(held) - set(arrays) - set(proved)
+        if unknown:
+            raise FenchelError(f"{path}: holds {min(unknown)!r}, which no model has: the file is damaged")
         return _restored(path, about, arrays, proved)
     except FenchelError:
         raise
