@@ -108,3 +108,9 @@ def test_the_quantile_of_many_kinks_equals_the_sorted_one(ties, level):
         first = kinks[order][np.searchsorted(reached, level - 1e-12)]
         last = kinks[order][np.searchsorted(reached, level + 1e-12, side="right")]
         assert weighted_quantile(kinks, jumps, mass) == pytest.approx((first + last) / 2, abs=1e-12)
+
+
+def test_the_middle_of_two_large_kinks_does_not_overflow():
+    kinks = np.array([1.2e308, 1.6e308])
+    assert weighted_quantile(kinks, np.ones(2), 1.0) == pytest.approx(1.4e308)
+    assert weighted_quantile(-kinks, np.ones(2), 1.0) == pytest.approx(-1.4e308)

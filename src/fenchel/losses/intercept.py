@@ -34,7 +34,7 @@ def weighted_quantile(kinks: Floats, jumps: Floats, mass: float) -> float:
         # nowhere decreasing: minimal to the left of the first kink with a positive jump
         return float(kinks[int(np.searchsorted(reached, tie, side="right"))])
     last = int(np.searchsorted(reached, mass + tie, side="right"))
-    return float(kinks[first] if last >= len(kinks) else 0.5 * (kinks[first] + kinks[last]))
+    return float(kinks[first] if last >= len(kinks) else 0.5 * kinks[first] + 0.5 * kinks[last])
 
 
 def _near_quantile(kinks: Floats, jumps: Floats, mass: float, total: float) -> tuple[float, Floats, Floats]:
@@ -71,8 +71,8 @@ def flat_or_root(low: float, high: float, derivative: Callable[[float], tuple[fl
     if low <= high:
         if np.isinf(low) or np.isinf(high):
             return high if np.isinf(low) else low
-        return 0.5 * (low + high)
-    root = newton_root(derivative, start=0.5 * (low + high))
+        return 0.5 * low + 0.5 * high
+    root = newton_root(derivative, start=0.5 * low + 0.5 * high)
     value, second = derivative(root)
     if second > 0.0 or value != 0.0:
         return root
@@ -116,7 +116,7 @@ def newton_root(derivative: Callable[[float], tuple[float, float]], start: float
             following = b - np.copysign(width, value)
             width *= 2
         else:
-            following = 0.5 * (low + high)
+            following = 0.5 * low + 0.5 * high
         if following == b or abs(following - b) <= 4e-16 * abs(b):
             return following
         b = following
