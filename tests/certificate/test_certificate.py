@@ -13,6 +13,7 @@ import slow_reference as slow
 from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
 from fenchel import Certificate, FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import best_of, judge
+from fenchel.certificate.dual import lower_bound
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
 from fenchel.risks import MeanRisk, Risk
@@ -222,6 +223,21 @@ def test_a_bound_taken_on_trust_is_named_as_such(intercept):
     without = judge(opaque, solution.model, Witness(solution.witness.theta)).certificate
     assert without.dual == -np.inf
     assert without.gap == np.inf
+
+
+def test_a_witness_on_trust_that_is_scaled_down_is_charged_for_its_scaled_sum():
+    """The lasso takes half of theta; a witness that is half of it to begin with proves the same."""
+    problem = Case("hinge", intercept=True, lam=0.05, l1_ratio=1.0).problem()
+    theta = solve(problem, tol=1e-8).witness.theta.copy()
+    theta[np.argmax(np.abs(theta))] *= 0.999
+    risk = OpaqueRisk(problem.risk)
+    risk.conjugate_at_zero = problem.risk.conjugate_at_zero
+    opaque = Problem(problem.design, risk, 0.5 * problem.lam, problem.regularizer, intercept=True)
+    bound = problem.risk.conjugate(theta)
+    whole, half = (lower_bound(opaque, Witness(part * theta, part * bound), 1.0) for part in (1.0, 0.5))
+    assert 0.4 < np.max(np.abs(whole.theta)) / np.max(np.abs(theta)) < 0.6
+    assert whole.unbalanced == pytest.approx(np.abs(np.sum(whole.theta)), rel=1e-6)
+    assert whole.value == pytest.approx(half.value, rel=1e-6)
 
 
 @pytest.mark.parametrize(
