@@ -37,8 +37,8 @@ from fenchel.compile.dispatch import (
 from fenchel.compile.loop import helper, loop
 
 
-@helper
-def sum_scores(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
+@loop
+def multiply(rows: Any, selected: Any, w: Any, result: Any, begin: int, end: int) -> None:
     """Write X w for the selected rows into ``result``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         result[t] = row_dot(rows, np.uint64(selected[t]), w)
@@ -114,16 +114,16 @@ def sum_derivatives(
     return first, second
 
 
-@helper
-def sum_adjoint(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int) -> None:
+@loop
+def add_adjoint(rows: Any, selected: Any, theta: Any, result: Any, begin: int, end: int) -> None:
     """Add X^T theta to ``result``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         if theta[t] != 0.0:
             row_add(rows, np.uint64(selected[t]), theta[t], result)
 
 
-@helper
-def sum_lower_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, begin: int, end: int) -> None:
+@loop
+def half_gram(rows: Any, selected: Any, hess: Any, result: Any, border: Any, begin: int, end: int) -> None:
     """Add a matrix A with A + A^T = X^T diag(hess) X to ``result``, and X^T hess to ``border``."""
     for t in range(np.uint64(begin), np.uint64(end)):
         if hess[t] == 0.0:
@@ -151,9 +151,6 @@ def hess_product(rows: Any, selected: Any, hess: Any, w: Any, b: float, result: 
     return total
 
 
-multiply = loop(sum_scores)
 smoothed_dual_point = loop(sum_dual_points)
 mean_hess = loop(sum_average_hess)
 directional_derivatives = loop(sum_derivatives)
-add_adjoint = loop(sum_adjoint)
-half_gram = loop(sum_lower_gram)

@@ -19,16 +19,9 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from fenchel.arrays import Array, Floats
-from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.example_sums import (
-    sum_adjoint,
-    sum_average_hess,
-    sum_derivatives,
-    sum_dual_points,
-    sum_lower_gram,
-    sum_scores,
-)
+from fenchel.arrays import Floats
+from fenchel.compile.loop import helper, loop, summing_helper
+from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
 from fenchel.solvers.newton.rules import AVERAGING_RADIUS, INNER_ACCURACY, INNER_GAP, LINE_SEARCH_TOLERANCE, MU_FACTOR
 
 #: positions in ``numbers``
@@ -44,7 +37,8 @@ class Small(NamedTuple):
     lam: float
     #: whether the intercept is free
     free: bool
-    selected: Array
+    #: the selected rows as a dense array in float64, in C order and read-only: one storage, so one loop for each loss
+    X: Floats
     labels: Floats
     shares: Floats
     centre: Floats
@@ -77,14 +71,17 @@ def _non_zeros(values: Any) -> int:
 
 
 @helper
-def _update_dual_point(rows: Any, loss: Any, small: Any) -> int:
+def _update_dual_point(loss: Any, small: Any) -> int:
     """``OutputState.update_dual_point``; for ridge the gap of the regularizer is |w - v|^2 / 2."""
-    numbers, n = small.numbers, len(small.selected)
+    numbers, n = small.numbers, len(small.labels)
     numbers[RISK_GAP], numbers[THETA_SUM] = sum_dual_points(
         loss, small.labels, small.shares, small.centre, small.scores, numbers[MU], small.theta, small.hess, 0, n
     )
     small.v[:] = 0.0
-    sum_adjoint(rows, small.selected, small.theta, small.v, 0, n)
+    for t in range(n):
+        if small.theta[t] != 0.0:
+            for j in range(len(small.v)):
+                small.v[j] += small.theta[t] * small.X[t, j]
     square = 0.0
     for j in range(len(small.v)):
         small.v[j] /= small.lam
@@ -130,9 +127,29 @@ def _solve(matrix: Any, scale: Any, direction: Any, size: int) -> None:
 
 
 @helper
-def _direction(rows: Any, small: Any, ridge: float) -> bool:
+def _add_outer_product(x: Any, h: float, matrix: Any, size: int) -> None:
+    """Add h (x, 1)(x, 1)^T below the diagonal, without its last entry."""
+    d = len(x)
+    for j in range(d):
+        for k in range(j + 1):
+            matrix[j, k] += h * x[j] * x[k]
+    if size > d:
+        for k in range(d):
+            matrix[d, k] += h * x[k]
+
+
+@summing_helper
+def _dot(x: Any, w: Any) -> float:
+    total = 0.0
+    for j in range(len(x)):
+        total += x[j] * w[j]
+    return total
+
+
+@helper
+def _direction(small: Any, ridge: float) -> bool:
     """The direction of ``Quadratic.solve``, and minus half the derivative along it; False if H is not definite."""
-    d, n, numbers = len(small.weights), len(small.selected), small.numbers
+    d, n, numbers = len(small.weights), len(small.labels), small.numbers
     size = d + 1 if small.free else d
     small.system[:] = 0.0
     matrix, scale, direction = small.system[:size], small.system[size], small.system[size + 1]
@@ -142,16 +159,13 @@ def _direction(rows: Any, small: Any, ridge: float) -> bool:
     if total == 0.0:
         # no row is active: H is regular all the same
         total = min(small.lam, 1.0)
-    # the border goes into the row of the intercept, or, without one, into a row that is not used further
-    border = small.system[d] if small.free else small.system[d + 1]
-    sum_lower_gram(rows, small.selected, small.hess, matrix, border, 0, n)
+    for t in range(n):
+        if small.hess[t] != 0.0:
+            _add_outer_product(small.X[t], small.hess[t], matrix, size)
     for j in range(d):
-        for k in range(j):
-            matrix[j, k] += matrix[k, j]
-        matrix[j, j] = 2.0 * matrix[j, j] + small.lam
+        matrix[j, j] += small.lam
     if small.free:
         matrix[d, d] = total
-    scale[:] = 0.0
     if not _factorize(matrix, scale, size, ridge):
         return False
     for j in range(d):
@@ -170,7 +184,7 @@ def _direction(rows: Any, small: Any, ridge: float) -> bool:
 @helper
 def _line_search(loss: Any, small: Any, direction: Any) -> float:
     """``numerics.line_search`` for the smoothed objective along the direction."""
-    d, n, lam = len(small.weights), len(small.selected), small.lam
+    d, n, lam = len(small.weights), len(small.labels), small.lam
     along, square = 0.0, 0.0
     for j in range(d):
         along += small.weights[j] * direction[j]
@@ -198,13 +212,13 @@ def _line_search(loss: Any, small: Any, direction: Any) -> float:
 
 
 @helper
-def _move_centre(rows: Any, loss: Any, small: Any) -> int:
+def _move_centre(loss: Any, small: Any) -> int:
     """4. the centre moves to the dual point, and mu is halved; return the rows read."""
-    for t in range(len(small.selected)):
+    for t in range(len(small.labels)):
         small.centre[t] = small.theta[t] / small.shares[t]
     small.numbers[MU] *= MU_FACTOR
     small.numbers[PREDICTED] = math.inf
-    return _update_dual_point(rows, loss, small)
+    return _update_dual_point(loss, small)
 
 
 @helper
@@ -216,13 +230,12 @@ def _is_solved(small: Any, target: float) -> bool:
 
 
 @helper
-def _move(rows: Any, loss: Any, small: Any, direction: Any) -> int:
+def _move(loss: Any, small: Any, direction: Any) -> int:
     """Minimize the smoothed objective along the direction; return the rows read, 0 if nothing changes."""
-    d, n = len(small.weights), len(small.selected)
+    d, n = len(small.weights), len(small.labels)
     shift = direction[d] if small.free else 0.0
-    sum_scores(rows, small.selected, direction[:d], small.change, 0, n)
     for t in range(n):
-        small.change[t] += shift
+        small.change[t] = _dot(small.X[t], direction) + shift
     step = _line_search(loss, small, direction)
     if not 0.0 < step < math.inf:
         return 0
@@ -235,25 +248,23 @@ def _move(rows: Any, loss: Any, small: Any, direction: Any) -> int:
         small.weights[j] += step * direction[j]
     small.numbers[INTERCEPT] += step * shift
     small.numbers[RADIUS] = math.sqrt(square / n)
-    return n + _update_dual_point(rows, loss, small)
+    return n + _update_dual_point(loss, small)
 
 
 @loop
-def newton_steps(
-    rows: Any, loss: Any, small: Any, ridge: float, least: float, target: float, most: int
-) -> tuple[int, int]:
+def newton_steps(loss: Any, small: Any, ridge: float, least: float, target: float, most: int) -> tuple[int, int]:
     """Make steps until the gap is at most ``target``, at most ``most``; return their number and the rows read.
 
     Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the diagonal of H.
     """
-    numbers, d, n = small.numbers, len(small.weights), len(small.selected)
+    numbers, d, n = small.numbers, len(small.weights), len(small.labels)
     steps = read = 0
     while steps < most and _gap(small) > max(target, least):
         if numbers[MU] > 0.0:
             if _is_solved(small, target):
                 if numbers[RISK_GAP] <= least:
                     break
-                read += _move_centre(rows, loss, small)
+                read += _move_centre(loss, small)
             if numbers[RADIUS] > 0.0:
                 # 3. the Hessian, averaged over as far as the scores are expected to move
                 radius = AVERAGING_RADIUS * numbers[RADIUS]
@@ -262,9 +273,9 @@ def newton_steps(
                 )
         # 2. the minimizer of the quadratic model
         active = _non_zeros(small.hess)
-        if not _direction(rows, small, ridge):
+        if not _direction(small, ridge):
             break
-        moved = _move(rows, loss, small, small.system[d + 2] if small.free else small.system[d + 1])
+        moved = _move(loss, small, small.system[d + 2] if small.free else small.system[d + 1])
         if moved == 0:
             break
         steps, read = steps + 1, read + active + moved

@@ -65,9 +65,17 @@ class Sample(RowSample):
         few = features <= _FEW_FEATURES and len(self.selected) * features**2 <= _LITTLE_WORK
         if not few or self.parts.count > 1 or not problem.regularizer.is_ridge:
             return None
-        examples = self.selected, self.labels, self.shares, self.centre, self.scores, self.change
+        examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
         state = np.empty(features), np.empty(features), np.empty(NUMBERS), np.empty((features + 3, features + 1))
         return Small(problem.lam, problem.intercept, *examples, self.theta, self.hess, *state)
+
+    def _dense(self) -> Floats:
+        """The rows as an array in float64 and C order."""
+        blocks = self.design.blocks(self.selected, len(self.selected))
+        rows = self.design.scores(np.eye(self.features))[self.selected] if blocks is None else next(blocks)[1]
+        rows = np.ascontiguousarray(rows).view()
+        rows.setflags(write=False)
+        return rows
 
     def multiply(self, weights: Array, intercept: float, result: Array) -> None:
         """Write X w + b into ``result``."""

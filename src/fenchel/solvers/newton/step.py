@@ -81,7 +81,7 @@ class OutputState(Iterate):
             *(self.theta_sum, self.radius, self.predicted_decrease),
         )
         least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
-        steps, rows_read = newton_steps(self.sample.rows, self.sample.loss, small, RIDGE, least, target, most)
+        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most)
         self.weights, self.v = small.weights.copy(), small.v.copy()
         self.intercept, self.mu, self.risk_gap, self.regularizer_gap, self.theta_sum, self.radius = small.numbers[
             :-1
