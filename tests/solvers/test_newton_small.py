@@ -64,3 +64,14 @@ def test_degenerate_problems(X, intercept, loss):
     labels = np.where(np.arange(len(X)) % 2 == 0, 1.0, -1.0)
     solution = solve(Problem(X, MeanRisk(loss, labels), 0.1, intercept=intercept), "newton", tol=1e-6)
     assert solution.converged
+
+
+def test_steps_without_progress_are_counted_within_a_call():
+    """Weights of 1e3 and 1e-4: rounding keeps the gap of Newton's method at 1e-13, and another solver ends the solve."""
+    rng = np.random.default_rng(0)
+    X, labels = 20.0 * rng.normal(size=(50, 2)), np.where(np.arange(50) % 2 == 0, 1.0, -1.0)
+    weights = np.where(labels > 0, 1e3, 1e-4)
+    problem = Problem(X, MeanRisk("hinge", labels, weights), 1.0 / np.sum(weights), intercept=True)
+    solution = solve(problem, tol=0.0)
+    assert solution.converged
+    assert solution.passes < 1000

@@ -38,6 +38,8 @@ class Iterate(abc.ABC):
     #: half of minus the directional derivative along the last direction: the decrease that its quadratic model predicts
     predicted_decrease: float = np.inf
     best_gap: float = np.inf
+    #: steps that the last call of ``improve`` made
+    steps: int = 1
     steps_without_progress: int = 0
     stalled: bool = False
 
@@ -153,7 +155,7 @@ class SampledNewton(Solver):
                 return self._enlarge(state, output)
         rows_read, gap = self.improve(state, output, target, hint), output.gap
         progress = gap < self.progress * output.best_gap
-        output.steps_without_progress = 0 if progress else output.steps_without_progress + 1
+        output.steps_without_progress = 0 if progress else output.steps_without_progress + output.steps
         output.best_gap = min(output.best_gap, gap)
         if output.steps_without_progress >= self.max_steps_without_progress or output.is_rounding(gap):
             output.stalled = True

@@ -160,7 +160,8 @@ class Newton(SampledNewton):
         """Move the centre if step 4 requires it, and make a Newton step; return the rows read."""
         rows_read, sample = 0, output.sample
         if sample.small is not None:
-            read = output.small_steps(target, max(1, int(hint.passes / _PASSES_OF_STEP)))
+            most = min(self.max_steps_without_progress, int(hint.passes / _PASSES_OF_STEP))
+            read = output.small_steps(target, max(1, most))
             if read:
                 return read
         if output.mu > 0.0 and (

@@ -86,7 +86,7 @@ class OutputState(Iterate):
         self.intercept, self.mu, self.risk_gap, self.regularizer_gap, self.theta_sum, self.radius = small.numbers[
             :-1
         ].tolist()
-        self.predicted_decrease = float(small.numbers[-1])
+        self.predicted_decrease, self.steps = float(small.numbers[-1]), max(1, int(steps))
         return int(rows_read) if steps else 0
 
     def newton_step(self, random: np.random.Generator) -> int:
