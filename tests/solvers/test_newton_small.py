@@ -67,7 +67,7 @@ def test_degenerate_problems(X, intercept, loss):
 
 
 def test_steps_without_progress_are_counted_within_a_call():
-    """Weights of 1e3 and 1e-4: rounding keeps the gap of Newton's method at 1e-13, and another solver ends the solve."""
+    """Weights of 1e3 and 1e-4: rounding keeps the gap of Newton's method at 1e-13, and another solver ends it."""
     rng = np.random.default_rng(0)
     X, labels = 20.0 * rng.normal(size=(50, 2)), np.where(np.arange(50) % 2 == 0, 1.0, -1.0)
     weights = np.where(labels > 0, 1e3, 1e-4)
