@@ -16,7 +16,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 - Performance measures that can be smoothed: ``smoothing``.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks.  With a piecewise linear loss and about as many
-  features as rows, or more, a bundle needs too many planes, and a linear program of moderate size is solved exactly.
+  features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
+  program of moderate size takes over after 50 data passes.
 - Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
   ``basis_pursuit``.
 
@@ -39,7 +40,7 @@ from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.validation import check_seed, processors
 
-#: largest number of entries of X for a linear program, which a limit ends without a model: about two seconds of HiGHS
+#: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
 
 

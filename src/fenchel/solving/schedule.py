@@ -55,8 +55,7 @@ class Schedule:
             return passes < self.due
         if expected_gap <= target_gap:
             return passes < self.first
-        patient = math.isinf(expected_gap) or self.patient
-        return passes < (_POSTPONE * self.due if patient else self.due)
+        return passes < (_POSTPONE * self.due if self.patient or math.isinf(expected_gap) else self.due)
 
     def passes_left(self, passes: float, *, on_time: bool) -> float:
         """The data passes that a solver may use before its next certificate, one at least."""

@@ -36,7 +36,7 @@ def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
 def descend_coordinates(
     matrix: Any, thresholds: Any, point: Any, gradient: Any, step_tolerance: float, tolerance: float, sweeps: int
 ) -> bool:
-    """Minimize a quadratic plus ``thresholds . |point|`` along each coordinate in turn, in at most so many sweeps.
+    """Minimize a quadratic plus ``thresholds . |point|`` along each coordinate in turn, in at most ``sweeps`` sweeps.
 
     ``gradient`` is that of the quadratic at ``point`` and is kept up to date.  After every few sweeps the point is
     extrapolated if that decreases the objective.  Ends after a sweep that changes no partial derivative by more than

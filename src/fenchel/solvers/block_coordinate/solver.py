@@ -21,12 +21,10 @@ The paper's C is :math:`c_i/\lambda`; its :math:`\beta` is :math:`-\alpha_j c_i/
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fenchel.arrays import Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -34,7 +32,6 @@ from fenchel.solvers.block_coordinate.loop import (
     CENTRING,
     CURVATURE,
     INTERCEPT,
-    OFFSET,
     SCALE,
     SUM,
     Blocks,
@@ -44,6 +41,7 @@ from fenchel.solvers.block_coordinate.loop import (
 )
 from fenchel.solvers.block_coordinate.loop_blocks import GreedyBlock, RootBlock, SortedBlock
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax, first_intercept, logarithms
+from fenchel.solvers.block_coordinate.state import State
 from fenchel.solvers.curvature import CANCELLATION, check_curvatures, squared_norms
 from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
@@ -61,25 +59,6 @@ _MANY_CLASSES, _MOST_LISTED = 8, 32
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
 _SINGLE_GAP = 1e-5
-
-
-@dataclass
-class State:
-    """What does not change during a solve, the dual blocks, and the sums that follow from them."""
-
-    problem: Problem
-    rows: Any
-    images: Any
-    inner: Any
-    blocks: Blocks
-    #: the logarithms of the probabilities, for the multinomial risk; without rows for others
-    logs: Floats
-    intercepts: Intercepts
-    #: of the rows, with intercepts
-    mean: Floats
-    random: NDArray[np.uint64]
-    lists: ClassLists
-    active_set: ActiveSet
 
 
 @dataclass(frozen=True)
@@ -226,7 +205,7 @@ class BlockCoordinate(Solver):
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
             intercepts[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
-        self._refresh(state)
+        state.refresh()
         intercepts[INTERCEPT] += state.intercepts.constant * intercepts[SUM]
 
     def step(self, state: State, hint: Hint) -> float:
@@ -270,59 +249,15 @@ class BlockCoordinate(Solver):
         # the proximal centre moves to the present intercepts, to which the constant feature adds B^2 S again
         intercepts[INTERCEPT] += constant * intercepts[SUM]
         if active_set.needs_refresh(active_set.unchanged and np.array_equal(before, intercepts[INTERCEPT])):
-            self._refresh(state)
+            state.refresh()
         active_set.end_epoch()
-
-    def _refresh(self, state: State) -> None:
-        """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
-        problem, v, intercepts = state.problem, state.blocks.v, state.intercepts.state
-        total = np.zeros(v.shape[1])
-        v[:] = 0.0
-        for rows, part in problem.multiclass_risk.parts():
-            theta = part.shares[:, None] * state.blocks.alpha[rows]
-            total += np.sum(theta, axis=0)
-            if problem.design.kernel() is not None:
-                v[rows] = theta
-            else:
-                v += problem.design.part(rows.start, rows.stop).adjoint(theta).T
-        if problem.design.kernel() is not None:
-            v[:] = problem.design.scores(v.T)
-        v /= problem.lam
-        intercepts[SUM] = total / problem.lam
-        intercepts[OFFSET] = state.mean @ v
 
     def expected_gap(self, state: State) -> float:
         return state.active_set.expected_gap
 
     def expected_objective(self, state: State) -> float:
         """The dual objective at the running sums."""
-        problem, shares, intercepts = state.problem, state.problem.risk.shares, state.intercepts
-        alpha, v, places = state.blocks.alpha, state.blocks.v, (np.arange(len(shares)), state.blocks.classes)
-        if len(state.logs):
-            # the entropy, of p = e_y - alpha
-            found = np.einsum("i,ij,ij->", shares, alpha, state.logs) - float(shares @ state.logs[places])
-        else:
-            found = float(shares @ alpha[places])
-        if problem.design.kernel() is not None:
-            square = float(np.einsum("i,ij,ij->", shares, alpha, v))
-        else:
-            # of centred rows: |v - m S|^2
-            total = intercepts.state[SUM]
-            square = float(np.vdot(v, v))
-            square -= float(total @ (2.0 * intercepts.state[OFFSET] - intercepts.square * total))
-            square *= problem.lam
-        return float(found) - 0.5 * square
+        return state.objective()
 
     def propose(self, state: State) -> tuple[Model, Witness]:
-        problem, alpha, v, intercepts = state.problem, state.blocks.alpha, state.blocks.v, state.intercepts.state
-        # theta needs no more precision than alpha has; the certificate computes in double precision
-        theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
-        if problem.design.kernel() is not None:
-            return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
-        if not problem.intercept:
-            return Model(v.copy().T, problem.no_intercept()), Witness(theta)
-        weights = np.multiply.outer(state.mean, intercepts[SUM])
-        np.subtract(v, weights, out=weights)
-        intercept = intercepts[INTERCEPT] - state.mean @ weights
-        intercept -= np.mean(intercept)
-        return Model(weights.T, intercept), Witness(theta)
+        return state.propose()

@@ -3,14 +3,15 @@ r"""Newton steps on small problems, several in one compiled call.
 The steps of ``newton.solver`` for ridge and few features.  On small data the calls of NumPy and SciPy in
 ``newton.step`` take a hundred times as long as its arithmetic.  Where this loop can't go on (a direction overflows, H
 is not positive definite, a gap may be rounding error) it returns, and ``newton.step`` continues from the same state.
+The Cholesky factorization is written out because SciPy's can't be called from a loop.
 
 =====================  =====================================================================
 symbol                 here
 =====================  =====================================================================
 w, v                   ``small.weights``, ``small.v``
 b, :math:`\mu`, …      entries of ``small.numbers``, at the positions INTERCEPT, MU, …
-H                      ``matrix``, the first d + 1 columns of ``small.system``, then its factor
-p, r                   ``direction``, the last column
+H                      ``matrix``, the first rows of ``small.system``, then its factor
+p, r                   ``direction``, the row after ``matrix`` and its scale
 =====================  =====================================================================
 """
 

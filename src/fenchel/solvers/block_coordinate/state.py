@@ -1,0 +1,85 @@
+"""The state of block coordinate descent: the dual blocks, and the sums that follow from them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fenchel.arrays import Floats
+from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers.block_coordinate.loop import INTERCEPT, OFFSET, SUM, Blocks, ClassLists, Intercepts
+from fenchel.solvers.shrinking import ActiveSet
+
+
+@dataclass
+class State:
+    """What does not change during a solve, the dual blocks, and the sums that follow from them."""
+
+    problem: Problem
+    rows: Any
+    images: Any
+    inner: Any
+    blocks: Blocks
+    #: the logarithms of the probabilities, for the multinomial risk; without rows for others
+    logs: Floats
+    intercepts: Intercepts
+    #: of the rows, with intercepts
+    mean: Floats
+    random: NDArray[np.uint64]
+    lists: ClassLists
+    active_set: ActiveSet
+
+    def refresh(self) -> None:
+        """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
+        problem, v, intercepts = self.problem, self.blocks.v, self.intercepts.state
+        total = np.zeros(v.shape[1])
+        v[:] = 0.0
+        for rows, part in problem.multiclass_risk.parts():
+            theta = part.shares[:, None] * self.blocks.alpha[rows]
+            total += np.sum(theta, axis=0)
+            if problem.design.kernel() is not None:
+                v[rows] = theta
+            else:
+                v += problem.design.part(rows.start, rows.stop).adjoint(theta).T
+        if problem.design.kernel() is not None:
+            v[:] = problem.design.scores(v.T)
+        v /= problem.lam
+        intercepts[SUM] = total / problem.lam
+        intercepts[OFFSET] = self.mean @ v
+
+    def objective(self) -> float:
+        """The dual objective at the running sums."""
+        problem, shares, intercepts = self.problem, self.problem.risk.shares, self.intercepts
+        alpha, v, places = self.blocks.alpha, self.blocks.v, (np.arange(len(shares)), self.blocks.classes)
+        if len(self.logs):
+            # the entropy, of p = e_y - alpha
+            found = np.einsum("i,ij,ij->", shares, alpha, self.logs) - float(shares @ self.logs[places])
+        else:
+            found = float(shares @ alpha[places])
+        if problem.design.kernel() is not None:
+            square = float(np.einsum("i,ij,ij->", shares, alpha, v))
+        else:
+            # of centred rows: |v - m S|^2
+            total = intercepts.state[SUM]
+            square = float(np.vdot(v, v))
+            square -= float(total @ (2.0 * intercepts.state[OFFSET] - intercepts.square * total))
+            square *= problem.lam
+        return float(found) - 0.5 * square
+
+    def propose(self) -> tuple[Model, Witness]:
+        """The model and the witness at the dual blocks."""
+        problem, alpha, v, intercepts = self.problem, self.blocks.alpha, self.blocks.v, self.intercepts.state
+        # theta needs no more precision than alpha has; the certificate computes in double precision
+        theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
+        if problem.design.kernel() is not None:
+            return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
+        if not problem.intercept:
+            return Model(v.copy().T, problem.no_intercept()), Witness(theta)
+        weights = np.multiply.outer(self.mean, intercepts[SUM])
+        np.subtract(v, weights, out=weights)
+        intercept = intercepts[INTERCEPT] - self.mean @ weights
+        intercept -= np.mean(intercept)
+        return Model(weights.T, intercept), Witness(theta)
