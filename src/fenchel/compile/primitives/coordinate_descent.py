@@ -68,8 +68,8 @@ def descend_coordinates(
         stored += 1
         # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
         if stored > ANDERSON_DEPTH and k + 1 < sweeps:
-            coefficients, stored = anderson_coefficients(iterates), 0
-            (new, exists), (slopes, _), change = combined(coefficients, iterates), combined(coefficients, gradients), 0.0
+            coefficients, stored, change = anderson_coefficients(iterates), 0, 0.0
+            (new, exists), (slopes, _) = combined(coefficients, iterates), combined(coefficients, gradients)
             for j in range(len(point)):
                 change += 0.5 * (new[j] - point[j]) * (slopes[j] + gradient[j])
                 change += thresholds[j] * (abs(new[j]) - abs(point[j]))
