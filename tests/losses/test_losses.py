@@ -295,3 +295,10 @@ def test_newton_finds_a_root_of_any_size_to_rounding(root):
 
     for start in (0.3 * root, 1.5 * root):
         assert newton_root(derivative, start) == pytest.approx(root, rel=1e-15, abs=0.0)
+
+
+def test_the_best_intercept_of_the_exponential_loss_has_a_derivative_of_zero():
+    rng = np.random.default_rng(7)
+    score, label, share = rng.normal(size=30), np.where(rng.random(30) < 0.2, 1.0, -1.0), rng.dirichlet(np.ones(30))
+    slopes = share * Exponential().derivative(score + Exponential().best_intercept(score, label, share), label)
+    assert abs(np.sum(slopes)) <= 1e-14 * np.sum(np.abs(slopes))
