@@ -3,8 +3,7 @@
 ``FENCHEL_HYPOTHESIS_EXAMPLES`` raises the number of examples, ``FENCHEL_DATA`` says where the data lie (default
 ``../shared/data`` beside the project), ``FENCHEL_REQUIRE_DATA=1`` turns a missing data set from a skip to a failure.
 A run takes some cases of large products, see products.py; ``--full-products`` takes all, and so does naming a case.
-Tests marked ``thorough`` run with ``--full-products`` only, or by name, and rare loops are compiled there only
-(sparing.py).
+Tests marked ``thorough`` run with ``--full-products`` only, or by name.
 """
 
 import gc
@@ -21,7 +20,6 @@ from hypothesis import HealthCheck, settings
 
 from fenchel.compile.loop import Loop
 from products import left_out
-from sparing import compiled, sparing
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -42,8 +40,6 @@ def pytest_configure(config):
         suppress_health_check=[HealthCheck.too_slow],
     )
     settings.load_profile("fenchel")
-    if not config.getoption("full_products"):
-        Loop.__call__ = sparing
 
 
 def pytest_collection_modifyitems(config, items):
@@ -88,12 +84,6 @@ def portion(request):
 def plain_loops(monkeypatch):
     """Loops in plain Python, where compiling would take longer than running."""
     monkeypatch.setattr(Loop, "__call__", lambda self, *arguments: self._function(*arguments))
-
-
-@pytest.fixture
-def compiled_loops(monkeypatch):
-    """Loops that are compiled for all arguments, also for rare ones."""
-    monkeypatch.setattr(Loop, "__call__", compiled)
 
 
 @pytest.fixture

@@ -272,7 +272,7 @@ print(json.dumps(results))
 """
 
 
-def test_the_core_works_without_the_compiler(tmp_path, compiled_loops):
+def test_the_core_works_without_the_compiler(tmp_path):
     code = PRELUDE + JIT_OFF.format(tests=str(Path(__file__).resolve().parents[1]))
     settings = {**os.environ, "PYTHONPATH": str(PACKAGE.parent), "FENCHEL_CACHE_DIR": str(tmp_path)}
     done = subprocess.run(

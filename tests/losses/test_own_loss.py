@@ -29,8 +29,6 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "custom-loss.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 MODULE, CHECK, CLASSIFICATION = BLOCKS[0], BLOCKS[2], BLOCKS[3]
 
-pytestmark = pytest.mark.usefixtures("compiled_loops")
-
 
 @pytest.fixture(scope="module")
 def page():

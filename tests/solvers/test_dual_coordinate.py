@@ -27,7 +27,7 @@ both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_
 @pytest.mark.parametrize("loss", LOSS_OBJECTS, ids=loss_id)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("constant", [None, 2.5], ids=["plain", "centred"])
-def test_compiled_loop_equals_slow_reference(loss, storage, constant, compiled_loops):
+def test_compiled_loop_equals_slow_reference(loss, storage, constant):
     """With a free intercept the loop centres the rows in passing; the reference works on centred rows."""
     case = Case(loss.name, storage, n=23, d=4)
     X, y, _ = case.data()
@@ -121,7 +121,7 @@ def test_shrinking_changes_nothing_but_the_time(case):
 @plain_cases
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_])
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
-def test_every_dtype_gives_the_answer_of_its_values_in_float64(case, dtype, layout, compiled_loops):
+def test_every_dtype_gives_the_answer_of_its_values_in_float64(case, dtype, layout):
     X, y, _ = case.data()
     X = np.round(2 * X).astype(dtype)
     stored = np.array(X, order=layout) if layout in "CF" else sp.csr_array(X)
