@@ -24,9 +24,10 @@ test-sklearn: $(VENV)/ci
 COVERED ?= losses risks certificate regularizers projections numerics
 coverage: $(VENV)/ci
 	$(BIN)/python -m pip install -q coverage
-	NUMBA_DISABLE_JIT=1 OMP_NUM_THREADS=1 $(BIN)/python -m coverage run --branch --source=fenchel \
+	mkdir -p out
+	COVERAGE_FILE=out/coverage NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=fenchel \
 		-m pytest -q -p no:xdist $(addprefix tests/,$(COVERED))
-	$(BIN)/python tests/coverage_by_folder.py
+	COVERAGE_FILE=out/coverage $(BIN)/python tests/coverage_by_folder.py
 
 # random problems and fits, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for
 # each part

@@ -1,4 +1,4 @@
-"""Print the coverage of each folder of the package, from the file .coverage of ``make coverage``."""
+"""Print the coverage of each folder of the package, from what ``make coverage`` recorded."""
 
 import collections
 import json

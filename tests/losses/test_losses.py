@@ -302,3 +302,14 @@ def test_the_best_intercept_of_the_exponential_loss_has_a_derivative_of_zero():
     score, label, share = rng.normal(size=30), np.where(rng.random(30) < 0.2, 1.0, -1.0), rng.dirichlet(np.ones(30))
     slopes = share * Exponential().derivative(score + Exponential().best_intercept(score, label, share), label)
     assert abs(np.sum(slopes)) <= 1e-14 * np.sum(np.abs(slopes))
+
+
+@every_loss
+@pytest.mark.parametrize("fraction", [0.1, 0.3, 0.7, 0.9])
+def test_no_example_rests_between_the_bounds(loss, fraction):
+    """A positive KKT margin shrinks an example, so only one at a bound, or at the kink at zero, may have it."""
+    for y in example_labels(loss):
+        low, high = (max(min(float(end), 5.0), -5.0) for end in loss.domain(np.float64(y)))
+        alpha = -(low + fraction * (high - low))
+        for score in np.linspace(-3.0, 3.0, 13):
+            assert loss.compiled().kkt_margin(y, alpha, float(score)) <= 0.0
