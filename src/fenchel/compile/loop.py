@@ -121,7 +121,8 @@ def loop(function: Callable[..., Any]) -> Loop:
     return Loop(function)
 
 
-#: for a function that loops call: compiled as a part of them, plain Python otherwise
+#: for a function that loops call: compiled as a part of them, plain Python otherwise (without a wrapper for C, which
+#: would compile it twice)
 helper = register_jitable(no_cfunc_wrapper=True)
 #: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
 summing_helper = register_jitable(no_cfunc_wrapper=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
