@@ -61,18 +61,6 @@ def test_import_is_lazy():
     assert done.stdout.strip() == "[]"
 
 
-def test_an_estimator_imports_neither_all_solvers_nor_scikit_learns_metrics():
-    script = """
-import sys
-from fenchel import LinearClassifier
-folders = {name.split(".")[2] for name in sys.modules if name.startswith("fenchel.solvers.")}
-print(sorted(folders & {"bundle", "constrained", "interior_point", "l1", "reference", "smoothing"}))
-print([name for name in ("sklearn.metrics", "sklearn.model_selection") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]", "[]"]
-
-
 @pytest.mark.parametrize("queries", [None, 40])
 def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("imbalanced", ROOT / "examples" / "imbalanced.py")
