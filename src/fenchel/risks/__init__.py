@@ -24,6 +24,10 @@ from fenchel.risks.multiclass.hinges import WestonWatkins as WestonWatkins
 from fenchel.risks.multiclass.multinomial import Multinomial as Multinomial
 from fenchel.risks.multilabel import MultilabelHinge as MultilabelHinge
 from fenchel.risks.ordinal import OrdinalHinge as OrdinalHinge
+from fenchel.risks.ranking.ndcg import NDCG as NDCG
+from fenchel.risks.ranking.pairwise_hinge import PairwiseHinge as PairwiseHinge
+from fenchel.risks.ranking.smooth_pairs import PairwiseLogistic as PairwiseLogistic
+from fenchel.risks.ranking.smooth_pairs import PairwiseSquaredHinge as PairwiseSquaredHinge
 
 #: the joint risks of several classes that users can name
 MULTICLASS: dict[str, type[MulticlassRisk]] = named(globals(), MulticlassRisk)
