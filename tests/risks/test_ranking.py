@@ -349,7 +349,7 @@ def test_wrong_parameters_of_ndcg():
 
 
 def test_a_wrong_decomposition_is_named():
-    X, y, queries = data()
+    _, y, queries = data()
     for kind in PAIRWISE:
         risk = kind(y, queries)
         with pytest.raises(FenchelError, match="decomposition"):

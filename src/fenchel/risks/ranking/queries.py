@@ -147,8 +147,8 @@ def _query_weights(numbers: NDArray[np.int64], weights: Floats | None) -> Floats
     highest = _extremes(np.maximum, weights, numbers, kept, 0.0)
     if np.any(weights[kept] != highest[numbers[kept]]):
         raise FenchelError(
-            "weights must be the same for all rows of a query, or zero for a row to be omitted; give each row the weight "
-            "of its query"
+            "weights must be the same for all rows of a query, or zero for a row to be omitted; give each row the "
+            "weight of its query"
         )
     return highest
 

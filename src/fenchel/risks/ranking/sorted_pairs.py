@@ -71,7 +71,7 @@ def _across(keys: Array, scores: Array) -> SquaredHinges:
     is_key = order < len(keys)
     steps = np.diff(merged[order], prepend=merged[order[0]]).astype(np.longdouble)
     # 1. upwards: keys below each score
-    count = np.cumsum(is_key) - is_key
+    count: NDArray[np.int64] = np.cumsum(is_key) - is_key
     first = np.cumsum(steps * count)
     before = np.concatenate([[0.0], first[:-1]])
     second = np.cumsum(steps * (2.0 * before + steps * count))
