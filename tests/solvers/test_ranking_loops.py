@@ -18,7 +18,10 @@ def test_loops_give_what_numpy_gives(kind):
             size = 1e-13 * (1 + np.abs(scores).max()) ** 2
             np.testing.assert_allclose(found.theta, expected.theta, rtol=0, atol=size + 1e-13 / mu * (mu < 1e-6))
             for field in ("value", "risk", "excess"):
-                assert getattr(found, field) == pytest.approx(getattr(expected, field), abs=size + 1e-20 / mu), (field, mu)
+                assert getattr(found, field) == pytest.approx(getattr(expected, field), abs=size + 1e-20 / mu), (
+                    field,
+                    mu,
+                )
             if expected.decompose is not None:
                 np.testing.assert_array_equal(found.decompose(), expected.decompose())
 

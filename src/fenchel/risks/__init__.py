@@ -35,4 +35,7 @@ MULTICLASS: dict[str, type[MulticlassRisk]] = named(globals(), MulticlassRisk)
 #: the measures that users can name: called with labels, and beta or k where they have one
 MEASURES: dict[str, Any] = {name: risk for name, risk in named(globals(), Risk).items() if risk.is_measure}
 
+#: the risks of rankings that users can name: called with labels, queries and weights
+RANKINGS: dict[str, Any] = {kind.name: kind for kind in (PairwiseHinge, PairwiseSquaredHinge, PairwiseLogistic, NDCG)}
+
 __all__ = public(globals())
