@@ -13,8 +13,8 @@ protein-homology        queries at random, 70 % and 30 %; grade 1 is a homologou
 Columns have mean 0 and standard deviation 1 in the training part.  Times are processor seconds of one thread on the
 training part, of ``solver="auto"`` and of ``bundle`` (the cutting planes of SVM-rank, on the same objective; stabilised
 here) in turn, medians over the rounds.  Quality: each method chooses C, or ridge's 1 / alpha, by NDCG@10 in three folds
-of the training queries.  ``ridge`` regresses on the gains 2^y - 1, row by row.  ``lambdarank`` is LightGBM with 200 trees
-and its other defaults, run by the interpreter PYTHON (which needs lightgbm), and is there for quality only.
+of the training queries.  ``ridge`` regresses on the gains 2^y - 1, row by row.  ``lambdarank`` is LightGBM with 200
+trees and its other defaults, run by the interpreter PYTHON (which needs lightgbm), and is there for quality only.
 """
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)

@@ -71,7 +71,7 @@ def main() -> None:
         _draw(right, loss, test, model.predict(test.X))
     ridge = Ridge(alpha=1.0 / STRENGTH).fit(train.X, 2.0**train.y - 1.0)
     _draw(right, "ridge on the gains", test, ridge.predict(test.X), color="0.5", linestyle="--")
-    left.set(title="Certified relative gap", xlabel="passes over the data", ylabel="(P − D) / P")
+    left.set(title="Certified relative gap", xlabel="passes over the data", ylabel="(P - D) / P")
     right.set(title="50 queries held out", xlabel="k", ylabel="mean NDCG@k")
     for axes in (left, right):
         axes.legend()

@@ -218,8 +218,8 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         return ndcg_score(y, self.predict(X), qid, k=_SCORED_RANKS, gain=self.gain, sample_weight=sample_weight)
 
     def _check_parameters(self) -> None:
-        check_choice("loss", self.loss, RANKINGS)
-        check_choice("gain", self.gain, GAINS)
+        check_choice("loss", self.loss, list(RANKINGS))
+        check_choice("gain", self.gain, list(GAINS))
         check_integer("k", self.k, least=1, optional=True)
         if self.k is not None and self.loss != NDCG.name:
             raise FenchelError(f"k={self.k!r} is for loss='ndcg'; the pairwise losses count all pairs: omit k")
@@ -240,8 +240,8 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         super()._warn_unless_converged(task, solutions)
         if self.loss == NDCG.name and not np.any(self.coef_):
             warn(
-                f"{type(self).__name__}: no weights are better than zero by more than {self.certificate_.gap:.2g} in the "
-                "bound on the NDCG, which is weak where grades overlap; use a pairwise loss, or a larger C"
+                f"{type(self).__name__}: no weights are better than zero by more than {self.certificate_.gap:.2g} in "
+                "the bound on the NDCG, which is weak where grades overlap; use a pairwise loss, or a larger C"
             )
 
     def _proved(self: Any, optimum: OptimumOfFit, X: Any) -> CertifiedPredictions:

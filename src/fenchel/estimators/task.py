@@ -63,8 +63,8 @@ class Task:
         X = self.X[rows]
         weights = None if self.weights is None else self.weights[rows]
         queries = None if self.queries is None else self.queries[rows]
-        parts = {"y": self.y[rows], "targets": self.targets[rows], "weights": weights, "queries": queries}
-        return replace(self, X=X, design=as_design(X), **parts)
+        y, targets = self.y[rows], self.targets[rows]
+        return replace(self, X=X, design=as_design(X), y=y, targets=targets, weights=weights, queries=queries)
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:

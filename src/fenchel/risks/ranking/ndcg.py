@@ -26,7 +26,6 @@ d, :math:`a^*`, g      ``discounts``, ``ideal``, ``gains``
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -38,9 +37,9 @@ from fenchel.numerics.group_sums import order_in_groups
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
 from fenchel.projections.permutahedron import into_permutahedra, nearest_in_permutahedron
-from fenchel.risks.base import CuttingPlane, Risk
+from fenchel.risks.base import CuttingPlane
 from fenchel.risks.protocols import ClosedForm, Smoothable
-from fenchel.risks.ranking.queries import Queries
+from fenchel.risks.ranking.base import RankingRisk
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
 from fenchel.validation import check_integer
@@ -72,7 +71,7 @@ def rank_discounts(ranks: Array, k: int | None) -> Floats:
     return found if k is None else np.where(ranks <= k, found, 0.0)
 
 
-class NDCG(Risk):
+class NDCG(RankingRisk):
     r"""NDCG of a ranking: a convex upper bound on one minus the mean NDCG of the queries.
 
     .. math:: R(s) = \sum_q c_q \max_{a\in\mathrm{Perm}(d)} \langle a - a^*, s - g\rangle
@@ -125,11 +124,10 @@ class NDCG(Risk):
         gain: str = "exponential",
         k: int | None = None,
     ) -> None:
-        self.examples = np.shape(labels)[0] if np.ndim(labels) else 0
-        self._weigh(weights)
+        super().__init__(labels, queries, weights)
         check_integer("k", k, least=1, optional=True)
         self.gain, self.k = gain, k
-        self.queries = found = Queries(labels, queries, self._weights, self.name)
+        found = self.queries
         gains = gains_of(found.levels, gain)[found.grades[found.order]]
         ranks = np.arange(len(found.order)) - np.repeat(found.starts, found.sizes) + 1
         self.discounts = rank_discounts(ranks, k)
@@ -152,17 +150,6 @@ class NDCG(Risk):
 
     def ndcg(self) -> NDCG:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """The share of a row in the mean: that of its query over the rows of the query."""
-        queries = self.queries
-        return queries.scattered(queries.share / np.repeat(queries.sizes, queries.sizes), self.examples)
-
-    @cached_property
-    def total_weight(self) -> Fraction:
-        """The sum of the weights of the queries with different labels."""
-        return self.queries.total_weight
 
     def value(self, scores: Array) -> float:
         """R(s)."""

@@ -1,17 +1,17 @@
 r"""Pairwise hinge of a ranking: the mean over queries of the mean hinge of the pairs of a query.
 
 .. math::
-    R(s) = \sum_q \frac{c_q}{M_q}\sum_{i,j\in q,\;y_i<y_j} [1 - s_j + s_i]_+, \qquad c_q = \text{weight}_q/\textstyle\sum
+    R(s) = \sum_q \frac{c_q}{M_q}\sum_{i,j\in q,\;y_i<y_j} [1 - s_j + s_i]_+
 
-with :math:`M_q` the number of pairs of the query (Joachims 2002; Herbrich, Graepel and Obermayer 2000).  A query with
-grades is an ordinal hinge, and with two grades one minus its ROC area: the running sums, the flows and the smoothing
-are those of ``graded_pairs``, for all queries at once.  The number of a query stands in front of the bits of the grade,
-so that pairs that differ first in a bit of the grade have the query in common.
+with :math:`c_q` the share of the query in the sum of all weights and :math:`M_q` the number of its pairs (Joachims 2002;
+Herbrich, Graepel and Obermayer 2000).  A query with grades is an ordinal hinge, and with two grades one minus its ROC
+area: the running sums, the flows and the smoothing are those of ``graded_pairs``, for all queries at once.  The number
+of a query stands in front of the bits of the grade, so that pairs that differ first in a bit of the grade have the
+query in common.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -20,13 +20,13 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.risks.graded_pairs import LISTED_PAIRS, GradedPairs, Pairs
 from fenchel.risks.protocols import PairwiseRanking
-from fenchel.risks.ranking.queries import Queries
+from fenchel.risks.ranking.base import RankingRisk
 
 #: pairs per row up to which all of them are looked at to find those near the kink
 _PAIRS_PER_ROW = 64
 
 
-class PairwiseHinge(GradedPairs):
+class PairwiseHinge(RankingRisk, GradedPairs):
     r"""Pairwise hinge of a ranking: the mean over queries of the mean hinge over the pairs of a query.
 
     .. math:: R(s) = \sum_q \frac{c_q}{M_q}\sum_{i,j\in q,\;y_i<y_j} [1 - s_j + s_i]_+
@@ -67,26 +67,13 @@ class PairwiseHinge(GradedPairs):
     _whole = True
 
     def __init__(self, labels: ArrayLike, queries: ArrayLike | None = None, weights: ArrayLike | None = None) -> None:
-        self.examples = np.shape(labels)[0] if np.ndim(labels) else 0
-        self._weigh(weights)
-        self.queries = Queries(labels, queries, self._weights, self.name)
+        super().__init__(labels, queries, weights)
         self.bits = int(len(self.queries.levels) - 1).bit_length()
         codes = (self.queries.numbers << self.bits) | self.queries.grades
         self._codes = codes.astype(np.uint16) if int(np.max(codes)) < 1 << 16 else codes
 
     def pairwise_ranking(self) -> PairwiseRanking:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """The share of a row in the mean: that of its query over the rows of the query."""
-        queries = self.queries
-        return queries.scattered(queries.share / np.repeat(queries.sizes, queries.sizes), self.examples)
-
-    @cached_property
-    def total_weight(self) -> Fraction:
-        """The sum of the weights of the queries with pairs."""
-        return self.queries.total_weight
 
     @cached_property
     def amounts(self) -> Floats:

@@ -50,8 +50,8 @@ class Queries:
         informative = low < high
         if not np.any(informative):
             raise FenchelError(
-                f"the risk {risk!r} needs a query that has rows with two different labels and positive weight; pass the "
-                "query of each row as queries (qid in an estimator)"
+                f"the risk {risk!r} needs a query that has rows with two different labels and positive weight; pass "
+                "the query of each row as queries (qid in an estimator)"
             )
         #: of each query, zero where it is not informative
         self.weights = np.where(informative, weight, 0.0)

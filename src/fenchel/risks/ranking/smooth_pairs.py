@@ -18,21 +18,20 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import ELEMENTARY, UNIT, absolute_sum, gamma, tree_depth, tree_sum
-from fenchel.risks.base import CuttingPlane, Risk
+from fenchel.risks.base import CuttingPlane
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.protocols import PairwiseRanking, Smoothable
+from fenchel.risks.ranking.base import RankingRisk
 from fenchel.risks.ranking.gradient_form import AtGradient, gradient_form
-from fenchel.risks.ranking.queries import Queries
 from fenchel.risks.ranking.sorted_pairs import squared_hinges
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
@@ -54,7 +53,7 @@ class _Sums(NamedTuple):
     size: float
 
 
-class SmoothPairs(Risk):
+class SmoothPairs(RankingRisk):
     """A mean over queries of a smooth loss of the pairs of a query."""
 
     smooth = True
@@ -64,11 +63,6 @@ class SmoothPairs(Risk):
     smoothing_range = 0.0
     #: whether queries with many pairs are summed in order of their scores
     _sorts: ClassVar[bool] = False
-
-    def __init__(self, labels: ArrayLike, queries: ArrayLike | None = None, weights: ArrayLike | None = None) -> None:
-        self.examples = np.shape(labels)[0] if np.ndim(labels) else 0
-        self._weigh(weights)
-        self.queries = Queries(labels, queries, self._weights, self.name)
 
     @abc.abstractmethod
     def loss(self, t: Array) -> Floats:
@@ -90,17 +84,6 @@ class SmoothPairs(Risk):
 
     def pairwise_ranking(self) -> PairwiseRanking:
         return self
-
-    @cached_property
-    def shares(self) -> Floats:
-        """The share of a row in the mean: that of its query over the rows of the query."""
-        queries = self.queries
-        return queries.scattered(queries.share / np.repeat(queries.sizes, queries.sizes), self.examples)
-
-    @cached_property
-    def total_weight(self) -> Fraction:
-        """The sum of the weights of the queries with pairs."""
-        return self.queries.total_weight
 
     def value(self, scores: Array) -> float:
         """R(s)."""
