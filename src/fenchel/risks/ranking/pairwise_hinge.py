@@ -3,7 +3,7 @@ r"""Pairwise hinge of a ranking: the mean over queries of the mean hinge of the 
 .. math::
     R(s) = \sum_q \frac{c_q}{M_q}\sum_{i,j\in q,\;y_i<y_j} [1 - s_j + s_i]_+
 
-with :math:`c_q` the share of the query in the sum of all weights and :math:`M_q` the number of its pairs (Joachims 2002;
+with :math:`c_q` the share of the query in the sum of weights and :math:`M_q` the number of its pairs (Joachims 2002;
 Herbrich, Graepel and Obermayer 2000).  A query with grades is an ordinal hinge, and with two grades one minus its ROC
 area: the running sums, the flows and the smoothing are those of ``graded_pairs``, for all queries at once.  The number
 of a query stands in front of the bits of the grade, so that pairs that differ first in a bit of the grade have the
