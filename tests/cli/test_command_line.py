@@ -435,6 +435,7 @@ def test_wrong_queries_are_named(tmp_path, capsys):
         ([str(table), *ranking, "--qid", "7"], "--qid: "),
         ([str(data), *ranking, "--qid", "q"], "--qid is for tables"),
         ([str(table), "--qid", "q"], "--qid is for rankings"),
+        ([str(table), *ranking, "--qid", "q", "--label", "q"], "both name column 1"),
     ):
         assert main(["train", *arguments, "-o", str(tmp_path / "m.npz")]) == 2
         assert message in capsys.readouterr().err

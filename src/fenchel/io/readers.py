@@ -140,6 +140,8 @@ def _read_table(path: Path, layout: Layout) -> Table:
     _check_widths(path, len(first))
     queries = _query_column(path, first, header, layout)
     column = _label_column(path, first, header, layout, queries)
+    if queries is not None and queries == column:
+        raise FenchelError(f"--qid and --label both name column {queries} of {path}; choose two columns")
     if names is not None and header is not None:
         missing = [name for name in names if name not in header]
         if missing:
