@@ -270,8 +270,10 @@ def main() -> None:
             if options.again or not quality.has(data=name, method=method):
                 quality.add([judged(name, method, scores_of, train, test)])
                 print(name, method, flush=True)
-    publish(options, "ranking-times", times_table(times.cells))
-    publish(options, "ranking-quality", quality_table(quality.cells))
+    if times.cells:
+        publish(options, "ranking-times", times_table(times.cells))
+    if quality.cells:
+        publish(options, "ranking-quality", quality_table(quality.cells))
 
 
 if __name__ == "__main__":
