@@ -14,6 +14,7 @@ import pytest
 import fenchel
 from benchmarks.cells import QUESTIONS, cells, is_held_out
 from commands import run_module
+from fenchel.risks import RANKINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = ("machine", "speed", "growth", "path", "bundle", "memory", "start")
@@ -206,6 +207,18 @@ def test_fmeasure(tmp_path: Path) -> None:
     cells, _ = _tiny(tmp_path, "fmeasure", "--lam", "0.01", "--cap", "60")
     assert {cell["variant"] for cell in cells} == {"level", "smoothed plane", "short search"}
     assert all(cell["relative_gap"] <= 1e-2 for cell in cells)
+
+
+@pytest.mark.thorough
+def test_ranking(tmp_path: Path) -> None:
+    options = ["--data", "simulated", "--rounds", "1", "--cap", "30", "--output", str(tmp_path)]
+    printed = run_module("benchmarks.ranking", *options)
+    times, quality = _cells(tmp_path, "ranking-times"), _cells(tmp_path, "ranking-quality")
+    assert len(times) == 32
+    assert all(cell["reached"] and cell["relative_gap"] <= cell["target"] for cell in times)
+    assert {cell["method"] for cell in quality} == {*RANKINGS, "ridge"}
+    assert all(0.7 < cell["ndcg"] <= 1.0 for cell in quality)
+    assert "| simulated | 1 | `pairwise_hinge` |" in printed
 
 
 @pytest.mark.thorough

@@ -83,6 +83,23 @@ def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     assert all(f"| {name} | " in said for name in module.CLASSIFIERS)
 
 
+def test_the_example_of_a_ranking_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need the plot extra")
+    spec = importlib.util.spec_from_file_location("ranking", ROOT / "examples" / "ranking.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((200, 5)), np.repeat(np.arange(20), 10)
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.5])
+    monkeypatch.setattr(module, "read", lambda name: module.Queried(X, y, qid))
+    monkeypatch.setattr(module, "PICTURE", tmp_path / "ranking.png")
+    module.main()
+    said = capsys.readouterr().out
+    assert said.count("is proved to be within") == 4
+    assert "ridge on the gains: NDCG@10 " in said
+    assert (tmp_path / "ranking.png").stat().st_size > 10_000
+
+
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="pictures need the plot extra")
     spec = importlib.util.spec_from_file_location("first_fit", ROOT / "examples" / "first_fit.py")
