@@ -27,6 +27,9 @@ from fenchel.stopping import stop_point
 _SHORT_SUMS = 1 << 18
 #: entries of such a block, in units of d, which each block adds to the work
 _ENTRIES_PER_FEATURE = 8
+#: features from which products are computed one output after the other: those of all at once would copy the result,
+#: and write to more memory than a cache holds, which takes twice as long
+_MANY_COLUMNS = 1 << 17
 
 
 class CSRDesign(Design):
@@ -69,12 +72,21 @@ class CSRDesign(Design):
     def scores(self, weights: Array) -> Floats:
         weights = np.asarray(weights, dtype=np.float64)
         result = np.empty((self.shape[0], *weights.shape[:-1]))
+        if weights.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
+            for output, column in zip(weights, result.T, strict=True):
+                column[:] = self.scores(output)
+            return result
         for rows, block in self._blocks():
             result[rows] = block @ weights.T
         return result
 
     def adjoint(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
+        if theta.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
+            sums = np.empty((theta.shape[1], self.shape[1]))
+            for output, column in zip(sums, theta.T, strict=True):
+                output[:] = self.adjoint(np.ascontiguousarray(column))
+            return sums
         result: Array | None = None
         # blocks also shorten the sums, and with them the bound on their rounding errors
         for rows, block in self._blocks(self._entries_of_sums):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
 
 
@@ -54,7 +54,7 @@ class Task:
     @property
     def total_weight(self) -> float:
         """The sum of the weights of the examples; without weights their number."""
-        return float(self.design.shape[0]) if self.weights is None else math.fsum(self.weights)
+        return float(self.design.shape[0]) if self.weights is None else exact_sum(self.weights)
 
     def subset(self, rows: Array) -> Self:
         """The same task for some of the rows."""

@@ -12,6 +12,7 @@ except for underflow, at most :math:`2^{-1074}` for each product.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -38,17 +39,31 @@ def gamma(additions: float) -> float:
     return rounded / (1.0 - rounded) if rounded < 1.0 else math.inf
 
 
-def tree_sum(values: Array) -> float:
-    """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
+def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
+    """The sum of the term of each entry, itself by default; each takes part in at most ``tree_depth`` additions.
+
+    ``term`` returns a new array; that of many entries is called for a few of them at a time, which needs no array of
+    all terms.
+    """
     flat = np.ravel(values)
     if len(flat) >= _MANY_TERMS:
-        # one pass over the array: NumPy adds these rows one after the other
         whole = len(flat) // _WIDTH
-        rest = flat[whole * _WIDTH :]
-        flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
+        rest = term(flat[whole * _WIDTH :])
+        if term is np.copy:
+            # one pass over the array: NumPy adds these rows one after the other
+            flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
+        else:
+            rows = flat[: whole * _WIDTH].reshape(_WIDTH, whole)
+            flat = np.empty(whole)
+            for begin in range(0, whole, _SMALL_BLOCK):
+                part = rows[:, begin : begin + _SMALL_BLOCK]
+                total = term(part[0])
+                for row in part[1:]:
+                    total += term(row)
+                flat[begin : begin + _SMALL_BLOCK] = total
         flat[: len(rest)] += rest
     else:
-        flat = flat.copy()
+        flat = term(flat)
     count = len(flat)
     while count > 1:
         half = (count + 1) // 2
