@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
+from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
@@ -65,6 +66,7 @@ class Task:
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
+    check_storage(y, "y")
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")
