@@ -16,7 +16,7 @@ import abc
 import copy
 import math
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Literal, Self
 
 import numpy as np
@@ -32,7 +32,7 @@ from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
 from fenchel.risks.protocols import ClosedForm, Intercepts
 from fenchel.validation import is_integer
 
-#: classes up to which the sums of rows are matrix products
+#: classes up to which the sums of rows are matrix products, and their maxima those of columns
 _SHORT_ROW = 16
 
 
@@ -290,6 +290,11 @@ def row_sums(values: Array) -> Floats:
     """The sum of each row: of short ones by a matrix product, which is faster, of others by NumPy's pairwise sums."""
     k = values.shape[1]
     return values @ np.ones(k) if k <= _SHORT_ROW else np.sum(values, axis=1)
+
+
+def row_maxima(values: Array) -> Floats:
+    """The largest entry of each row: of short ones column by column, which is faster."""
+    return reduce(np.maximum, values.T) if values.shape[1] <= _SHORT_ROW else np.max(values, axis=1)
 
 
 def inwards(shares: Array, terms: int) -> Floats:

@@ -27,7 +27,7 @@ from scipy.special import xlog1py, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
-from fenchel.risks.multiclass.base import MulticlassRisk, row_sums
+from fenchel.risks.multiclass.base import MulticlassRisk, row_maxima, row_sums
 from fenchel.stopping import stop_point
 
 #: Newton steps for the best intercepts at most; about five suffice
@@ -150,8 +150,9 @@ class Multinomial(MulticlassRisk):
 
 def softmax(scores: Array) -> Floats:
     """exp(s) over its sum, for each row."""
-    found = np.exp(scores - np.max(scores, axis=1, keepdims=True))
-    found /= np.sum(found, axis=1, keepdims=True)
+    found = scores - row_maxima(scores)[:, None]
+    np.exp(found, out=found)
+    found /= row_sums(found)[:, None]
     return found
 
 
