@@ -10,6 +10,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import EPS
 
+#: sums of columns up to this size are computed
+_LARGEST_SUM = 1e300
+
 
 def zero_sum(theta: Array) -> tuple[Floats, float]:
     """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
@@ -78,6 +81,8 @@ def cancel_along_paths(left: Array, surplus: Array) -> None:
 
 
 def column_sums(theta: Array) -> tuple[Floats, Floats]:
-    """The sum of each column, rounded once, and bounds on its error."""
+    """The sum of each column, rounded once, and bounds on its error; infinite ones where sums might overflow."""
+    if theta.size and not max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_SUM / len(theta):
+        return np.sum(theta, axis=0), np.full(theta.shape[1], np.inf)
     total = np.array([exact_sum(column) for column in theta.T])
     return total, EPS * np.abs(total)
