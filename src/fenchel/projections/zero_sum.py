@@ -83,6 +83,7 @@ def cancel_along_paths(left: Array, surplus: Array) -> None:
 def column_sums(theta: Array) -> tuple[Floats, Floats]:
     """The sum of each column, rounded once, and bounds on its error; infinite ones where sums might overflow."""
     if theta.size and not max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_SUM / len(theta):
-        return np.sum(theta, axis=0), np.full(theta.shape[1], np.inf)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.sum(theta, axis=0), np.full(theta.shape[1], np.inf)
     total = np.array([exact_sum(column) for column in theta.T])
     return total, EPS * np.abs(total)
