@@ -67,7 +67,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
     at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
-    if math.isfinite(at_zero) and not np.any(theta):
+    if math.isfinite(at_zero) and witness.decomposition is None and not np.any(theta):
         return _zero(problem)
     if not _usable(theta):
         bound = _nothing(problem, None, trusted=closed is None and decomposable is None)
