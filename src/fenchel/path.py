@@ -73,14 +73,17 @@ def cover(
 
     def certified_end(solution: Solution, factor: float) -> float:
         """The end of the interval of lam that a solution certifies: below it for a factor < 1, above it for > 1."""
-        return _path_certificate(solution).farthest_lam(solved_lam(solution), accuracy, factor)
+        # compressed: the search tries dozens of lam, each of which would read all of v
+        return _path_certificate(solution).compress().farthest_lam(solved_lam(solution), accuracy, factor)
 
     def between(left: Solution, right: Solution) -> list[Solution]:
         """The points needed between two neighbours, each started from the left one."""
+        if points.ended or not (left.converged and right.converged):
+            return []
         gap = (certified_end(left, 0.9), certified_end(right, 1.1))
         # a point at the rounding floor may not prove this accuracy even for its own lam
         alone = gap[0] == solved_lam(left) or gap[1] == solved_lam(right)
-        if points.ended or gap[0] <= gap[1] or alone or not (left.converged and right.converged):
+        if gap[0] <= gap[1] or alone:
             return []
         middle = points.solve(math.sqrt(gap[0] * gap[1]), left)
         return [*between(left, middle), middle, *between(middle, right)]

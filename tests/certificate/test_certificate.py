@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -363,3 +364,20 @@ def test_best_of_takes_each_half_from_the_better():
     again = judge(problem, best.model, best.witness).certificate
     assert again.primal == best.certificate.primal
     assert again.dual == pytest.approx(best.certificate.dual, abs=best.certificate.rounding_floor)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_nothing_is_multiplied_by_zero(storage, monkeypatch):
+    """A limit leaves many problems at the zero model and theta = 0, whose certificates need no product with X."""
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    problem = Problem(storage(X), MeanRisk("logistic", np.sign(X[:, 0])), 0.1, intercept=True)
+    kept = judge(problem, problem.zero_model(), Witness(np.zeros(12)))
+    assert kept.certificate.primal >= kept.certificate.dual == 0.0
+
+    def refused(self, array):
+        raise AssertionError
+
+    monkeypatch.setattr(type(problem.design), "scores", refused)
+    monkeypatch.setattr(type(problem.design), "adjoint", refused)
+    model = Model(np.zeros(3), kept.model.intercept)
+    assert judge(problem, model, Witness(np.zeros(12))).certificate == kept.certificate

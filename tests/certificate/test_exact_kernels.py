@@ -205,4 +205,22 @@ def test_products_by_blocks_keep_their_bounds(n, design):
 
 def test_the_roundings_of_a_product_grow_slowly():
     for n in (100, 1000):
-        assert GramDesign(np.eye(n)).score_roundings <= 2 * math.isqrt(n) + 3
+        assert GramDesign(np.eye(n)).score_roundings <= 8 + math.ceil(math.log2(n))
+
+
+@pytest.mark.parametrize("design", [GramDesign, cached])
+def test_magnitudes_of_scores_bound_the_sums_of_absolute_products(design):
+    """Also where the features have very different lengths; they are far smaller there than norms of rows of K allow."""
+    rng = np.random.default_rng(38)
+    for spread in (0.0, 3.0, 12.0):
+        sizes = 10.0 ** rng.uniform(-spread, spread, size=N)
+        gram = random_gram(2) * sizes * sizes[:, None]
+        exact, stored = [fractions(row) for row in gram], design(gram)
+        for a in (rng.normal(size=N), rng.normal(size=N) / sizes**2, rng.normal(size=(2, N)) / sizes):
+            found = stored.score_magnitudes(a, slice(3, N)).reshape(N - 3, -1).T
+            for row, bounds in zip(np.atleast_2d(a), found, strict=True):
+                absolute = [abs(entry) for entry in fractions(row)]
+                true = [sum(abs(k) * b for k, b in zip(line, absolute, strict=True)) for line in exact[3:]]
+                assert all(one <= Fraction(bound) for one, bound in zip(true, bounds.tolist(), strict=True))
+        norms = stored.row_magnitudes * np.linalg.norm(1.0 / sizes**2)
+        assert spread < 12.0 or np.max(stored.score_magnitudes(1.0 / sizes**2, slice(None))) < 1e-3 * np.max(norms)

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fenchel import LinearClassifier, LinearRegressor
-from fenchel.solvers import DualCoordinate
+from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.solvers import Bundle, DualCoordinate
 
 
 class Impatient(DualCoordinate):
@@ -36,6 +36,27 @@ def test_attributes_are_stored_before_the_interrupt_is_raised(classes):
     with pytest.raises(KeyboardInterrupt):
         regressor.fit(X, X @ np.ones(4) + rng.normal(size=90))
     assert regressor.certificate_.gap > 0
+
+
+def test_folds_of_a_threshold_are_not_begun_after_the_interrupt(monkeypatch):
+    """Each would be a copy of most of X, for thresholds that an interrupted fit takes from the training examples."""
+    X, begun = np.random.default_rng(1).normal(size=(60, 3)), []
+    original = MeasureClassifier._fold
+    monkeypatch.setattr(MeasureClassifier, "_fold", lambda self, *given: begun.append(1) or original(self, *given))
+
+    def interrupted(*given, **options):
+        raise KeyboardInterrupt
+
+    y = np.where(X[:, 0] > 0, 1, -1)
+    model = MeasureClassifier("f1", threshold="cv", cv=3).fit(X, y)
+    assert len(begun) == 3
+    monkeypatch.setattr(Bundle, "step", interrupted)
+    again = MeasureClassifier("f1", threshold="cv", cv=3, solver="bundle")
+    with pytest.raises(KeyboardInterrupt):
+        again.fit(X, y)
+    assert len(begun) == 3
+    assert np.isfinite(again.certificate_.gap)
+    assert again.predict(X).shape == model.predict(X).shape
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

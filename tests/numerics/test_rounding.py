@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fenchel.numerics.rounding import tree_depth, tree_sum
+from fenchel.numerics.rounding import tree_depth, tree_sum, tree_total
 
 
 class Term:
@@ -28,3 +28,19 @@ def test_no_term_takes_part_in_more_additions_than_the_depth(counts):
 
 def test_few_terms_have_a_short_way():
     assert [tree_depth(count) for count in (0, 1, 2, 3, 8, 15)] == [0, 0, 1, 2, 3, 4]
+
+
+def test_a_total_of_arrays_has_a_short_way_for_each():
+    for count in range(1, 300):
+        total = tree_total(Term() for _ in range(count))
+        assert total.depth <= count.bit_length()
+        ones = tree_total(np.ones(3) for _ in range(count))
+        np.testing.assert_array_equal(ones, np.full(3, float(count)))
+
+
+@pytest.mark.parametrize("count", [5, 4095, 4096, 70_001, 16 * 65_536 + 3])
+def test_a_sum_of_terms_is_the_sum_of_an_array_of_them(count):
+    values = np.random.default_rng(count).normal(size=count)
+    assert tree_sum(values, np.square) == tree_sum(values * values)
+    assert tree_sum(values, np.abs) == tree_sum(np.abs(values))
+    assert tree_sum(values) == tree_sum(values.copy())

@@ -1,5 +1,7 @@
 """The projection onto a box with one equality: against a conic solver, its conditions, ties and all scales."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import slow_projection
 import slow_smoothing as slow
 from fenchel import FenchelError
 from fenchel.projections import onto_box_and_equalities, onto_box_and_equality, onto_box_and_sum
+from fenchel.projections.zero_sum import column_sums
 from fenchel.solvers.reference.dual_sets import project_blocks
 
 
@@ -224,3 +227,12 @@ def test_fewer_entries_that_move_than_equalities():
     ):
         x = onto_box_and_equalities(np.array(start), 0.0 * ones, ones, sides, np.zeros(2), np.array(ease))
         np.testing.assert_allclose(x, expected, atol=1e-14)
+
+
+def test_sums_of_columns_are_rounded_once_and_never_raise():
+    theta = np.random.default_rng(0).normal(size=(3000, 3)) * [1.0, 1e-200, 1e100]
+    total, error = column_sums(theta)
+    assert total.tolist() == [math.fsum(column) for column in theta.T]
+    assert np.all(error >= 2.0**-53 * np.abs(total))
+    assert np.all(np.isinf(column_sums(np.full((4, 2), 1.7e308))[1]))
+    assert np.all(np.isinf(column_sums(np.array([[np.inf, 0.0], [-np.inf, 1.0]]))[1]))

@@ -36,9 +36,9 @@ from fenchel.certificate.gap import judge
 from fenchel.certificate.intercept_interval import joint_interval, mean_interval, quadratic_interval
 from fenchel.certificate.inverse_hessian import curvature_of, inverse_root
 from fenchel.certificate.optimum import OptimumBall, distances_from, product_rounding
-from fenchel.certificate.rounding import adjoint_spread, output_norms
+from fenchel.certificate.rounding import adjoint_spread
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import UNIT, gamma
+from fenchel.numerics.rounding import UNIT, gamma, output_norms
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import Risk
 
@@ -252,8 +252,11 @@ def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, m
             f"regularizer={problem.regularizer.name!r} has no proved bound on the rounding of its weights, whose "
             "constraints floats do not meet exactly: use 'l2' or 'elastic_net'"
         )
-    apart = max(0.0, float(np.linalg.norm(weights - dual)) / _UPWARDS - error)
-    centre = 0.5 * (weights + dual)
+    centre = weights - dual
+    apart = max(0.0, float(np.linalg.norm(centre)) / _UPWARDS - error)
+    # in place, for many classes and features
+    np.add(weights, dual, out=centre)
+    centre *= 0.5
     rounding = 4.0 * UNIT * float(np.linalg.norm(centre)) + 0.5 * error
     return centre, _UPWARDS * (_radius(most, apart) + rounding)
 

@@ -66,6 +66,9 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
+    at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
+    if math.isfinite(at_zero) and witness.decomposition is None and not np.any(theta):
+        return _zero(problem)
     if not _usable(theta):
         bound = _nothing(problem, None, trusted=closed is None and decomposable is None)
     elif closed is not None:
@@ -75,7 +78,6 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
-    at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
     better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
     return bound if better or not math.isfinite(at_zero) else _zero(problem)
 

@@ -13,9 +13,8 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.rounding import output_norms
 from fenchel.designs import Design
-from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import UNIT, gamma, output_norms, tree_depth, tree_sum
 
 #: covers roundings of a bound by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-9
@@ -99,7 +98,7 @@ class OptimumBall:
             return distances_from(design, self.reference)
         found = np.empty(design.shape[0])
         own, size = self.root @ self.reference, math.sqrt(float(np.sum(self.root**2)))
-        away = math.sqrt(math.fsum(self.reference**2))
+        away = math.sqrt(tree_sum(self.reference, np.square))
         for rows, part in parts(design, len(self.root)):
             products = part.scores(self.root) - own
             rounding = gamma(2.0 * len(self.root) + 8) * size * (part.row_magnitudes + away)
@@ -132,7 +131,7 @@ def distances_from(design: Design, reference: Array) -> Floats:
     squares = design.squared_row_norms
     if not np.any(reference):
         return design.row_magnitudes
-    away = tree_sum(reference**2)
+    away = tree_sum(reference, np.square)
     total = squares - 2.0 * design.scores(reference) + away
     rounded = np.asarray(design.score_roundings, dtype=np.float64) + (16.0 + tree_depth(len(reference)))
     error = _UPWARDS * rounded * UNIT * (design.row_magnitudes + math.sqrt(away)) ** 2

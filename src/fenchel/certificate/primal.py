@@ -45,6 +45,9 @@ def scores_of(problem: Problem, weights: Array) -> Floats:
     """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
     if weights.shape != problem.weights_shape:
         raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {weights.shape}")
+    if not np.any(weights):
+        # of problems that a limit leaves without a step, many at a time with several classes
+        return np.zeros(problem.theta_shape)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(weights)
     if not np.all(np.isfinite(scores)):

@@ -48,7 +48,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import RESOLVED
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
-from fenchel.numerics.rounding import UNIT, gamma, tree_sum
+from fenchel.numerics.rounding import UNIT, gamma, output_norms, tree_sum
 from fenchel.problem import Problem
 
 if TYPE_CHECKING:
@@ -163,12 +163,14 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + summed
     scores = _scores(problem, primal)
     rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
-    rounded = (UNIT * rounded / (1.0 - UNIT * rounded) + relative) * design.row_magnitudes
+    rounded = UNIT * rounded / (1.0 - UNIT * rounded) + relative
     total = 0.0
     for rows, part in risk.parts():
         noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
         # gamma_m times |x_i| |w|; the addition of b is one of the own roundings
-        noise = noise * sizes + own * (np.abs(scores[rows]) + intercept + part.label_sizes())
+        noise = noise * design.score_magnitudes(model.weights, rows) + own * (
+            np.abs(scores[rows]) + intercept + part.label_sizes()
+        )
         total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
     return total + summed
 
@@ -249,9 +251,3 @@ def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> boo
     # R(0) = 0 has no size of its own: that of a loss of one counts then
     known = math.isfinite(floor) and floor <= RESOLVED * (problem.risk.value_at_zero or UNIT)
     return known and zero <= value + floor
-
-
-def output_norms(weights: Array) -> Floats:
-    """The Euclidean norm of the weights of each output, rounded upwards."""
-    # without an array of squares, which would be as long as the weights
-    return _UPWARDS * np.sqrt(np.einsum("...j,...j->...", weights, weights)) + 2.0**-500

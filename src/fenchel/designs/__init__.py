@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fenchel.designs.base import Design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 
 
@@ -42,10 +43,8 @@ def as_design(X: Any) -> Design:
         X = np.asanyarray(X)
     if X.dtype.kind == "c":
         raise FenchelError("X holds complex numbers; pass their real and imaginary parts as separate features")
-    if isinstance(X, np.ma.MaskedArray):
-        if np.ma.is_masked(X):
-            raise FenchelError("X is a masked array with masked entries; impute them or remove their rows")
-        X = X.data
+    check_storage(X)
+    X = X.data if isinstance(X, np.ma.MaskedArray) else X
     return CSRDesign(X) if sp.issparse(X) else DenseDesign(X)
 
 

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 from fenchel.arrays import Array, Floats
 from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.designs.rows import Rows
+from fenchel.numerics.rounding import output_norms
 
 if TYPE_CHECKING:
     from fenchel.kernels import KernelDesign
@@ -96,6 +97,10 @@ class Design(abc.ABC):
     def row_magnitudes(self) -> Floats:
         r"""Numbers :math:`r_i`, rounded upwards, with :math:`\sum_j|x_{ij}||w_j| \le r_i\|w\|` for all w."""
         return _UPWARDS * np.sqrt(self.squared_row_norms) + _UNDERFLOW
+
+    def score_magnitudes(self, weights: Array, rows: slice) -> Floats:
+        r"""Bounds on :math:`\sum_j|x_{ij}||w_j|` for some rows, and each output of weights (k, d)."""
+        return np.multiply.outer(self.row_magnitudes[rows], output_norms(weights))
 
     @property
     def score_roundings(self) -> int | Floats:

@@ -8,9 +8,9 @@ loop here goes by rows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,13 +20,16 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
 from fenchel.designs.enclosures import EnclosedCSR
 from fenchel.designs.rows import CSRRows
-from fenchel.errors import FenchelError
+from fenchel.designs.storage import check_storage
 from fenchel.stopping import stop_point
 
 #: entries of a block of X^T theta (2 MB), unless d is large
 _SHORT_SUMS = 1 << 18
 #: entries of such a block, in units of d, which each block adds to the work
 _ENTRIES_PER_FEATURE = 8
+#: features from which products are computed one output after the other: those of all at once would copy the result,
+#: and write to more memory than a cache holds, which takes twice as long
+_MANY_COLUMNS = 1 << 17
 
 
 class CSRDesign(Design):
@@ -56,9 +59,7 @@ class CSRDesign(Design):
 
     def __init__(self, matrix: sp.csr_array | sp.csr_matrix) -> None:
         # SciPy's own conversion reads foreign memory if a matrix is broken
-        check = _CHECKS.get(matrix.format)
-        if check is not None:
-            check(matrix)
+        check_storage(matrix)
         if matrix.format != "csr":
             matrix = matrix.tocsr()
         self.shape = (int(matrix.shape[0]), int(matrix.shape[1]))
@@ -69,12 +70,21 @@ class CSRDesign(Design):
     def scores(self, weights: Array) -> Floats:
         weights = np.asarray(weights, dtype=np.float64)
         result = np.empty((self.shape[0], *weights.shape[:-1]))
+        if weights.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
+            for output, column in zip(weights, result.T, strict=True):
+                column[:] = self.scores(output)
+            return result
         for rows, block in self._blocks():
             result[rows] = block @ weights.T
         return result
 
     def adjoint(self, theta: Array) -> Floats:
         theta = np.asarray(theta, dtype=np.float64)
+        if theta.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
+            sums = np.empty((theta.shape[1], self.shape[1]))
+            for output, column in zip(sums, theta.T, strict=True):
+                output[:] = self.adjoint(np.ascontiguousarray(column))
+            return sums
         result: Array | None = None
         # blocks also shorten the sums, and with them the bound on their rounding errors
         for rows, block in self._blocks(self._entries_of_sums):
@@ -236,49 +246,3 @@ def _as_index(values: Array) -> Array:
 
 def _unsigned(values: Array) -> NDArray[np.unsignedinteger]:
     return values.view(np.dtype(f"u{values.dtype.itemsize}"))
-
-
-def _check_compressed(matrix: sp.csr_array | sp.csc_array | sp.bsr_array) -> None:
-    """Raise if pointers or indices are out of range."""
-    major, minor = matrix.shape[::-1] if matrix.format == "csc" else matrix.shape
-    if matrix.format == "bsr":
-        # pointers and indices count blocks
-        high, wide = matrix.data.shape[1:] if matrix.data.ndim == 3 else (0, 0)
-        if not high or not wide or major % high or minor % wide:
-            raise FenchelError("X is a broken sparse matrix: its blocks do not fit its shape")
-        major, minor = major // high, minor // wide
-    indptr, indices = matrix.indptr, matrix.indices
-    sound = len(indptr) == major + 1 and indptr[0] == 0 and bool(np.all(indptr[1:] >= indptr[:-1]))
-    if not sound or indptr[-1] > min(len(indices), len(matrix.data)):
-        raise FenchelError("X is a broken sparse matrix: its row or column pointers do not fit its entries")
-    if indptr.dtype.kind not in "iu" or indices.dtype.kind not in "iu":
-        raise FenchelError("X is a broken sparse matrix: its indices are not integers")
-    used = indices[: indptr[-1]]
-    if used.size and (used.min() < 0 or used.max() >= minor):
-        raise FenchelError(f"X is a broken sparse matrix: an index lies outside 0..{minor - 1}")
-
-
-def _check_coordinates(matrix: sp.coo_array) -> None:
-    """Raise if the rows or columns of a COO matrix are out of range or too few."""
-    for coordinates, size in zip(matrix.coords, matrix.shape, strict=True):
-        if coordinates.shape != (len(matrix.data),) or coordinates.dtype.kind not in "iu":
-            raise FenchelError("X is a broken sparse matrix: its coordinates do not fit its entries")
-        if coordinates.size and (coordinates.min() < 0 or coordinates.max() >= size):
-            raise FenchelError(f"X is a broken sparse matrix: a coordinate lies outside 0..{size - 1}")
-
-
-def _check_lists(matrix: sp.lil_array) -> None:
-    """Raise if the lists of a LIL matrix have different lengths or columns out of range."""
-    sound = matrix.rows.shape == matrix.data.shape == (matrix.shape[0],)
-    pairs = zip(matrix.rows, matrix.data, strict=False)
-    if not sound or any(len(columns) != len(values) for columns, values in pairs):
-        raise FenchelError("X is a broken sparse matrix: its lists of columns do not fit its entries")
-    if any(columns and not 0 <= min(columns) <= max(columns) < matrix.shape[1] for columns in matrix.rows):
-        raise FenchelError(f"X is a broken sparse matrix: a column lies outside 0..{matrix.shape[1] - 1}")
-
-
-_CHECKS: dict[str, Callable[[Any], None]] = {
-    **dict.fromkeys(("csr", "csc", "bsr"), _check_compressed),
-    "coo": _check_coordinates,
-    "lil": _check_lists,
-}

@@ -79,10 +79,12 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         stop: threading.Event | None = None,
         sketches: Sketches | None = None,
         stop_when: ProvedShare | None = None,
+        needed: int | None = None,
     ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C, or once ``stop`` is set, every solve ends with its best model.
 
-        Without a ``deadline`` the time limit begins now.
+        Without a ``deadline`` the time limit begins now.  Problems after the first ``needed`` ones are not begun after
+        Ctrl-C, and have no solution then.
         """
         stop = threading.Event() if stop is None else stop
         seeds = self._random().randint(2**31 - 1, size=len(problems))
@@ -90,7 +92,9 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
 
-        def one(k: int) -> Solution:
+        def one(k: int) -> Solution | None:
+            if needed is not None and k >= needed and stop.is_set():
+                return None
             problem = problems[k]()
             if sketches is not None:
                 sketches.prepare(problem)
@@ -114,11 +118,16 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             return replace(solution, path_certificate=None, optimum=optimum)
 
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
-            solutions = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
+            found = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
+        solutions = [solution for solution in found if solution is not None]
         if stop.is_set():
             # Ctrl-C may come when every solve has just ended
             solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED)
         return solutions
+
+    def _needed(self, task: Task) -> int | None:
+        """The number of problems, the first ones, whose solutions make the model; None for all."""
+        return None
 
     def store(self, task: Task, solutions: Sequence[Solution]) -> None:
         """Set the fitted attributes: nothing changes unless all of them are known."""
@@ -139,7 +148,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             "n_iter_": int(min(self.max_iter, max(1, math.ceil(passes)))),
             "solver_": " | ".join(dict.fromkeys(solution.solver for solution in solutions)),
             "trace_": traces[0] if len(traces) == 1 else traces,
-            "coef_": np.ascontiguousarray(np.vstack([solution.model.weights for solution in solutions])),
+            "coef_": _rows([solution.model.weights for solution in solutions]),
             "intercept_": np.concatenate(intercepts).astype(np.float64),
             "theta_": _stacked([solution.witness.theta for solution in solutions], task.form),
             "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
@@ -160,7 +169,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             solutions = rounds(self, task, problems, warm, rule, deadline)
         else:
             kept = None if self._why_unproved(task) else sketches
-            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)
+            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule, self._needed(task))
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"
@@ -280,6 +289,15 @@ class LinearEstimator(ProvedPredictions, LinearModel):
                 f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
                 "time_limit, lower C, or accept this bound with a larger tol."
             )
+
+
+def _rows(weights: Sequence[Array]) -> Floats:
+    """The weights of all problems as rows of one new array."""
+    rows = [np.atleast_2d(one) for one in weights]
+    found = np.empty((sum(map(len, rows)), rows[0].shape[1]))
+    # a single copy, whatever their order in memory
+    np.concatenate(rows, out=found)
+    return found
 
 
 def _stacked(thetas: list[Array], form: str | None) -> Any:

@@ -86,7 +86,7 @@ class KernelEstimator(FitParameters, LinearEstimator):
         return L2()
 
     def _input(self, X: Any) -> dict[str, Any]:
-        return {"accept_sparse": "csr", "dtype": np.float64}
+        return {**super()._input(X), "accept_sparse": "csr", "dtype": np.float64}
 
     def _coefficients(self, task: Task, coefficients: Array) -> Floats:
         """The coefficients that scores are computed from, (outputs, n)."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Floats
 from fenchel.designs import as_design
+from fenchel.designs.storage import check_storage
 from fenchel.estimators.sklearn_bases import BaseEstimator
 
 
@@ -27,6 +28,8 @@ class LinearModel(BaseEstimator):
         Arrays are used in place in whatever order they are.  A data frame is made an array in C order, since its
         columns usually lie apart: loops go by rows, and a fit on scattered rows takes several times as long.
         """
+        # before scikit-learn converts it
+        check_storage(X)
         options = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
         return options if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**options, "order": "C"}
 

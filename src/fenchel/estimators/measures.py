@@ -202,6 +202,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
             scores = task.design.scores(found["coef_"])
         return with_thresholds(found, self._thresholds(task, scores), solutions[:count])
 
+    def _needed(self, task: Task) -> int:
+        return len(self._columns(task))
+
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Any]:
         count = len(self._columns(task))
         return [*super().warm_starts(task, problems[:count]), *[None] * (len(problems) - count)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
@@ -15,7 +14,9 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
+from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
 
 
@@ -56,7 +57,7 @@ class Task:
     @property
     def total_weight(self) -> float:
         """The sum of the weights of the examples; without weights their number."""
-        return float(self.design.shape[0]) if self.weights is None else math.fsum(self.weights)
+        return float(self.design.shape[0]) if self.weights is None else exact_sum(self.weights)
 
     def subset(self, rows: Array) -> Self:
         """The same task for some of the rows."""
@@ -69,6 +70,7 @@ class Task:
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
+    check_storage(y, "y")
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")

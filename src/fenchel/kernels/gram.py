@@ -13,7 +13,7 @@ sums over rows of K and round like them; ``diagonal`` has the squared norms of t
 from __future__ import annotations
 
 import abc
-import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -26,13 +26,16 @@ from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball
 from fenchel.numerics.linear_algebra import mirror_lower_triangle
+from fenchel.numerics.rounding import tree_total
 from fenchel.stopping import stop_point
 
 if TYPE_CHECKING:
     from fenchel.kernels.cached_gram import CachedGram
 
-#: rows of a block of K a at least
-_FEWEST_ROWS = 8
+#: rows of a block of K a
+_ROWS_OF_SUMS = 8
+#: covers the rounding of bounds
+_UPWARDS = 1.0 + 1e-6
 #: asymmetry, relative to the largest entry, that counts as rounding
 _ASYMMETRY = 1e-10
 
@@ -78,6 +81,12 @@ class KernelDesign(Design):
     @abc.abstractmethod
     def score_roundings(self) -> int:
         """The roundings on the way of each product K_ij a_j into a score."""
+
+    def score_magnitudes(self, weights: Array, rows: slice) -> Floats:
+        """Also at most sqrt(K_ii) times the sum of all |a_j| sqrt(K_jj), by the Cauchy-Schwarz inequality."""
+        lengths = _UPWARDS * np.sqrt(self.diagonal)
+        sizes = np.multiply.outer(lengths[rows], np.abs(weights) @ lengths)
+        return np.minimum(super().score_magnitudes(weights, rows), sizes)
 
     @property
     def adjoint_roundings(self) -> int:
@@ -157,22 +166,20 @@ class GramDesign(KernelDesign, DenseDesign):
         return self
 
     def scores(self, weights: Array) -> Floats:
-        """K a, by blocks of rows, which shorten the sums and with them the bound on their rounding errors."""
+        """K a, by blocks of rows and a tree of them, which keep sums and the bound on their rounding errors short."""
         weights = np.ascontiguousarray(weights, dtype=np.float64)
-        result = np.zeros(weights.shape)
-        for begin in range(0, self.shape[0], self._rows_of_sums):
+        return np.ascontiguousarray(tree_total(self._block_products(weights)).T)
+
+    def _block_products(self, weights: Floats) -> Iterator[Floats]:
+        for begin in range(0, self.shape[0], _ROWS_OF_SUMS):
             stop_point()
-            rows = slice(begin, begin + self._rows_of_sums)
-            result += weights[..., rows] @ self._values[rows]
-        return np.ascontiguousarray(result.T)
+            rows = slice(begin, begin + _ROWS_OF_SUMS)
+            yield weights[..., rows] @ self._values[rows]
 
     @property
     def score_roundings(self) -> int:
-        return min(self._rows_of_sums, self.shape[0]) + 2 + self.shape[0] // self._rows_of_sums
-
-    @property
-    def _rows_of_sums(self) -> int:
-        return max(_FEWEST_ROWS, math.isqrt(self.shape[0]))
+        blocks = -(-self.shape[0] // _ROWS_OF_SUMS)
+        return min(_ROWS_OF_SUMS, self.shape[0]) + 1 + blocks.bit_length()
 
     def enclosure(self) -> EnclosedGram:
         return EnclosedGram(self._values)

@@ -10,9 +10,12 @@ of the two results is infinite or NaN.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
 #: Veltkamp's 2^27 + 1, and the size from which the splitting would overflow
@@ -21,6 +24,10 @@ _SPLITTER, _LARGE = 2.0**27 + 1.0, 2.0**990
 _DOWN, _UP = 2.0**-60, 2.0**60
 #: products above this size have a representable error
 EXACT_PRODUCTS = 2.0**-960
+#: terms from which ``exact_sum`` is faster than ``math.fsum``, terms of a block (512 kB), and parts of a block at most
+_MANY_TERMS, _BLOCK, _MOST_PARTS = 1 << 10, 1 << 16, 8
+#: entries of larger size are left to ``math.fsum``
+_LARGEST_TERM = 2.0**900
 
 
 def two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
@@ -51,6 +58,39 @@ def _split(a: Floats) -> tuple[Floats, Floats]:
     high = shifted - (shifted - scaled)
     high = np.where(large, _UP * high, high)
     return high, a - high
+
+
+def exact_sum(values: Array) -> float:
+    """The sum of all entries, rounded once: the result of ``math.fsum``, several times as fast for long arrays.
+
+    Each block is split into parts whose sums are exact (ExtractVector of Rump, Ogita and Oishi, "Accurate
+    floating-point summation, part I", SIAM J. Sci. Comput. 31, 2008): with a power of two sigma of at least twice the
+    number of terms times the largest of them, fl(fl(sigma + x) - sigma) is a multiple of 2 sigma u, of which that many
+    add up to less than sigma, and what it leaves of x is a float again.
+    """
+    flat = np.ravel(np.asarray(values, dtype=np.float64))
+    if len(flat) < _MANY_TERMS:
+        return math.fsum(flat)
+    blocks = (flat[begin : begin + _BLOCK] for begin in range(0, len(flat), _BLOCK))
+    return math.fsum(part for block in blocks for part in _exact_parts(block))
+
+
+def _exact_parts(block: Floats) -> Iterator[float]:
+    """Numbers with the same sum as this block, few unless its entries have very different sizes."""
+    bits = len(block).bit_length() + 1
+    for _ in range(_MOST_PARTS):
+        largest = max(float(np.max(block)), -float(np.min(block)))
+        if largest == 0.0:
+            return
+        if not largest < _LARGEST_TERM:
+            break
+        # 1.5 sigma keeps sums with negative entries in the same binade
+        cut = math.ldexp(1.5, math.frexp(largest)[1] + bits)
+        upper = block + cut
+        upper -= cut
+        yield float(np.sum(upper))
+        block = np.subtract(block, upper, out=upper)
+    yield from block.tolist()
 
 
 def check_arithmetic() -> None:

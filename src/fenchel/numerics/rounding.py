@@ -12,11 +12,15 @@ except for underflow, at most :math:`2^{-1074}` for each product.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 import numpy as np
 
-from fenchel.arrays import Array
+from fenchel.arrays import Array, Floats
 
+#: an array
+T = TypeVar("T", bound=Any)
 #: u, the largest relative error of one operation
 UNIT = 2.0**-53
 #: errors of an elementary function, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1, log, log1p and
@@ -38,17 +42,31 @@ def gamma(additions: float) -> float:
     return rounded / (1.0 - rounded) if rounded < 1.0 else math.inf
 
 
-def tree_sum(values: Array) -> float:
-    """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
+def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
+    """The sum of the term of each entry, itself by default; each takes part in at most ``tree_depth`` additions.
+
+    ``term`` returns a new array; that of many entries is called for a few of them at a time, which needs no array of
+    all terms.
+    """
     flat = np.ravel(values)
     if len(flat) >= _MANY_TERMS:
-        # one pass over the array: NumPy adds these rows one after the other
         whole = len(flat) // _WIDTH
-        rest = flat[whole * _WIDTH :]
-        flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
+        rest = term(flat[whole * _WIDTH :])
+        if term is np.copy:
+            # one pass over the array: NumPy adds these rows one after the other
+            flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
+        else:
+            rows = flat[: whole * _WIDTH].reshape(_WIDTH, whole)
+            flat = np.empty(whole)
+            for begin in range(0, whole, _SMALL_BLOCK):
+                part = rows[:, begin : begin + _SMALL_BLOCK]
+                total = term(part[0])
+                for row in part[1:]:
+                    total += term(row)
+                flat[begin : begin + _SMALL_BLOCK] = total
         flat[: len(rest)] += rest
     else:
-        flat = flat.copy()
+        flat = term(flat)
     count = len(flat)
     while count > 1:
         half = (count + 1) // 2
@@ -57,11 +75,34 @@ def tree_sum(values: Array) -> float:
     return float(flat[0]) if count else 0.0
 
 
+def tree_total(parts: Iterable[T]) -> T:
+    """The sum of arrays, which it may overwrite, each of which takes part in at most ``count.bit_length()`` additions.
+
+    Sums of 1, 2, 4, ... of them are kept, as the digits of a binary counter.
+    """
+    kept: list[T] = []
+    for count, part in enumerate(parts, start=1):
+        while not count & 1:
+            part += kept.pop()
+            count >>= 1
+        kept.append(part)
+    total = kept.pop()
+    while kept:
+        total += kept.pop()
+    return total
+
+
 def absolute_sum(values: Array) -> float:
     """A bound on the sum of the absolute values, in blocks of rows."""
     step = max(1, _SMALL_BLOCK // max(1, values[:1].size))
     total = sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
     return (1.0 + 1e-6) * total
+
+
+def output_norms(weights: Array) -> Floats:
+    """The Euclidean norm of the weights of each output, rounded upwards."""
+    # without an array of squares, which would be as long as the weights
+    return (1.0 + 1e-6) * np.sqrt(np.einsum("...j,...j->...", weights, weights)) + 2.0**-500
 
 
 def tree_depth(count: int) -> int:

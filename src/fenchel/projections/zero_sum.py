@@ -7,7 +7,11 @@ import math
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.limits import BLOCK_ENTRIES, EPS
+from fenchel.numerics.error_free import exact_sum
+from fenchel.numerics.limits import EPS
+
+#: sums of columns up to this size are computed
+_LARGEST_SUM = 1e300
 
 
 def zero_sum(theta: Array) -> tuple[Floats, float]:
@@ -17,11 +21,11 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     already, at most one entry changes.  (The nearest such point is a projection, which takes several times as long:
     benchmarks/README.md, Projections.)
     """
-    up, down = float(np.sum(theta[theta > 0.0])), -float(np.sum(theta[theta < 0.0]))
+    up, down = float(np.sum(np.maximum(theta, 0.0))), -float(np.sum(np.minimum(theta, 0.0)))
     if abs(up - down) > 4.0 * EPS * max(up, down):
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)
-    rest = math.fsum(theta[theta != 0.0])
+    rest = exact_sum(theta)
     movable = np.flatnonzero((np.abs(theta) >= abs(rest)) & (np.sign(theta) == np.sign(rest)))
     if rest == 0.0 or not movable.size:
         return theta, abs(rest)
@@ -77,20 +81,9 @@ def cancel_along_paths(left: Array, surplus: Array) -> None:
 
 
 def column_sums(theta: Array) -> tuple[Floats, Floats]:
-    """The sum of each column in about twice the precision, and bounds on its error."""
-    step = max(1, BLOCK_ENTRIES // len(theta))
-    found = [_sums(theta[:, begin : begin + step]) for begin in range(0, theta.shape[1], step)]
-    return np.concatenate([total for total, _ in found]), np.concatenate([error for _, error in found])
-
-
-def _sums(theta: Array) -> tuple[Floats, Floats]:
-    """Split entries into upper parts, multiples of one power of two whose sum is exact, and lower parts."""
-    count, largest = len(theta), np.max(np.abs(theta), axis=0)
-    unit = np.exp2(np.ceil(np.log2(np.maximum(largest, 1e-290))) + math.ceil(math.log2(count)) + 1.0)
-    cut = 1.5 * unit
-    upper = (theta + cut) - cut
-    lower = np.sum(theta - upper, axis=0)
-    total = np.sum(upper, axis=0) + lower
-    # a lower part is at most eps unit / 2; the last sum is rounded once
-    error = np.where(largest > 0.0, count**2 * EPS**2 * unit + EPS * np.abs(total), 0.0)
-    return np.where(largest > 0.0, total, 0.0), error
+    """The sum of each column, rounded once, and bounds on its error; infinite ones where sums might overflow."""
+    if theta.size and not max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_SUM / len(theta):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.sum(theta, axis=0), np.full(theta.shape[1], np.inf)
+    total = np.array([exact_sum(column) for column in theta.T])
+    return total, EPS * np.abs(total)

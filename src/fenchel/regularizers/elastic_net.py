@@ -111,15 +111,17 @@ class ElasticNet(Regularizer):
         object.__setattr__(self, "l1_ratio", float(ratio))
 
     def value(self, weights: Array) -> float:
-        flat = np.ravel(weights)
-        return 0.5 * (1.0 - self.l1_ratio) * tree_sum(flat * flat) + self.l1_ratio * tree_sum(np.abs(flat))
+        flat = np.ravel(weights, order="K")
+        return 0.5 * (1.0 - self.l1_ratio) * tree_sum(flat, np.square) + self.l1_ratio * tree_sum(flat, np.abs)
 
     def gradient(self, weights: Array) -> Floats:
         return (1.0 - self.l1_ratio) * np.asarray(weights, dtype=np.float64) + self.l1_ratio * np.sign(weights)
 
     def conjugate(self, v: Array, scale: float = 1.0) -> float:
-        excess = np.maximum(abs(scale) * np.abs(np.ravel(v)) - self.l1_ratio, 0.0)
-        return 0.5 * tree_sum(excess * excess) / (1.0 - self.l1_ratio)
+        def squared_excess(some: Array) -> Floats:
+            return np.square(np.maximum(abs(scale) * np.abs(some) - self.l1_ratio, 0.0))
+
+        return 0.5 * tree_sum(np.ravel(v, order="K"), squared_excess) / (1.0 - self.l1_ratio)
 
     def grad_conjugate(self, v: Array) -> Floats:
         excess = np.abs(v) - self.l1_ratio

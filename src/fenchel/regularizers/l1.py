@@ -54,7 +54,7 @@ class L1(Regularizer):
         return 1.0
 
     def value(self, weights: Array) -> float:
-        return tree_sum(np.abs(weights))
+        return tree_sum(np.ravel(weights, order="K"), np.abs)
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """Zero: ``largest_scale`` leaves room for the error of v."""

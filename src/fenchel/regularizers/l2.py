@@ -58,8 +58,7 @@ class L2(Regularizer):
         return 0.0
 
     def value(self, weights: Array) -> float:
-        flat = np.ravel(weights, order="K")
-        return 0.5 * tree_sum(flat * flat)
+        return 0.5 * tree_sum(np.ravel(weights, order="K"), np.square)
 
     def gradient(self, weights: Array) -> Floats:
         return np.asarray(weights, dtype=np.float64)

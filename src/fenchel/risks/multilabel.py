@@ -18,7 +18,6 @@ Free intercepts would require cutting planes whose subgradients sum to zero for 
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 
 import numpy as np
@@ -26,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
 from fenchel.risks.base import Risk
@@ -107,7 +107,7 @@ class MultilabelHinge(Risk):
     @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""
-        return math.fsum(self._masses)
+        return exact_sum(self._masses)
 
     def value(self, scores: Array) -> float:
         """R(s)."""
@@ -130,7 +130,7 @@ class MultilabelHinge(Risk):
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible and np.any(np.abs(theta - self.project(theta)) > DOMAIN_TOLERANCE * self._masses[:, None]):
             return np.inf
-        return -math.fsum(theta[self._has])
+        return -exact_sum(theta[self._has])
 
     def project(self, theta: Array) -> Floats:
         """A point of the domain near theta: of each example the side with the larger sum is scaled down."""

@@ -18,11 +18,11 @@ is a projection onto a box with one equality, where Algs. 2 and 3 of Zhang, Saha
 from __future__ import annotations
 
 import abc
-import math
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.projections import onto_box_and_sum
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
@@ -56,7 +56,7 @@ class CountedRisk(DiagonalRisk):
         theta = np.asarray(theta, dtype=np.float64)
         if not feasible:
             outside = np.max(np.abs(theta - self._clipped(theta))) * self.examples
-            missing = -self.room - math.fsum(theta)
+            missing = -self.room - exact_sum(theta)
             if max(outside, abs(missing) if self.bound.equality else missing) > DOMAIN_TOLERANCE:
                 return np.inf
         return -(self.examples / self.n_pos) * float(np.sum(theta[self.positives], dtype=np.longdouble))

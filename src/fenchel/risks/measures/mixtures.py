@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.numerics.rounding import absolute_sum, gamma
 from fenchel.risks.measures.separation import prefix_sums
@@ -121,7 +122,7 @@ class LabellingMixture:
     def unbalanced(self, theta: Array) -> Floats:
         if self._balancing is not None:
             return np.zeros(1)
-        return np.array([abs(math.fsum(theta)) + self.domain_distance(theta)])
+        return np.array([abs(exact_sum(theta)) + self.domain_distance(theta)])
 
     def _probabilities(self, theta: Array) -> Floats:
         """a, clipped to the box."""

@@ -21,7 +21,6 @@ are the projection used here, which keeps the sum.
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -30,6 +29,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.numerics.rounding import tree_depth
 from fenchel.projections.zero_sum import zero_sum
@@ -121,7 +121,7 @@ class RocAUC(Risk):
         """a and b: the weight of each example divided by that of its class."""
         found = np.empty(self.examples)
         for own in (self.positives, self.negatives):
-            found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / math.fsum(self.shares[own])
+            found[own] = 1.0 / len(own) if self._weights is None else self.shares[own] / exact_sum(self.shares[own])
         return found
 
     def value(self, scores: Array) -> float:
@@ -144,7 +144,7 @@ class RocAUC(Risk):
         if not feasible:
             within = np.clip(self.labels * theta, 0.0, self.in_class)
             outside = np.max(np.abs(self.labels * theta - within) - DOMAIN_TOLERANCE * self.in_class)
-            if outside > 0.0 or abs(math.fsum(theta)) > DOMAIN_TOLERANCE:
+            if outside > 0.0 or abs(exact_sum(theta)) > DOMAIN_TOLERANCE:
                 return np.inf
             _, sums, caps = self._cuts(theta)
             if np.any(sums > caps + DOMAIN_TOLERANCE):

@@ -19,13 +19,12 @@ this form.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.rounding import UNIT
 from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
 from fenchel.risks.measures.counted import CountedRisk
@@ -128,7 +127,7 @@ class RecallAtK(CountedRisk):
     def project(self, theta: Array) -> Floats:
         """Theta clipped to the box, with the negatives scaled down if the sum is too small."""
         theta = self._clipped(theta)
-        up, down = math.fsum(theta[self.positives]), -math.fsum(theta[self.negatives])
+        up, down = exact_sum(theta[self.positives]), -exact_sum(theta[self.negatives])
         # a sum that is off by rounding alone is left as it is, so that a point of the domain keeps every bit
         if down - up > self.room + _ROUNDINGS * UNIT * down:
             theta[self.negatives] *= (up + self.room) / down

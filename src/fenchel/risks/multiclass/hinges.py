@@ -22,7 +22,6 @@ C of the paper         :math:`c_i/\lambda` for the scale of its beta
 from __future__ import annotations
 
 import abc
-import math
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +29,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
+from fenchel.numerics.error_free import exact_sum
 from fenchel.risks.multiclass.base import MulticlassRisk, inwards
 from fenchel.stopping import stop_point
 
@@ -57,7 +57,7 @@ class _HingeRisk(MulticlassRisk):
         return found - np.mean(found)
 
     def _conjugate(self, theta: Array) -> float:
-        return -math.fsum(theta[np.arange(self.examples), self.classes])
+        return -exact_sum(theta[np.arange(self.examples), self.classes])
 
     @abc.abstractmethod
     def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:

@@ -27,7 +27,7 @@ from scipy.special import xlog1py, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
-from fenchel.risks.multiclass.base import MulticlassRisk
+from fenchel.risks.multiclass.base import MulticlassRisk, row_maxima, row_sums
 from fenchel.stopping import stop_point
 
 #: Newton steps for the best intercepts at most; about five suffice
@@ -114,7 +114,7 @@ class Multinomial(MulticlassRisk):
         largest = margins[rows, worst]
         rest = np.exp(margins - largest[:, None])
         rest[rows, worst] = 0.0
-        return largest + np.log1p(np.sum(rest, axis=1))
+        return largest + np.log1p(row_sums(rest))
 
     def _best_beta(self, margins: Array) -> Floats:
         beta = softmax(margins)
@@ -128,8 +128,8 @@ class Multinomial(MulticlassRisk):
         shares = self.shares[:, None]
         beta = np.divide(-theta, shares, out=np.zeros(theta.shape), where=shares > 0)
         beta[np.arange(self.examples), self.classes] = 0.0
-        mass = np.minimum(np.sum(beta, axis=1), 1.0)
-        entropy = np.sum(xlogy(beta, beta), axis=1) + xlog1py(1.0 - mass, -mass)
+        mass = np.minimum(row_sums(beta), 1.0)
+        entropy = row_sums(xlogy(beta, beta)) + xlog1py(1.0 - mass, -mass)
         return tree_sum(self.shares * entropy)
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
@@ -150,8 +150,9 @@ class Multinomial(MulticlassRisk):
 
 def softmax(scores: Array) -> Floats:
     """exp(s) over its sum, for each row."""
-    found = np.exp(scores - np.max(scores, axis=1, keepdims=True))
-    found /= np.sum(found, axis=1, keepdims=True)
+    found = scores - row_maxima(scores)[:, None]
+    np.exp(found, out=found)
+    found /= row_sums(found)[:, None]
     return found
 
 
