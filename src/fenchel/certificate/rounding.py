@@ -237,11 +237,14 @@ def _scores(problem: Problem, primal: Primal) -> Floats:
 
 def zero_objective(problem: Problem) -> float:
     """The objective of the model without weights, with its best intercept; it does not depend on lam."""
-    model = problem.zero_model()
+    weights = problem.zero_model().weights
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = problem.design.scores(model.weights)
-        scores += problem.best_intercept(scores)
-        return problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores)
+        if np.any(weights):
+            scores = problem.design.scores(weights)
+            scores += problem.best_intercept(scores)
+            return problem.lam * problem.regularizer.value(weights) + problem.risk.value(scores)
+        risk = problem.risk.constant_value if problem.intercept else problem.risk.value_at_zero
+        return problem.lam * problem.regularizer.value(weights) + risk
 
 
 def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:

@@ -12,6 +12,7 @@ except for underflow, at most :math:`2^{-1074}` for each product.
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 
 import numpy as np
 
@@ -28,6 +29,8 @@ RATIONAL = 4.0
 ELEMENTARY = 3.0 * FUNCTION + RATIONAL
 #: rows that are added one after the other before the tree of ``tree_sum`` begins, which is faster for many terms
 _WIDTH, _MANY_TERMS = 16, 1 << 12
+#: terms up to which an exact sum of Python floats takes less time than a tree of NumPy's
+_FEW_TERMS = 256
 #: entries of a temporary block (512 kB)
 _SMALL_BLOCK = 1 << 16
 
@@ -41,6 +44,10 @@ def gamma(additions: float) -> float:
 def tree_sum(values: Array) -> float:
     """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
     flat = np.ravel(values)
+    if len(flat) <= _FEW_TERMS and flat.dtype == np.float64:
+        # rounded once; it refuses infinities of both signs and sums that overflow
+        with suppress(OverflowError, ValueError):
+            return math.fsum(flat.tolist())
     if len(flat) >= _MANY_TERMS:
         # one pass over the array: NumPy adds these rows one after the other
         whole = len(flat) // _WIDTH
@@ -52,7 +59,7 @@ def tree_sum(values: Array) -> float:
     count = len(flat)
     while count > 1:
         half = (count + 1) // 2
-        flat[: count - half] += flat[half:count]
+        np.add(flat[: count - half], flat[half:count], out=flat[: count - half])
         count = half
     return float(flat[0]) if count else 0.0
 

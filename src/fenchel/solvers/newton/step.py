@@ -10,7 +10,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.line_search import line_search
 from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
-from fenchel.solvers.newton.loop_small import newton_steps
+from fenchel.solvers.newton.loop_small import Small, newton_steps
 from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
 from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
@@ -65,29 +65,38 @@ class OutputState(Iterate):
     def update_dual_point(self) -> int:
         """Update theta, the Hessian of the risk, v and both Fenchel-Young gaps; return the rows read."""
         problem, sample = self.problem, self.sample
+        if sample.small is not None:
+            self.risk_gap = np.inf
+            return self._compiled_steps(sample.small, np.inf, 0, 0)[1]
         self.risk_gap, self.theta_sum = sample.update_dual_point(self.mu)
         self.v = sample.adjoint() / problem.lam
         penalty = problem.regularizer.value(self.weights) + problem.regularizer.conjugate(self.v)
         self.regularizer_gap = problem.lam * max(0.0, penalty - float(self.weights @ self.v))
         return int(np.count_nonzero(sample.theta))
 
-    def small_steps(self, target: float, most: int) -> int:
-        """Newton steps until the gap is at most ``target``, at most ``most``; return the rows read, 0 for no step."""
-        small = self.sample.small
-        assert small is not None
-        small.weights[:], small.v[:] = self.weights, self.v
+    def small_steps(self, target: float, most: int, rows: int) -> int:
+        """Newton steps until the gap is at most ``target``; return the rows read, 0 for no step.
+
+        There are at most ``most`` of them, the last of which reaches or exceeds ``rows`` rows read.
+        """
+        assert self.sample.small is not None
+        steps, rows_read = self._compiled_steps(self.sample.small, target, most, rows)
+        self.steps = max(1, steps)
+        return rows_read if steps else 0
+
+    def _compiled_steps(self, small: Small, target: float, most: int, rows: int) -> tuple[int, int]:
+        """Return the number of steps, and the rows read."""
+        small.weights[:], small.v[:] = self.weights, self.v if self.v.size else 0.0
         small.numbers[:] = (
             *(self.intercept, self.mu, self.risk_gap, self.regularizer_gap),
             *(self.theta_sum, self.radius, self.predicted_decrease),
         )
         least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
-        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most)
+        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows)
         self.weights, self.v = small.weights.copy(), small.v.copy()
-        self.intercept, self.mu, self.risk_gap, self.regularizer_gap, self.theta_sum, self.radius = small.numbers[
-            :-1
-        ].tolist()
-        self.predicted_decrease, self.steps = float(small.numbers[-1]), max(1, int(steps))
-        return int(rows_read) if steps else 0
+        self.intercept, self.mu, self.risk_gap, self.regularizer_gap, *others = small.numbers.tolist()
+        self.theta_sum, self.radius, self.predicted_decrease = others
+        return steps, rows_read
 
     def newton_step(self, random: np.random.Generator) -> int:
         """2. minimize the quadratic model, then the smoothed objective along its minimizer; return the rows read."""
