@@ -247,6 +247,19 @@ def zero_objective(problem: Problem) -> float:
         return problem.lam * problem.regularizer.value(weights) + risk
 
 
+def may_be_trivial(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> bool:
+    r"""Whether the gap is within rounding and the zero model may be as good, without its objective.
+
+    For ridge a theta that sums to zero proves :math:`R(b) \ge -R^*(-\theta) = D(\theta) + \lambda\,\Omega^*(v)` for
+    every b.
+    """
+    floor, gap = errors.primal + errors.dual, primal.value - bound.value
+    if not math.isfinite(primal.value) or not gap <= floor:
+        return False
+    proved = problem.regularizer.is_ridge and not bound.trusted and not np.any(bound.unbalanced)
+    return not (proved and problem.lam * bound.penalty > gap + 2.0 * floor)
+
+
 def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:
     """Whether the zero model is as good up to rounding, and rounding is a small share of R(0)."""
     # R(0) = 0 has no size of its own: that of a loss of one counts then

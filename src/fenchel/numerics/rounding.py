@@ -12,7 +12,6 @@ except for underflow, at most :math:`2^{-1074}` for each product.
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 import numpy as np
 
@@ -29,8 +28,8 @@ RATIONAL = 4.0
 ELEMENTARY = 3.0 * FUNCTION + RATIONAL
 #: rows that are added one after the other before the tree of ``tree_sum`` begins, which is faster for many terms
 _WIDTH, _MANY_TERMS = 16, 1 << 12
-#: terms up to which an exact sum of Python floats takes less time than a tree of NumPy's
-_FEW_TERMS = 256
+#: terms up to which an exact sum of Python floats takes less time than a tree of NumPy's sums
+_FEW_TERMS = 128
 #: entries of a temporary block (512 kB)
 _SMALL_BLOCK = 1 << 16
 
@@ -44,24 +43,31 @@ def gamma(additions: float) -> float:
 def tree_sum(values: Array) -> float:
     """The sum of all entries, each of which takes part in at most ``tree_depth`` additions."""
     flat = np.ravel(values)
-    if len(flat) <= _FEW_TERMS and flat.dtype == np.float64:
-        # rounded once; it refuses infinities of both signs and sums that overflow
-        with suppress(OverflowError, ValueError):
-            return math.fsum(flat.tolist())
+    # objects, with which tests count additions, have no exact sum
+    most = _FEW_TERMS if flat.dtype == np.float64 else 1
     if len(flat) >= _MANY_TERMS:
         # one pass over the array: NumPy adds these rows one after the other
         whole = len(flat) // _WIDTH
         rest = flat[whole * _WIDTH :]
         flat = np.add.reduce(flat[: whole * _WIDTH].reshape(_WIDTH, whole), axis=0)
         flat[: len(rest)] += rest
-    else:
+    elif len(flat) > most:
         flat = flat.copy()
     count = len(flat)
-    while count > 1:
+    while count > most:
         half = (count + 1) // 2
         np.add(flat[: count - half], flat[half:count], out=flat[: count - half])
         count = half
-    return float(flat[0]) if count else 0.0
+    return _exact_sum(flat[:count])
+
+
+def _exact_sum(few: Array) -> float:
+    """The sum, rounded once."""
+    try:
+        return math.fsum(few.tolist())
+    except (OverflowError, ValueError):
+        # the sum overflows, or has infinities of both signs
+        return float(np.sum(few))
 
 
 def absolute_sum(values: Array) -> float:

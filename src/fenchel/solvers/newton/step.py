@@ -34,11 +34,17 @@ class OutputState(Iterate):
     #: root mean square change of the scores in the last step
     radius: float = 0.0
 
+    #: the objective of ``weights``, where it is known
+    known: tuple[Floats, float] | None = None
+
     @property
     def objective(self) -> float:
-        sample, problem = self.sample, self.problem
-        risk = float(sample.shares @ problem.mean_risk.loss.value(sample.scores, sample.labels))
-        return problem.lam * problem.regularizer.value(self.weights) + risk
+        # weights are replaced, never changed
+        if self.known is None or self.known[0] is not self.weights:
+            sample, problem = self.sample, self.problem
+            risk = float(sample.shares @ problem.mean_risk.loss.value(sample.scores, sample.labels))
+            self.known = self.weights, problem.lam * problem.regularizer.value(self.weights) + risk
+        return self.known[1]
 
     @property
     def gap(self) -> float:
@@ -53,6 +59,7 @@ class OutputState(Iterate):
     def resample(self, selected: Array) -> None:
         """Continue with another sample, with the centre at the dual point of the smoothed loss."""
         self.sample = sample = Sample(self.problem, self.labels, selected, self.sample.parts.pool)
+        self.known = None
         sample.multiply(self.weights, self.intercept, sample.scores)
         if self.mu > 0.0:
             sample.update_dual_point(self.mu)
