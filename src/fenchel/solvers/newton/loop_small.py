@@ -254,12 +254,13 @@ def _move(loss: Any, small: Any, direction: Any) -> int:
 
 @loop
 def newton_steps(
-    loss: Any, small: Any, ridge: float, least: float, target: float, most: int, rows: int
+    loss: Any, small: Any, ridge: float, least: float, target: float, most: int, rows: int, work: int
 ) -> tuple[int, int]:
     """Make steps until the gap is at most ``target``, at most ``most``; return their number and the rows read.
 
-    No step begins once ``rows`` rows are read.  Where no gap is known the dual point is computed first.  Gaps below
-    ``least`` may be rounding errors, and ``ridge`` is added to the diagonal of H.
+    No step begins once ``rows`` rows are read, or if H takes more than ``work`` multiplications.  Where no gap is known
+    the dual point is computed first.  Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the
+    diagonal of H.
     """
     numbers, d, n = small.numbers, len(small.weights), len(small.labels)
     steps = read = 0
@@ -279,7 +280,7 @@ def newton_steps(
                 )
         # 2. the minimizer of the quadratic model
         active = _non_zeros(small.hess)
-        if not _direction(small, ridge):
+        if active * d * d > work or not _direction(small, ridge):
             break
         moved = _move(loss, small, small.system[d + 2] if small.free else small.system[d + 1])
         if moved == 0:

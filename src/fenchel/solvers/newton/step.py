@@ -12,7 +12,7 @@ from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.loop_small import Small, newton_steps
 from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
-from fenchel.solvers.newton.sample import Sample
+from fenchel.solvers.newton.sample import LITTLE_WORK, Sample
 from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
 
 
@@ -99,7 +99,7 @@ class OutputState(Iterate):
             *(self.theta_sum, self.radius, self.predicted_decrease),
         )
         least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
-        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows)
+        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows, LITTLE_WORK)
         self.weights, self.v = small.weights.copy(), small.v.copy()
         self.intercept, self.mu, self.risk_gap, self.regularizer_gap, *others = small.numbers.tolist()
         self.theta_sum, self.radius, self.predicted_decrease = others
