@@ -7,8 +7,6 @@ compiled loops in the cache.  Processor seconds are those of the process and of 
 "import and one fit" is a process that fits once.  Runs of both classes alternate.
 """
 
-# ruff: noqa: E402, RUF001 (the folder of the benchmarks before imports; typographic signs in tables for people)
-
 from __future__ import annotations
 
 import argparse
