@@ -65,6 +65,8 @@ class Sample(RowSample):
         """The arrays of ``newton_steps``, or None if the problem is not small."""
         problem, features = self.problem, self.features
         few = features <= _FEW_FEATURES and len(self.selected) * features <= _FEW_ENTRIES
+        # a loop that returns before its step would move the centre of a smoothing once more
+        few = few and (problem.risk.smooth or len(self.selected) * features**2 <= LITTLE_WORK)
         if not few or self.parts.count > 1 or not problem.regularizer.is_ridge:
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change
