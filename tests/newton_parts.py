@@ -35,8 +35,10 @@ def choose_way(way, monkeypatch, residual=1e-13):
     """Make ``Quadratic`` solve in one of its three ways, to the end if it is iterative."""
     monkeypatch.setattr(direction_module, "_CG_TOLERANCE", residual)
     if way == "subsample":
-        monkeypatch.setattr(direction_module, "_SHORT_ROW", 0)
-        monkeypatch.setattr(direction_module, "_ROWS_PER_UNKNOWN", 1)
+        for name, value in (("_SHORT_ROW", 0), ("_FEW_FEATURES", 0)):
+            monkeypatch.setattr(direction_module, name, value)
+        monkeypatch.setattr(direction_module, "_FEWEST_ROWS_PER_UNKNOWN", 1)
+        monkeypatch.setattr(direction_module, "_MOST_ROWS_PER_UNKNOWN", 1)
     if way == "many":
         monkeypatch.setattr(direction_module, "MOST_FEATURES", 0)
 

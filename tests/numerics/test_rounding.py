@@ -1,9 +1,11 @@
 """The depth of ``tree_sum`` is counted, not derived."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from fenchel.numerics.rounding import tree_depth, tree_sum, tree_total
+from fenchel.numerics.rounding import gamma, tree_depth, tree_sum, tree_total
 
 
 class Term:
@@ -44,3 +46,23 @@ def test_a_sum_of_terms_is_the_sum_of_an_array_of_them(count):
     assert tree_sum(values, np.square) == tree_sum(values * values)
     assert tree_sum(values, np.abs) == tree_sum(np.abs(values))
     assert tree_sum(values) == tree_sum(values.copy())
+
+
+@pytest.mark.parametrize("count", [1, 5, 127, 128, 129, 300, 4095, 4096, 5000])
+def test_floats_are_summed_as_exactly_as_the_depth_allows(count):
+    random = np.random.default_rng(count)
+    values = random.standard_normal(count) * 10.0 ** random.integers(-20, 20, count)
+    error = abs(Fraction(tree_sum(values)) - sum(map(Fraction, values.tolist())))
+    assert error <= Fraction(gamma(tree_depth(count))) * sum(abs(Fraction(value)) for value in values.tolist())
+
+
+@pytest.mark.parametrize("count", [2, 128, 129, 5000])
+def test_sums_that_are_not_finite_are_returned(count):
+    values = np.zeros(count)
+    for pair, expected in (((np.inf, 1.0), np.inf), ((np.inf, -np.inf), np.nan), ((1e308, 1e308), np.inf)):
+        values[[0, -1]] = pair
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.testing.assert_equal(tree_sum(values), expected)
+    kept = np.arange(float(count))
+    tree_sum(kept)
+    np.testing.assert_equal(kept, np.arange(float(count)))

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from agreement import assert_same_optimum
 from catalog import CASES, Case
 from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
 from fenchel.solvers import Hint, Newton
 from fenchel.solvers.newton import sample as module
+from fenchel.solvers.newton import step as step_module
 
 RIDGE_CASES = [case for case in CASES if case.l1_ratio == 0.0 and Newton().supports(case.problem()) is None]
 STEPS = 4
@@ -38,9 +40,29 @@ def test_several_steps_in_one_call_are_several_steps():
     problem = Case("hinge", intercept=True, n=200).problem()
     one, solver = Newton(sampling=False).start(problem, None), Newton(sampling=False)
     several = solver.start(problem, None)
-    read = sum(solver.step(one, Hint(None, 0.0, lambda: False)) for _ in range(5))
-    assert solver.step(several, Hint(None, 0.0, lambda: False, passes=23.0)) == pytest.approx(read)
+    reads = [solver.step(one, Hint(None, 0.0, lambda: False)) for _ in range(5)]
+    # the fifth step begins before these passes are used up, and a sixth one would begin after that
+    passes = sum(reads[:4]) + 0.5 * reads[4]
+    assert solver.step(several, Hint(None, 0.0, lambda: False, passes=passes)) == pytest.approx(sum(reads))
     np.testing.assert_array_equal(one.outputs[0].weights, several.outputs[0].weights)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.8, 1.0])
+def test_steps_with_many_active_rows_are_left_to_blas(share, monkeypatch):
+    """The squared hinge begins with all rows active and ends with few: the steps change hands in between."""
+    problem = Case("squared_hinge", intercept=True, n=200).problem()
+    work = int(share * 200 * problem.design.shape[1] ** 2)
+    monkeypatch.setattr(step_module, "LITTLE_WORK", work)
+    compiled, plain = [], []
+    steps, step = step_module.newton_steps, step_module.OutputState.newton_step
+    monkeypatch.setattr(step_module, "newton_steps", lambda *a: compiled.append(steps(*a)) or compiled[-1])
+    monkeypatch.setattr(step_module.OutputState, "newton_step", lambda *a: plain.append(1) or step(*a))
+    solution = solve(problem, Newton(sampling=False), tol=1e-8)
+    assert solution.converged
+    assert (sum(count for count, _ in compiled) > 0) == (share > 0.0)
+    assert bool(plain) == (share < 1.0)
+    monkeypatch.setattr(module, "_FEW_FEATURES", 0)
+    assert_same_optimum(problem, solution, solve(problem, Newton(sampling=False), tol=1e-8))
 
 
 def test_a_step_does_not_go_beyond_the_target():

@@ -26,6 +26,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,8 +34,8 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import judge
-from fenchel.certificate.intercept_interval import joint_interval, mean_interval, quadratic_interval
-from fenchel.certificate.inverse_hessian import curvature_of, inverse_root
+from fenchel.certificate.intercept_interval import joint_interval, mean_interval
+from fenchel.certificate.inverse_hessian import centred_hessian, curvature_of, quadratic_ball
 from fenchel.certificate.optimum import OptimumBall, distances_from, product_rounding
 from fenchel.certificate.rounding import adjoint_spread
 from fenchel.errors import FenchelError
@@ -58,12 +59,12 @@ class TrainingRows(NamedTuple):
 
 
 class OptimumSketch:
-    """The ball of a solved problem but for the intercept, whose bracket takes longer and is computed on demand.
+    """The ball of a solved problem but for the bracket of its intercept and its norm, which are computed on demand.
 
-    Until then it holds vectors of the length of the training data, never the data.  Pickling computes the bracket.
+    Until then it holds vectors of the length of the training data, never the data.  Pickling computes them.
     """
 
-    def __init__(self, ball: OptimumBall | None, pending: tuple[Risk, Array, Array] | None = None) -> None:
+    def __init__(self, ball: OptimumBall | None, pending: Callable[[OptimumBall], OptimumBall] | None = None) -> None:
         self._ball, self._pending, self._refusal = ball, pending, ""
 
     @classmethod
@@ -74,7 +75,7 @@ class OptimumSketch:
         return found
 
     def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
-        """The same with a changed ball."""
+        """The same with a changed ball, for a kernel model: of others the norm may be pending."""
         if self._ball is None:
             return self
         try:
@@ -95,15 +96,10 @@ class OptimumSketch:
 
     def ball(self) -> OptimumBall:
         """The ball with the bracket of its intercept; raise if there is none."""
-        pending = self._pending
-        if pending is not None:
+        if self._pending is not None:
+            assert self._ball is not None
             try:
-                low, high, spread = _bracket(*pending)
-                assert self._ball is not None
-                if spread is not None:
-                    shift = _common_shift(self._ball)
-                    low, high = low + shift[0], high + shift[1]
-                self._ball = replace(self._ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)
+                self._ball = self._pending(self._ball)
             except FenchelError as error:
                 self._refusal = str(error)
             self._pending = None
@@ -180,20 +176,22 @@ def sketch(
     width, sigma = _width(certificate), _strong_convexity(problem)
     weights, gram = np.asarray(model.weights, dtype=np.float64), problem.design.kernel()
     # up to lam and sigma rounded by a few u
-    most, root = width / (problem.lam * sigma) * (1.0 + 64.0 * UNIT), None
+    most = width / (problem.lam * sigma) * (1.0 + 64.0 * UNIT)
     # a finite radius of the Euclidean ball also bounds the norm of the optimal weights
     around = _linear_ball if gram is None else _kernel_ball
     centre, radius = around(problem, weights, witness, np.asarray(v), most)
     length = float(np.linalg.norm(centre)) * _UPWARDS + radius
     curvature = curvature_of(problem)
     n, d = problem.design.shape
-    if curvature is not None and float(n) * d**2 <= most_hessian_work:
-        root = inverse_root(problem, curvature, rows.reference, sigma)
-    if root is not None:
-        centre, radius = weights, _UPWARDS * math.sqrt(2.0 * width)
-    waits = problem.intercept and curvature is None
-    scores = problem.design.scores(centre) if waits else np.zeros(0)
-    return _sketch(problem, rows, certificate, (centre, radius, root), length, scores)
+    if curvature is not None:
+        cheap = float(n) * d**2 <= most_hessian_work
+        hessian = centred_hessian(problem, curvature, rows.reference, sigma) if cheap else None
+        mean = problem.risk.separable() if problem.intercept else None
+        within = _UPWARDS * math.sqrt(2.0 * width)
+        pending = partial(quadratic_ball, hessian, weights, within, mean, rows.mean_rounding * length)
+        return OptimumSketch(_unbracketed(problem, rows, certificate, centre, radius), pending)
+    scores = problem.design.scores(centre) if problem.intercept else np.zeros(0)
+    return _sketch(problem, rows, certificate, centre, radius, scores)
 
 
 def sketch_around(
@@ -205,9 +203,7 @@ def sketch_around(
     """
     check_confined(problem)
     most = 2.0 * _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
-    radius = _UPWARDS * math.sqrt(most)
-    length = float(np.linalg.norm(weights)) * _UPWARDS + radius
-    return _sketch(problem, rows, certificate, (weights, radius, None), length, scores)
+    return _sketch(problem, rows, certificate, weights, _UPWARDS * math.sqrt(most), scores)
 
 
 def _width(certificate: Certificate) -> float:
@@ -217,29 +213,26 @@ def _width(certificate: Certificate) -> float:
     return max(0.0, width)
 
 
+def _unbracketed(
+    problem: Problem, rows: TrainingRows, certificate: Certificate, centre: Floats, radius: float
+) -> OptimumBall:
+    """The ball with intercepts of zero."""
+    zeros, spread = np.zeros(problem.risk.outputs or 1), None if problem.risk.multiclass() is None else 0.0
+    return OptimumBall(centre, radius, rows.reference, zeros, zeros, spread, None, certificate)
+
+
 def _sketch(
-    problem: Problem,
-    rows: TrainingRows,
-    certificate: Certificate,
-    confined: tuple[Floats, float, Floats | None],
-    length: float,
-    scores: Array,
+    problem: Problem, rows: TrainingRows, certificate: Certificate, centre: Floats, radius: float, scores: Array
 ) -> OptimumSketch:
-    """The ball with this centre, radius and root; ``length`` bounds the optimal weights, ``scores`` are X c."""
-    centre, radius, root = confined
-    joint, mean, zeros = problem.risk.multiclass(), problem.risk.separable(), np.zeros(problem.risk.outputs or 1)
-    spread = None if joint is None else 0.0
-    ball = OptimumBall(centre, radius, rows.reference, zeros, zeros, spread, root, certificate)
+    """The ball with this centre and radius, where ``scores`` are X c."""
+    ball = _unbracketed(problem, rows, certificate, centre, radius)
     if not problem.intercept:
         return OptimumSketch(ball)
-    if mean is not None and curvature_of(problem) is not None:
-        means = np.full(mean.outputs or 1, rows.mean_rounding * length)
-        low, high = quadratic_interval(mean, rows.reference, centre, means)
-        return OptimumSketch(replace(ball, intercept_lower=low, intercept_upper=high))
     away, rounding = radius * rows.distances, rows.rounding * float(np.max(output_norms(centre)))
     # of a score, or of the difference between two scores
-    radii = away + rounding if joint is None else math.sqrt(2.0) * away + 2.0 * rounding
-    return OptimumSketch(ball, (problem.risk, scores, _UPWARDS * radii))
+    joint = problem.risk.multiclass() is not None
+    radii = math.sqrt(2.0) * away + 2.0 * rounding if joint else away + rounding
+    return OptimumSketch(ball, partial(_bracketed, problem.risk, scores, _UPWARDS * radii))
 
 
 def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
@@ -293,15 +286,18 @@ def _common_shift(ball: OptimumBall) -> tuple[float, float]:
     return shift - error, shift + error
 
 
-def _bracket(risk: Risk, scores: Array, radii: Array) -> tuple[Floats, Floats, float | None]:
-    """Bounds on the intercepts at the reference point, and on their differences for a joint risk."""
-    joint, mean = risk.multiclass(), risk.separable()
+def _bracketed(risk: Risk, scores: Array, radii: Array, ball: OptimumBall) -> OptimumBall:
+    """The ball with bounds on the intercepts at the reference point, and on their differences for a joint risk."""
+    joint, mean, spread = risk.multiclass(), risk.separable(), None
     if mean is not None:
-        return (*mean_interval(mean, scores, radii), None)
-    if joint is None:
+        low, high = mean_interval(mean, scores, radii)
+    elif joint is not None:
+        intercept, spread = joint_interval(joint, scores, radii)
+        below, above = _common_shift(ball)
+        low, high = intercept - spread + below, intercept + spread + above
+    else:
         raise FenchelError(
             f"the optimal intercepts of the risk {risk.name!r} can't be bracketed: use intercept=False (in an "
             "estimator fit_intercept=False)"
         )
-    intercept, spread = joint_interval(joint, scores, radii)
-    return intercept - spread, intercept + spread, spread
+    return replace(ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)

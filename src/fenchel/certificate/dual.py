@@ -159,7 +159,7 @@ def _v(problem: Problem, theta: Array) -> Floats:
 
 def _usable(theta: Array) -> bool:
     """Whether no entry is NaN or so large that sums and squares overflow."""
-    return bool(max(float(np.max(theta)), -float(np.min(theta))) < _LARGEST_THETA)
+    return bool(max(float(theta.max()), -float(theta.min())) < _LARGEST_THETA)
 
 
 def _feasible(

@@ -27,7 +27,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound
 from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.primal import Primal, evaluate
-from fenchel.certificate.rounding import Errors, is_trivial, rounding_errors, zero_objective
+from fenchel.certificate.rounding import Errors, is_trivial, may_be_trivial, rounding_errors, zero_objective
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.problem import Model, Problem, Witness
 
@@ -57,8 +57,7 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         witness = Witness(bound.theta, conjugate, parts)
         errors = rounding_errors(problem, primal, bound)
         bound = _recharged(problem, primal, bound, errors)
-        near = primal.value - bound.value <= errors.primal + errors.dual
-        zero = zero_objective(problem) if near and math.isfinite(primal.value) else math.inf
+        zero = zero_objective(problem) if may_be_trivial(problem, primal, bound, errors) else math.inf
         if math.isinf(primal.value):
             certificate = _bound_alone(problem, primal, bound, errors)
         else:

@@ -8,14 +8,18 @@ intercept), hence :math:`|(x - \bar x)\cdot(w - w^*)| \le \sqrt{2(P - D)\,(x - \
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from fenchel.arrays import Array, Floats
-from fenchel.certificate.optimum import parts
+from fenchel.certificate.intercept_interval import quadratic_interval
+from fenchel.certificate.optimum import OptimumBall, parts
 from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
 
 #: features at most for which H is inverted
 MOST_HESSIAN_FEATURES = 500
@@ -35,11 +39,15 @@ def curvature_of(problem: Problem) -> float | None:
     return 1.0 / form.kappa if math.isinf(low[0]) and math.isinf(high[0]) else None
 
 
-def inverse_root(problem: Problem, curvature: float, reference: Array, sigma: float) -> Floats | None:
-    r"""A matrix A with :math:`\|Ax\|^2 \ge x^TH^{-1}x`, or None where that is not proved.
+class CentredHessian(NamedTuple):
+    """H as computed, and a bound on the norm of its rounding error."""
 
-    If :math:`\|AHA^T - I\| \le \eta < 1`, then :math:`H^{-1} \preceq A^TA/(1 - \eta)`.
-    """
+    matrix: Floats
+    error: float
+
+
+def centred_hessian(problem: Problem, curvature: float, reference: Array, sigma: float) -> CentredHessian | None:
+    """H, one pass over the data; None for too many features."""
     design, d = problem.design, problem.design.shape[1]
     if d > MOST_HESSIAN_FEATURES:
         return None
@@ -49,15 +57,45 @@ def inverse_root(problem: Problem, curvature: float, reference: Array, sigma: fl
         shares = curvature * problem.risk.shares[rows, None]
         hessian += centred.T @ (shares * centred)
         size += float(np.sum(shares * (np.abs(centred) + 4.0 * gamma(design.shape[0] + 8) * np.abs(reference)) ** 2))
-    try:
-        root = solve_triangular(cholesky(hessian, lower=True), np.eye(d), lower=True)
-    except LinAlgError:
-        return None
-    # roundings of the entries of H, of the mean and of the shares, and of the products below
+    # roundings of the entries of H, of the mean and of the shares, and of the products of ``inverse_root``
     away = float(np.sum(np.square(reference))) * curvature
     wrong = gamma(2.0 * design.shape[0] + 64) * (size + math.sqrt(size * away)) + 8.0 * UNIT * problem.lam * sigma
-    magnitudes = np.abs(root) @ np.abs(hessian) @ np.abs(root.T)
-    residual = root @ hessian @ root.T - np.eye(d)
+    return CentredHessian(hessian, wrong)
+
+
+def inverse_root(hessian: CentredHessian) -> Floats | None:
+    r"""A matrix A with :math:`\|Ax\|^2 \ge x^TH^{-1}x`, or None where that is not proved.
+
+    If :math:`\|AHA^T - I\| \le \eta < 1`, then :math:`H^{-1} \preceq A^TA/(1 - \eta)`.
+    """
+    matrix, d = hessian.matrix, len(hessian.matrix)
+    try:
+        root = solve_triangular(cholesky(matrix, lower=True), np.eye(d), lower=True)
+    except LinAlgError:
+        return None
+    magnitudes = np.abs(root) @ np.abs(matrix) @ np.abs(root.T)
+    residual = root @ matrix @ root.T - np.eye(d)
     eta = float(np.linalg.norm(residual)) + gamma(2.0 * d + 8) * float(np.linalg.norm(magnitudes))
-    eta = _UPWARDS * (eta + wrong * float(np.sum(root**2)))
+    eta = _UPWARDS * (eta + hessian.error * float(np.sum(root**2)))
     return _UPWARDS / math.sqrt(1.0 - eta) * root if eta < 0.5 else None
+
+
+def quadratic_ball(
+    hessian: CentredHessian | None,
+    weights: Floats,
+    within: float,
+    mean: MeanRisk | None,
+    mean_error: float,
+    ball: OptimumBall,
+) -> OptimumBall:
+    """The ball of a squared loss in the norm of its Hessian, where that is known, with the bracket of its intercept.
+
+    ``within`` is its radius around the weights, and ``mean_error`` the last argument of ``quadratic_interval``.
+    """
+    root = None if hessian is None else inverse_root(hessian)
+    if root is not None:
+        ball = replace(ball, centre=weights, radius=within, root=root)
+    if mean is None:
+        return ball
+    low, high = quadratic_interval(mean, ball.reference, ball.centre, np.full(mean.outputs or 1, mean_error))
+    return replace(ball, intercept_lower=low, intercept_upper=high)

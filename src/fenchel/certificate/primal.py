@@ -50,13 +50,17 @@ def scores_of(problem: Problem, weights: Array) -> Floats:
         return np.zeros(problem.theta_shape)
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(weights)
-    if not np.all(np.isfinite(scores)):
+    if not np.isfinite(scores).all():
         raise FenchelError("the scores X w overflow or are not finite: check the model's weights and scale X")
     return scores
 
 
 def _check_intercept(problem: Problem, intercept: float | Array) -> None:
-    if np.shape(intercept) != problem.theta_shape[1:] or not np.all(np.isfinite(intercept)):
+    if isinstance(intercept, float) and problem.risk.outputs is None and math.isfinite(intercept):
+        shaped = True
+    else:
+        shaped = np.shape(intercept) == problem.theta_shape[1:] and bool(np.all(np.isfinite(intercept)))
+    if not shaped:
         raise FenchelError(
             f"the model's intercept must be finite and of shape {problem.theta_shape[1:]}, got {intercept!r}"
         )

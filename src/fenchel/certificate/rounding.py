@@ -239,11 +239,27 @@ def _scores(problem: Problem, primal: Primal) -> Floats:
 
 def zero_objective(problem: Problem) -> float:
     """The objective of the model without weights, with its best intercept; it does not depend on lam."""
-    model = problem.zero_model()
+    weights = problem.zero_model().weights
     with np.errstate(over="ignore", invalid="ignore"):
-        scores = problem.design.scores(model.weights)
-        scores += problem.best_intercept(scores)
-        return problem.lam * problem.regularizer.value(model.weights) + problem.risk.value(scores)
+        if np.any(weights):
+            scores = problem.design.scores(weights)
+            scores += problem.best_intercept(scores)
+            return problem.lam * problem.regularizer.value(weights) + problem.risk.value(scores)
+        risk = problem.risk.constant_value if problem.intercept else problem.risk.value_at_zero
+        return problem.lam * problem.regularizer.value(weights) + risk
+
+
+def may_be_trivial(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -> bool:
+    r"""Whether the gap is within rounding and the zero model may be as good, without its objective.
+
+    For ridge a theta that sums to zero proves :math:`R(b) \ge -R^*(-\theta) = D(\theta) + \lambda\,\Omega^*(v)` for
+    every b.
+    """
+    floor, gap = errors.primal + errors.dual, primal.value - bound.value
+    if not math.isfinite(primal.value) or not gap <= floor:
+        return False
+    proved = problem.regularizer.is_ridge and not bound.trusted and not np.any(bound.unbalanced)
+    return not (proved and problem.lam * bound.penalty > gap + 2.0 * floor)
 
 
 def is_trivial(problem: Problem, value: float, floor: float, zero: float) -> bool:

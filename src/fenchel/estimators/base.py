@@ -19,7 +19,6 @@ from typing import Any, Self
 import joblib
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_random_state
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import ProvedShare
@@ -29,6 +28,7 @@ from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.multiclass import stacked_pairs
 from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
 from fenchel.estimators.regularization import as_regularizer, checked_positive, lam_of
+from fenchel.estimators.seeds import seeds_of
 from fenchel.estimators.task import Task, set_fitted
 from fenchel.estimators.threads import in_threads
 from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
@@ -87,7 +87,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         Ctrl-C, and have no solution then.
         """
         stop = threading.Event() if stop is None else stop
-        seeds = self._random().randint(2**31 - 1, size=len(problems))
+        seeds = self._seeds(len(problems))
         deadline = Deadline(self.time_limit) if deadline is None else deadline
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
@@ -108,7 +108,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
                 callback=show(k),
                 stop_requested=stop.is_set,
                 stop_when=stop_when,
-                seed=int(seeds[k]),
+                seed=seeds[k],
                 n_jobs=max(1, threads // workers),
             )
             if solution.status is Status.INTERRUPTED:
@@ -202,9 +202,9 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             setattr(self, owner, _changed(type(self).__name__, owner, self.get_params(deep=False).get(owner), changed))
         return self
 
-    def _random(self) -> np.random.RandomState:
-        """The source of the solvers' seeds."""
-        return check_random_state(self.random_state)
+    def _seeds(self, count: int) -> tuple[int, ...]:
+        """The seeds of the solvers of ``count`` problems."""
+        return seeds_of(self.random_state, count)
 
     def _target_gap(self) -> float:
         """The relative gap at which the solves stop; ``tol`` is the one that they have to prove."""

@@ -26,8 +26,13 @@ def encode_labels(y: Array, sample_weight: Array | None, class_weight: Any, *, c
     A class without weight is as if removed.  Where the weights leave one class of several, as a bootstrap sample in
     ``BaggingClassifier`` may, another one is kept if a ``constant`` model is allowed: a two-class problem remains.
     """
-    check_classification_targets(y)
+    integers = y.ndim == 1 and y.dtype.kind in "biu"
+    if not integers:
+        check_classification_targets(y)
     found = _classes_with_weight(y, sample_weight)
+    if integers and 2 * len(found.classes) > len(y):
+        # of integers the check only warns of many classes, and takes as long as a solve of few examples
+        check_classification_targets(y)
     if class_weight is not None and len(found.classes) > 1:
         found = _classes_with_weight(y, _class_weights(class_weight, y, found))
         if len(found.classes) < 2:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
@@ -71,6 +71,10 @@ class Task:
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
     check_storage(y, "y")
+    if type(X) is np.ndarray and y is not None and "reset" not in options:
+        # an array has no names of features, which ``validate_data`` would look for
+        X, y = check_X_y(X, y, estimator=estimator, **options)
+        return X, y, {"n_features_in_": X.shape[1]}
     unchanged = copy.copy(estimator)
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from fenchel.losses.base import Loss
@@ -24,7 +25,7 @@ class _Tube(ResidualLoss):
     epsilon: float
     squared: bool
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         kappa, bound = (1.0, math.inf) if self.squared else (0.0, 1.0)
         return CompiledResidual(self.epsilon, kappa, bound, bound)
@@ -62,7 +63,7 @@ class EpsilonInsensitive(OfPower):
         check_number("epsilon", self.epsilon, least=0.0)
         check_number("power", self.power, least=1.0)
 
-    @property
+    @cached_property
     def form(self) -> Loss:
         if self.power in (1.0, 2.0):
             return _Tube(self.epsilon, self.power == 2.0)
@@ -96,6 +97,6 @@ class SquaredEpsilonInsensitive(ResidualLoss):
     def __post_init__(self) -> None:
         check_number("epsilon", self.epsilon, least=0.0)
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(self.epsilon, 0.5, math.inf, math.inf)

@@ -22,6 +22,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -208,7 +209,7 @@ class _SimpleHinge(MarginLoss):
     name: ClassVar[str] = "hinge"
     squared: bool
 
-    @property
+    @cached_property
     def shape(self) -> CompiledMargin:
         return CompiledMargin(1.0, math.inf) if self.squared else CompiledMargin(0.0, 1.0)
 
@@ -247,7 +248,7 @@ class Hinge(OfPower):
     def __post_init__(self) -> None:
         check_number("power", self.power, least=1.0)
 
-    @property
+    @cached_property
     def form(self) -> Loss:
         if self.power in (1.0, 2.0):
             return _SimpleHinge(self.power == 2.0)
@@ -272,7 +273,7 @@ class SquaredHinge(MarginLoss):
 
     name: ClassVar[str] = "squared_hinge"
 
-    @property
+    @cached_property
     def shape(self) -> CompiledMargin:
         return CompiledMargin(0.5, math.inf)
 
@@ -304,6 +305,6 @@ class HuberHinge(MarginLoss):
     def __post_init__(self) -> None:
         check_number("width", self.width, above=0.0)
 
-    @property
+    @cached_property
     def shape(self) -> CompiledMargin:
         return CompiledMargin(self.width, 1.0)

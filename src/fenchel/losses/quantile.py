@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 from fenchel.losses.enclosures import EnclosedResidual
@@ -30,7 +31,7 @@ class Absolute(ResidualLoss):
 
     name: ClassVar[str] = "absolute"
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 0.0, 1.0, 1.0)
 
@@ -62,7 +63,7 @@ class Quantile(ResidualLoss):
     def __post_init__(self) -> None:
         check_number("quantile", self.quantile, above=0.0, below=1.0)
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 0.0, self.quantile, 1.0 - self.quantile)
 

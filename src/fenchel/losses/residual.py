@@ -23,6 +23,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -212,7 +213,7 @@ class Squared(ResidualLoss):
 
     name: ClassVar[str] = "squared"
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 1.0, math.inf, math.inf)
 
@@ -244,6 +245,6 @@ class Huber(ResidualLoss):
     def __post_init__(self) -> None:
         check_number("width", self.width, above=0.0)
 
-    @property
+    @cached_property
     def shape(self) -> CompiledResidual:
         return CompiledResidual(0.0, 1.0, self.width, self.width)

@@ -70,7 +70,7 @@ def exact_sum(values: Array) -> float:
     """
     flat = np.ravel(np.asarray(values, dtype=np.float64))
     if len(flat) < _MANY_TERMS:
-        return math.fsum(flat)
+        return math.fsum(flat.tolist())
     blocks = (flat[begin : begin + _BLOCK] for begin in range(0, len(flat), _BLOCK))
     return math.fsum(part for block in blocks for part in _exact_parts(block))
 

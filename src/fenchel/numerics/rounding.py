@@ -32,6 +32,8 @@ RATIONAL = 4.0
 ELEMENTARY = 3.0 * FUNCTION + RATIONAL
 #: rows that are added one after the other before the tree of ``tree_sum`` begins, which is faster for many terms
 _WIDTH, _MANY_TERMS = 16, 1 << 12
+#: terms up to which an exact sum of Python floats takes less time than a tree of NumPy's sums
+_FEW_TERMS = 128
 #: entries of a temporary block (512 kB)
 _SMALL_BLOCK = 1 << 16
 
@@ -49,6 +51,8 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
     all terms.
     """
     flat = np.ravel(values)
+    # objects, with which tests count additions, have no exact sum
+    most = _FEW_TERMS if flat.dtype == np.float64 else 1
     if len(flat) >= _MANY_TERMS:
         whole = len(flat) // _WIDTH
         rest = term(flat[whole * _WIDTH :])
@@ -65,14 +69,23 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
                     total += term(row)
                 flat[begin : begin + _SMALL_BLOCK] = total
         flat[: len(rest)] += rest
-    else:
+    elif term is not np.copy or len(flat) > most:
         flat = term(flat)
     count = len(flat)
-    while count > 1:
+    while count > most:
         half = (count + 1) // 2
-        flat[: count - half] += flat[half:count]
+        np.add(flat[: count - half], flat[half:count], out=flat[: count - half])
         count = half
-    return float(flat[0]) if count else 0.0
+    return _exact_sum(flat[:count])
+
+
+def _exact_sum(few: Array) -> float:
+    """The sum, rounded once."""
+    try:
+        return math.fsum(few.tolist())
+    except (OverflowError, ValueError):
+        # the sum overflows, or has infinities of both signs
+        return float(np.sum(few))
 
 
 def tree_total(parts: Iterable[T]) -> T:

@@ -13,6 +13,9 @@ from fenchel.numerics.limits import EPS
 #: sums of columns up to this size are computed
 _LARGEST_SUM = 1e300
 
+#: entries up to which sums are computed again until theta sums to zero exactly, and how often at most
+_FEW_ENTRIES, _ROUNDS = 1 << 10, 2
+
 
 def zero_sum(theta: Array) -> tuple[Floats, float]:
     """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
@@ -25,12 +28,26 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     if abs(up - down) > 4.0 * EPS * max(up, down):
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)
+    # rounded once: zero only if theta sums to zero exactly
     rest = exact_sum(theta)
-    movable = np.flatnonzero((np.abs(theta) >= abs(rest)) & (np.sign(theta) == np.sign(rest)))
+    if len(theta) > _FEW_ENTRIES:
+        return _absorbed(theta, rest)
+    for _ in range(_ROUNDS):
+        if rest == 0.0:
+            break
+        theta, _ = _absorbed(theta, rest)
+        rest = exact_sum(theta)
+    return theta, abs(rest) * (1.0 + EPS)
+
+
+def _absorbed(theta: Array, rest: float) -> tuple[Floats, float]:
+    """Theta of sum ``rest``, up to its rounding, with one entry moved towards zero; and a bound on its new sum."""
+    sizes = np.abs(theta)
+    movable = np.flatnonzero((sizes >= abs(rest)) & ((theta > 0.0) if rest > 0.0 else (theta < 0.0)))
     if rest == 0.0 or not movable.size:
         return theta, abs(rest)
     # the smallest entry that can absorb the residual has the finest spacing of floats
-    smallest = movable[np.argmin(np.abs(theta[movable]))]
+    smallest = movable[np.argmin(sizes[movable])]
     before = float(theta[smallest])
     theta = theta.copy()
     theta[smallest] = before - rest

@@ -191,7 +191,22 @@ class Risk(abc.ABC):
     @cached_property
     def value_at_zero(self) -> float:
         """R(0), the scale of the objective."""
-        return self.value(np.zeros((self.examples,) if self.outputs is None else (self.examples, self.outputs)))
+        return self.value(self._zero_scores())
+
+    @cached_property
+    def constant_intercept(self) -> float | Floats:
+        """The b that minimizes R(b 1), for risks that depend on an intercept."""
+        intercepts = self.intercepts()
+        assert intercepts is not None
+        return intercepts.best_intercept(self._zero_scores())
+
+    @cached_property
+    def constant_value(self) -> float:
+        """The least R(b 1), the risk of the best model without weights."""
+        return self.value(self._zero_scores() + self.constant_intercept)
+
+    def _zero_scores(self) -> Floats:
+        return np.zeros(self.examples if self.outputs is None else (self.examples, self.outputs))
 
     def largest_scale(self, theta: Array) -> float:
         """A t >= 1 such that t theta is in the domain of the conjugate if theta is; larger ones need not be found."""

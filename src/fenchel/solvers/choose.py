@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -199,7 +200,25 @@ def choose(
     able[-1] = able[-1]._replace(patience=np.inf)
     check_seed(seed)
     threads = processors(n_jobs)
-    return [candidate._replace(solver=candidate.solver.with_defaults(seed, threads)) for candidate in able]
+    return [candidate._replace(solver=_completed(candidate.solver, seed, threads)) for candidate in able]
+
+
+@cache
+def _default(name: str) -> Solver:
+    """The solver of this name with its default options; solvers never change."""
+    return SOLVERS[name]()
+
+
+def _completed(solver: Solver, seed: int, threads: int) -> Solver:
+    """The solver with a seed and a number of threads, the same object for the same default solver."""
+    if solver.name in SOLVERS and solver is _default(solver.name):
+        return _completed_default(solver.name, seed, threads)
+    return solver.with_defaults(seed, threads)
+
+
+@lru_cache
+def _completed_default(name: str, seed: int, threads: int) -> Solver:
+    return _default(name).with_defaults(seed, threads)
 
 
 def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[str, str | None]) -> str:
@@ -221,9 +240,9 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             facts = facts_of(problem, tol)
             row = next(row for row in TABLE if row.applies(facts))
             first, *others = row.solvers
-            return [Candidate(SOLVERS[first](), row.patience), *(Candidate(SOLVERS[other]()) for other in others)]
+            return [Candidate(_default(first), row.patience), *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
-            return [Candidate(SOLVERS[solver]())]
+            return [Candidate(_default(solver))]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
         raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
     if isinstance(solver, Solver):

@@ -156,14 +156,17 @@ class Run:
     def _loop(self, state: Any, limit: float) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
         self.schedule.begin(self.passes, after_one=self._wants_first_gap())
+        hint = self._hint(state)
         while True:
-            used = self._step(state) if self.passes < self.schedule.most else 0.0
+            used = self._step(state, hint) if self.passes < self.schedule.most else 0.0
             if used != STALLED:
                 self.passes += used
             status = self._limit_reached(used)
             over = self.passes >= limit
-            if status is None and not over and self._is_early(state):
-                continue
+            if status is None and not over:
+                hint = self._hint(state)
+                if self._is_early(state, hint.target_gap):
+                    continue
             self._certify(state, self.solver.propose_after_stop if status in STOPS else None)
             assert self.best is not None
             if self._predictions_proved():
@@ -187,15 +190,15 @@ class Run:
             if status is not None or over:
                 return status
             self.schedule.postpone(self.passes, self.solver.expected_gap(state))
+            hint = self._hint(state)
 
-    def _step(self, state: Any) -> float:
+    def _step(self, state: Any, hint: Hint) -> float:
         """One step of the solver, which a limit may end at any of its stop points."""
         with stops_when(self._must_stop, self.deadline.remaining):
-            return self.solver.step(state, self._hint(state))
+            return self.solver.step(state, hint)
 
-    def _is_early(self, state: Any) -> bool:
+    def _is_early(self, state: Any, target: float) -> bool:
         """Whether the next certificate is not due yet."""
-        target = self._hint(state).target_gap
         expected = self.solver.expected_gap(state)
         if expected <= OBJECTIVE_ROUNDING * self.problem.risk.value_at_zero:
             # no smaller gap can be expected

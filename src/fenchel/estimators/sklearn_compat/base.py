@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LinearEstimator
 from fenchel.estimators.regularization import checked_positive
+from fenchel.estimators.seeds import seeds_of
 from fenchel.solvers import Solver
 
 
@@ -43,9 +43,9 @@ class DropIn(LinearEstimator):
     def _solver(self) -> str | Solver:
         return "auto"
 
-    def _random(self) -> np.random.RandomState:
-        """The same random numbers for every fit unless ``random_state`` says otherwise, as lbfgs needs none."""
-        return check_random_state(0 if self.random_state is None else self.random_state)
+    def _seeds(self, count: int) -> tuple[int, ...]:
+        """The same seeds for every fit unless ``random_state`` says otherwise, as lbfgs needs none."""
+        return seeds_of(0 if self.random_state is None else self.random_state, count)
 
     def _one_of(self, name: str, choices: tuple[str, ...], otherwise: str) -> str:
         """The value of a parameter that must be one of these names."""

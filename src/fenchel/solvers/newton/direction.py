@@ -36,8 +36,13 @@ from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 
 #: largest number of features for which H is formed: 4000^2 doubles take 128 MB
 MOST_FEATURES = 4000
-#: active rows per unknown in the subsample that makes a preconditioner
-_ROWS_PER_UNKNOWN = 4
+#: active rows per unknown in the subsample that makes a preconditioner, at least and at most
+_FEWEST_ROWS_PER_UNKNOWN, _MOST_ROWS_PER_UNKNOWN = 4, 16
+#: between them the subsample takes as long as a product with H: BLAS makes this many multiplications for H in the time
+#: of one of a product, which has to read X from memory
+_BLAS_SPEED = 32
+#: features up to which H of all active rows takes no longer than a few products with it
+_FEW_FEATURES = 64
 #: mean entries per row up to which H is formed from all active rows
 _SHORT_ROW = 32
 #: relative residual at which conjugate gradients end, and the largest number of products
@@ -92,8 +97,9 @@ class Quadratic:
     def _rows_of_matrix(self, random: np.random.Generator) -> Array:
         """Return the active rows that enter ``matrix``."""
         design = self.sample.design
-        count = _ROWS_PER_UNKNOWN * self.size
-        short = design.stored_entries <= _SHORT_ROW * design.shape[0]
+        short = design.stored_entries <= _SHORT_ROW * design.shape[0] or self.sample.features <= _FEW_FEATURES
+        affordable = _BLAS_SPEED * len(self.active) // max(1, self.sample.features)
+        count = max(_FEWEST_ROWS_PER_UNKNOWN * self.size, min(_MOST_ROWS_PER_UNKNOWN * self.size, affordable))
         self.exact = self.exact or short or len(self.active) <= 2 * count
         if self.exact:
             return self.active

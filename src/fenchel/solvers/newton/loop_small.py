@@ -254,14 +254,20 @@ def _move(loss: Any, small: Any, direction: Any) -> int:
 
 
 @loop
-def newton_steps(loss: Any, small: Any, ridge: float, least: float, target: float, most: int) -> tuple[int, int]:
+def newton_steps(
+    loss: Any, small: Any, ridge: float, least: float, target: float, most: int, rows: int, work: int
+) -> tuple[int, int]:
     """Make steps until the gap is at most ``target``, at most ``most``; return their number and the rows read.
 
-    Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the diagonal of H.
+    No step begins once ``rows`` rows are read, or if H takes more than ``work`` multiplications.  Where no gap is known
+    the dual point is computed first.  Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the
+    diagonal of H.
     """
     numbers, d, n = small.numbers, len(small.weights), len(small.labels)
     steps = read = 0
-    while steps < most and _gap(small) > max(target, least):
+    if math.isinf(numbers[RISK_GAP]):
+        read = _update_dual_point(loss, small)
+    while steps < most and (steps == 0 or read < rows) and _gap(small) > max(target, least):
         if numbers[MU] > 0.0:
             if _is_solved(small, target):
                 if numbers[RISK_GAP] <= least:
@@ -275,7 +281,7 @@ def newton_steps(loss: Any, small: Any, ridge: float, least: float, target: floa
                 )
         # 2. the minimizer of the quadratic model
         active = _non_zeros(small.hess)
-        if not _direction(small, ridge):
+        if active * d * d > work or not _direction(small, ridge):
             break
         moved = _move(loss, small, small.system[d + 2] if small.free else small.system[d + 1])
         if moved == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,12 +79,17 @@ class State:
     """The constant parts of a problem and the iterates."""
 
     problem: Problem
-    #: random permutation of the rows with positive weight; samples are its beginnings
+    #: the rows with positive weight, in random order if there are samples, which are its beginnings
     order: NDArray[np.unsignedinteger]
-    random: np.random.Generator
+    seed: int
     outputs: list[Any]
     #: the output of the next step
     turn: int = 0
+
+    @cached_property
+    def random(self) -> np.random.Generator:
+        """Random numbers; small problems need none, and a generator takes as long as a step of theirs."""
+        return np.random.default_rng(self.seed)
 
     def uses_all_rows(self, output: Iterate) -> bool:
         """Return whether the sample contains all rows."""
@@ -112,18 +118,19 @@ class SampledNewton(Solver):
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         needs.check_scale(problem)
-        random, (rows, features) = np.random.default_rng(self.seed or 0), problem.design.shape
+        rows, features = problem.design.shape
         index = np.uint32 if rows < 2**32 else np.uint64
-        order: Array = random.permutation(np.flatnonzero(problem.risk.shares > 0)).astype(index)
-        usable, rows = warm if warm is not None and problem.fits(warm.model) else None, len(order)
+        state = State(problem, np.flatnonzero(problem.risk.shares > 0).astype(index), self.seed or 0, [])
+        usable, rows = warm if warm is not None and problem.fits(warm.model) else None, len(state.order)
         if self.sampling and usable is None:
             fewest = max(_FEWEST_ROWS, self.rows_per_feature * features)
             while rows >= _GROWTH * fewest:
                 rows //= _GROWTH
-        state = State(problem, order, random, [])
+        if rows < len(state.order):
+            state.order = state.random.permutation(state.order)
         with np.errstate(over="ignore", invalid="ignore"):
             # sorted, so that rows are read in the order of storage
-            for output in self.first_iterates(problem, np.sort(order[:rows]), usable):
+            for output in self.first_iterates(problem, np.sort(state.order[:rows]), usable):
                 output.update_dual_point()
                 state.outputs.append(output)
         return state

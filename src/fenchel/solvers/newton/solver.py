@@ -55,9 +55,6 @@ from fenchel.solvers.newton.step import OutputState
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
 
-#: data passes of a step, about
-_PASSES_OF_STEP = 4.0
-
 
 @dataclass(frozen=True)
 class Newton(SampledNewton):
@@ -137,10 +134,12 @@ class Newton(SampledNewton):
             if problem.intercept and warm is not None and warm.model.intercept is not None:
                 intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
             elif problem.intercept:
-                scores = problem.design.scores(weights) if warm is not None else np.zeros(len(labels))
-                intercept = float(problem.mean_risk.loss.best_intercept(scores, labels, problem.risk.shares))
+                intercept = self._best_intercept(problem, k, weights)
             sample, mu = Sample(problem, labels, selected, pool), 0.0
-            sample.multiply(weights, intercept, sample.scores)
+            if warm is not None:
+                sample.multiply(weights, intercept, sample.scores)
+            else:
+                sample.scores[:] = intercept
             if not problem.risk.smooth:
                 constant_scores = np.full(len(sample.labels), intercept)
                 mu = float(sample.shares @ problem.mean_risk.loss.value(constant_scores, sample.labels))
@@ -148,6 +147,14 @@ class Newton(SampledNewton):
                 if warm is not None:
                     self._warm_centre(problem, sample, warm, k)
             yield OutputState(problem, weights, intercept, sample=sample, labels=labels, mu=mu)
+
+    def _best_intercept(self, problem: Problem, k: int, weights: Array) -> float:
+        """Return the intercept of output k that minimizes the risk for its weights."""
+        if not np.any(weights):
+            return float(np.atleast_1d(problem.risk.constant_intercept)[k])
+        mean = problem.mean_risk
+        labels = np.atleast_2d(mean.labels.T)[k]
+        return float(mean.loss.best_intercept(problem.design.scores(weights), labels, mean.shares))
 
     def _warm_centre(self, problem: Problem, sample: Sample, warm: Warm, k: int) -> None:
         """Put the centre of the smoothing at the dual point of the warm start, if that has the right shape."""
@@ -160,8 +167,8 @@ class Newton(SampledNewton):
         """Move the centre if step 4 requires it, and make a Newton step; return the rows read."""
         rows_read, sample = 0, output.sample
         if sample.small is not None:
-            most = min(self.max_steps_without_progress, int(hint.passes / _PASSES_OF_STEP))
-            read = output.small_steps(target, max(1, most))
+            rows = int(hint.passes * len(sample.selected))
+            read = output.small_steps(target, self.max_steps_without_progress, rows)
             if read:
                 return read
         if output.mu > 0.0 and (

@@ -10,9 +10,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.line_search import line_search
 from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
-from fenchel.solvers.newton.loop_small import newton_steps
+from fenchel.solvers.newton.loop_small import Small, newton_steps
 from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
-from fenchel.solvers.newton.sample import Sample
+from fenchel.solvers.newton.sample import LITTLE_WORK, Sample
 from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
 
 
@@ -34,11 +34,17 @@ class OutputState(Iterate):
     #: root mean square change of the scores in the last step
     radius: float = 0.0
 
+    #: the objective of ``weights``, where it is known
+    known: tuple[Floats, float] | None = None
+
     @property
     def objective(self) -> float:
-        sample, problem = self.sample, self.problem
-        risk = float(sample.shares @ problem.mean_risk.loss.value(sample.scores, sample.labels))
-        return problem.lam * problem.regularizer.value(self.weights) + risk
+        # weights are replaced, never changed
+        if self.known is None or self.known[0] is not self.weights:
+            sample, problem = self.sample, self.problem
+            risk = float(sample.shares @ problem.mean_risk.loss.value(sample.scores, sample.labels))
+            self.known = self.weights, problem.lam * problem.regularizer.value(self.weights) + risk
+        return self.known[1]
 
     @property
     def gap(self) -> float:
@@ -53,6 +59,7 @@ class OutputState(Iterate):
     def resample(self, selected: Array) -> None:
         """Continue with another sample, with the centre at the dual point of the smoothed loss."""
         self.sample = sample = Sample(self.problem, self.labels, selected, self.sample.parts.pool)
+        self.known = None
         sample.multiply(self.weights, self.intercept, sample.scores)
         if self.mu > 0.0:
             sample.update_dual_point(self.mu)
@@ -65,29 +72,38 @@ class OutputState(Iterate):
     def update_dual_point(self) -> int:
         """Update theta, the Hessian of the risk, v and both Fenchel-Young gaps; return the rows read."""
         problem, sample = self.problem, self.sample
+        if sample.small is not None:
+            self.risk_gap = np.inf
+            return self._compiled_steps(sample.small, np.inf, 0, 0)[1]
         self.risk_gap, self.theta_sum = sample.update_dual_point(self.mu)
         self.v = sample.adjoint() / problem.lam
         penalty = problem.regularizer.value(self.weights) + problem.regularizer.conjugate(self.v)
         self.regularizer_gap = problem.lam * max(0.0, penalty - float(self.weights @ self.v))
         return int(np.count_nonzero(sample.theta))
 
-    def small_steps(self, target: float, most: int) -> int:
-        """Newton steps until the gap is at most ``target``, at most ``most``; return the rows read, 0 for no step."""
-        small = self.sample.small
-        assert small is not None
-        small.weights[:], small.v[:] = self.weights, self.v
+    def small_steps(self, target: float, most: int, rows: int) -> int:
+        """Newton steps until the gap is at most ``target``; return the rows read, 0 for no step.
+
+        There are at most ``most`` of them, the last of which reaches or exceeds ``rows`` rows read.
+        """
+        assert self.sample.small is not None
+        steps, rows_read = self._compiled_steps(self.sample.small, target, most, rows)
+        self.steps = max(1, steps)
+        return rows_read if steps else 0
+
+    def _compiled_steps(self, small: Small, target: float, most: int, rows: int) -> tuple[int, int]:
+        """Return the number of steps, and the rows read."""
+        small.weights[:], small.v[:] = self.weights, self.v if self.v.size else 0.0
         small.numbers[:] = (
             *(self.intercept, self.mu, self.risk_gap, self.regularizer_gap),
             *(self.theta_sum, self.radius, self.predicted_decrease),
         )
         least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
-        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most)
+        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows, LITTLE_WORK)
         self.weights, self.v = small.weights.copy(), small.v.copy()
-        self.intercept, self.mu, self.risk_gap, self.regularizer_gap, self.theta_sum, self.radius = small.numbers[
-            :-1
-        ].tolist()
-        self.predicted_decrease, self.steps = float(small.numbers[-1]), max(1, int(steps))
-        return int(rows_read) if steps else 0
+        self.intercept, self.mu, self.risk_gap, self.regularizer_gap, *others = small.numbers.tolist()
+        self.theta_sum, self.radius, self.predicted_decrease = others
+        return steps, rows_read
 
     def newton_step(self, random: np.random.Generator) -> int:
         """2. minimize the quadratic model, then the smoothed objective along its minimizer; return the rows read."""
