@@ -32,6 +32,8 @@ class Certificate:
         False for a sum of certificates of which one contradicts itself.
     rigorous : bool, default=False
         Whether both bounds were computed in ball arithmetic, as ``certify(..., rigorous=True)`` does.
+    about : str, default=""
+        The objective in words, where an estimator chose it; printed in parentheses after its value.
 
     See Also
     --------
@@ -56,6 +58,7 @@ class Certificate:
     trivial: bool = False
     consistent: bool = True
     rigorous: bool = False
+    about: str = ""
 
     @property
     def upper(self) -> float:
@@ -126,6 +129,7 @@ class Certificate:
             self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
             self.rigorous and other.rigorous,
+            self.about if self.about == other.about else " + ".join(filter(None, (self.about, other.about))),
         )
 
     def __str__(self) -> str:
@@ -133,6 +137,7 @@ class Certificate:
         trust = trust if self.recomputed else " (the lower bound was taken on trust from the solver)"
         # adding zero turns -0.0 into 0
         primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
+        primal += f" ({self.about})" if self.about else ""
         if math.isinf(self.primal):
             what = "not proved to be finite" if self.rigorous else "infinite"
             return f"The objective of this model is {what}: no model is below {below}{trust}."

@@ -71,6 +71,10 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
+    def solved_problems(self, task: Task) -> list[LazyProblem]:
+        """The problems that the certificates of the last fit are about."""
+        return self.problems(task)
+
     def solve_all(
         self,
         problems: Sequence[LazyProblem],
@@ -161,6 +165,10 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         else:
             kept = None if self._why_unproved(task) else sketches
             solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)
+        return self._finish(task, solutions, rule)
+
+    def _finish(self, task: Task, solutions: Sequence[Solution], rule: ProvedShare | None = None) -> Self:
+        """Store the solutions, and warn unless they prove what was asked for."""
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"

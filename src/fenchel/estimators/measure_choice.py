@@ -37,6 +37,16 @@ class MeasureChoice:
         return self.name in _WEIGHTED
 
     @property
+    def has_plug_in(self) -> bool:
+        """Whether the best prediction is a threshold of the probability: of all but the ROC area, a measure of ranks."""
+        return self.name != "roc_auc"
+
+    @property
+    def scales(self) -> bool:
+        """Whether the measure is defined for any number of examples; a table is for one."""
+        return self.name is not None or callable(self.measure)
+
+    @property
     def counts_to_k(self) -> bool:
         """Whether the measure is one of the k examples with the largest scores."""
         return self.name in ("precision_at_k", "recall_at_k")

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,9 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
 from fenchel.regularizers import Regularizer
+
+if TYPE_CHECKING:
+    from fenchel.estimators.plug_in import PlugIn
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +44,10 @@ class Task:
     form: str | None = None
     #: the rows of X that the design holds; None for all
     active: NDArray[np.int64] | None = None
-    #: (train, test) rows of the folds in which examples are held out
-    folds: Sequence[tuple[Array, Array]] = ()
+    #: for each problem the (train, test) rows of the folds in which examples are held out
+    folds: Sequence[Sequence[tuple[Array, Array]]] = ()
+    #: of fits for a measure that replace its bound
+    plug_in: PlugIn | None = None
     #: fitted attributes that are known before anything is solved
     fitted: Mapping[str, Any] = field(default_factory=dict)
 
