@@ -9,8 +9,6 @@ at most that of the best classifier's mean below it.  scikit-learn's classifiers
 ``LogisticRegression``, with and without balanced classes.
 """
 
-# ruff: noqa: RUF001 (typographic signs in tables for people)
-
 from __future__ import annotations
 
 import argparse
@@ -140,11 +138,21 @@ def markdown(cells: dict[str, list[dict[str, tuple[float, float, str]]]]) -> str
         within = means[DEFAULT] >= means[best] - errors[best]
         kept += within
         plugged = sum(split[DEFAULT][2] == "plug_in" for split in splits)
-        shown = [f"{'**' if key == best else ''}{means[key]:.1f} ± {errors[key]:.1f}{'**' if key == best else ''}" for key in marks]
+        shown = [
+            f"{'**' if key == best else ''}{means[key]:.1f} ± {errors[key]:.1f}{'**' if key == best else ''}"
+            for key in marks
+        ]
         took = [np.median([split[key][1] for split in splits]) for key in CLASSIFIERS]
         seconds = " / ".join(f"{own:.2g}" for own in took)
-        rows.append([f"{name} ({SETS[name][0]})", *shown, f"{plugged} of {len(splits)}", "yes" if within else "no", seconds])
-    head = ["data (positives)", *CLASSIFIERS, "default took the plug-in", "default within one standard error of the best"]
+        rows.append(
+            [f"{name} ({SETS[name][0]})", *shown, f"{plugged} of {len(splits)}", "yes" if within else "no", seconds]
+        )
+    head = [
+        "data (positives)",
+        *CLASSIFIERS,
+        "default took the plug-in",
+        "default within one standard error of the best",
+    ]
     table = markdown_table([*head, "seconds of three fits, in this order"], rows)
     return f"{table}\n\nFinding: the default is within one standard error of the best on {kept} of {len(rows)} sets."
 

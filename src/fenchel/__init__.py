@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import LinearSVR as LinearSVR
     from fenchel.estimators import LogisticRegression as LogisticRegression
     from fenchel.estimators import MeasureClassifier as MeasureClassifier
+    from fenchel.estimators import MultilabelClassifier as MultilabelClassifier
     from fenchel.estimators import OnlineClassifier as OnlineClassifier
     from fenchel.estimators import OrdinalClassifier as OrdinalClassifier
     from fenchel.estimators import RegularizationPath as RegularizationPath
@@ -66,6 +67,7 @@ _NAMES = {
         "LinearSVR",
         "LogisticRegression",
         "MeasureClassifier",
+        "MultilabelClassifier",
         "OnlineClassifier",
         "OrdinalClassifier",
         "RegularizationPath",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
+#: between the words for different objectives of a sum
+_SUM = " + "
 
 
 @dataclass(frozen=True)
@@ -129,7 +131,7 @@ class Certificate:
             self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
             self.rigorous and other.rigorous,
-            self.about if self.about == other.about else " + ".join(filter(None, (self.about, other.about))),
+            _SUM.join(dict.fromkeys(part for own in (self, other) for part in own.about.split(_SUM) if part)),
         )
 
     def __str__(self) -> str:

@@ -71,9 +71,9 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
-    def solved_problems(self, task: Task) -> list[LazyProblem]:
-        """The problems that the certificates of the last fit are about."""
-        return self.problems(task)
+    def as_fitted(self, task: Task) -> Task:
+        """The task with what the last fit chose: its problems are those of the certificates."""
+        return task
 
     def solve_all(
         self,

@@ -38,7 +38,7 @@ class MeasureChoice:
 
     @property
     def has_plug_in(self) -> bool:
-        """Whether the best prediction is a threshold of the probability: of all but the ROC area, a measure of ranks."""
+        """Whether a threshold of the probability is best for the measure, as for all but the ROC area."""
         return self.name != "roc_auc"
 
     @property

@@ -19,6 +19,7 @@ from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import below_threshold
 from fenchel.loading import of_package
 from fenchel.losses import Loss
+from fenchel.progress import warn
 from fenchel.validation import is_integer
 
 
@@ -64,7 +65,8 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         Parameter of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).
         The top k examples are those with the largest scores for the positive label.
     pos_label : object, default=None
-        The positive one of two classes; None is the second of ``classes_``.
+        The positive one of two classes; None is the second of ``classes_``.  If those are words and the second is the
+        more frequent one, as "ok" after "fraud", a warning asks for this parameter.
     linear : bool, default=None
         Whether a custom function is linear in fn for each fp - fn, as F-beta is, so that not all of its (positives +
         1)(negatives + 1) values are needed; None tests it.
@@ -81,7 +83,8 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
           best for the measure on the scores of held-out folds.
         - "auto": the one of both that is better for the measure on the scores of held-out folds, with the threshold
           that is best there; never a trivial bound.  All classes have the same one.  "accuracy" and "roc_auc" have the
-          bound, which is a mean of hinges; so have classes with fewer examples than folds.
+          bound, which is a mean of hinges; so have fits with a named ``solver`` and classes with fewer examples than
+          folds.
 
         ``surrogate_``, the certificate's sentence and ``positive_weights_`` say what was minimized.
     plug_in_loss : str or Loss, default="logistic"
@@ -202,6 +205,7 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         assert task.classes is not None
         positive = task.classes[self._positive(task)] if task.n_classes == 2 or self.pos_label is not None else None
         task = replace(task, fitted={**task.fitted, "pos_label_": positive})
+        self._warn_of_majority(task)
         return replace(task, folds=self._folds_of_bounds(task))
 
     def decision_function(self, X: Any) -> Floats:
@@ -244,6 +248,22 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         if np.ndim(self.pos_label) != 0 or self.pos_label not in labels:
             raise FenchelError(f"pos_label must be one of the labels {labels!r}, got {self.pos_label!r}")
         return labels.index(self.pos_label)
+
+    def _warn_of_majority(self, task: Task) -> None:
+        """Warn if words were sorted, and the positive one is the frequent one, as "ok" after "fraud"."""
+        assert task.classes is not None
+        words = task.n_classes == 2 and self.pos_label is None and task.classes.dtype.kind in "OUS"
+        if not words or self._choice().weighted:
+            return
+        counts = np.bincount(task.targets, minlength=2)
+        if counts[1] > counts[0]:
+            rare, frequent = task.classes.tolist()
+            warn(
+                f"{type(self).__name__}: the positive label is {frequent!r}, the second of the sorted labels, which "
+                f"{100.0 * counts[1] / np.sum(counts):.3g}% of the examples have. Set pos_label={rare!r} to train for "
+                f"the rare one, or pos_label={frequent!r} to keep it.",
+                UserWarning,
+            )
 
     def _columns(self, task: Task) -> list[int]:
         """The class that each weight vector has as its positive one."""

@@ -45,7 +45,7 @@ class PlugIn:
     #: the loss of the measure on held-out scores
     losses: Floats
 
-    def only(self, columns: Sequence[bool]) -> PlugIn:
+    def only(self, columns: Array) -> PlugIn:
         """The plug-in of these columns, and the bound of the others."""
         kept = np.asarray(columns, dtype=bool)
         return PlugIn(*(np.where(kept, own, np.nan) for own in (self.positive_weights, self.thresholds, self.losses)))
