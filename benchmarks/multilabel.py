@@ -136,7 +136,7 @@ def markdown(cells: list[dict[str, Any]]) -> str:
             str(cell["name"]),
             *(f"{100.0 * cell[key]:.1f}" for key in ("macro", "micro", "subset")),
             f"{cell['seconds']:.3g}",
-            "–" if cell["gap"] is None else f"{cell['gap']:.1e}",
+            "none" if cell["gap"] is None else f"{cell['gap']:.1e}",
         ]
         for cell in cells
     ]

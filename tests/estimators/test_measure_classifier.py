@@ -233,6 +233,7 @@ def test_storage_frames_pickle_and_clone():
     np.testing.assert_allclose(vouched.coef_, model.coef_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*the bound of measure='f1' is trivial:fenchel.GapWarning")
 def test_warm_starts_and_limits():
     X, y = rare()
     model = MeasureClassifier("roc_auc", warm_start=True, random_state=0, tol=1e-5).fit(X, y)

@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.risks import MEASURES, CustomMeasure, Risk
+from fenchel.risks.measures.custom import takes_counts
 from fenchel.validation import check_bool, check_number, is_integer
 
 #: measures that take weights of examples: they add up losses of examples or of pairs
@@ -86,7 +87,8 @@ class MeasureChoice:
 
     def _check_function(self) -> None:
         try:
-            float(self.measure(0, 0))
+            # one example of each class, so that shares are defined
+            float(self.measure(0, 0, 1, 1) if takes_counts(self.measure) else self.measure(0, 0))
         except Exception as error:
             raise FenchelError(
                 f"measure must be a function of (fn, fp) that returns a number, but measure(0, 0) gives "

@@ -40,8 +40,10 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
     Parameters
     ----------
     measure : str, callable or array-like, default="f1"
-        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", or a custom
-        :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
+        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", of quantification
+        "ae", "rae", "kld", "nkld" or "q", or a custom
+        :math:`\Delta`: a function of fn and fp, or of fn, fp and the numbers of positives and negatives (which folds
+        and classes need, if it depends on them), or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
         with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
