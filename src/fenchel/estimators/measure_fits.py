@@ -24,7 +24,7 @@ from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measure_folds import Column, MeasureFolds
 from fenchel.estimators.plug_in import COST_EXPONENTS, PlugIn, chosen_cost, cost_weights, positive_weight
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import UNPROVED, with_thresholds
+from fenchel.estimators.thresholds import UNPROVED, Cut, with_thresholds
 from fenchel.losses import Loss, as_loss
 from fenchel.problem import Problem
 from fenchel.progress import warn
@@ -156,6 +156,9 @@ class MeasureFits(MeasureFolds):
             group = [columns[at] for at in places]
             pooled = [scores[:, places].ravel() for scores in held_out]
             best, cut = chosen_cost(pooled, self._table(task, group))
+            if self._is_rare(task, group):
+                # held-out scores of a few positives choose no threshold: equal costs, and the training scores
+                best, cut = 0, Cut(np.nan, np.inf)
             signs = [self._signs(task, k) for k in group]
             weights[places] = [positive_weight(own, task.weights, COST_EXPONENTS[best]) for own in signs]
             losses[places] = cut.loss

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
@@ -89,6 +90,17 @@ class MeasureFolds(BaseLinearClassifier):
                 raise FenchelError("cv must hold every example out exactly once to choose thresholds; use folds")
         return found
 
+    def _is_rare(self, task: Task, columns: Sequence[int]) -> bool:
+        """Whether a column of its own has too few examples of one sign to be held out."""
+        return False
+
+    def _rare_columns(self, task: Task) -> NDArray[np.bool_]:
+        """The columns for whose thresholds nothing can be held out."""
+        columns, found = self._columns(task), np.zeros(len(self._columns(task)), dtype=bool)
+        for places in self._groups(task):
+            found[places] = self._is_rare(task, [columns[at] for at in places])
+        return found
+
     def _folds_of_bounds(self, task: Task) -> list[list[tuple[Array, Array]]]:
         """The folds of the bounds, for their thresholds and for the choice of the surrogate."""
         choice = self._choice()
@@ -137,8 +149,11 @@ class MeasureFolds(BaseLinearClassifier):
         if not np.any(np.isnan(known)):
             return known
         interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
-        by_folds = bool(task.folds) and self.threshold != "train" and not interrupted
-        scores = self._held_out(task, solutions) if by_folds else task.design.scores(found["coef_"])
+        scores, columns = task.design.scores(found["coef_"]), self._columns(task)
+        if task.folds and self.threshold != "train" and not interrupted:
+            bounds = np.ones(len(columns), bool) if task.plug_in is None else np.isnan(task.plug_in.positive_weights)
+            held = bounds & ~self._rare_columns(task)
+            scores[:, held] = self._held_out(task, solutions)[:, held]
         cuts = np.array([cut.threshold for cut in self._cuts(task, scores)])
         return np.where(np.isnan(known), cuts, known)
 

@@ -31,7 +31,7 @@ from fenchel.risks import MeanRisk, MultilabelHinge
 from fenchel.solvers.base import Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
-from fenchel.validation import check_choice
+from fenchel.validation import check_choice, is_integer
 
 #: fitted attributes with an entry for each label that varies, and what a constant label has there
 _PER_LABEL = ("coef_", "risk_intercept_", "thresholds_", "intercept_", "positive_weights_")
@@ -94,7 +94,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
         Whether thresholds are chosen on the training scores or on those of held-out folds; "auto" uses folds where
         ``surrogate`` has a choice, or is a plug-in.
     cv : int, splitter or iterable, default=5
-        The folds; each label has folds with equal shares of its positives.
+        The folds; each label has folds with equal shares of its positives.  The threshold of a label with fewer
+        positives than folds is chosen on the training scores.
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     fit_intercept : bool, default=True
@@ -309,8 +310,15 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
         """A fold of a rare label without positives has no model, which counts as a prediction of none."""
         return True
 
+    def _is_rare(self, task: Task, columns: Sequence[int]) -> bool:
+        if len(columns) > 1:
+            return False
+        positives = int(np.sum(self._signs(task, columns[0]) > 0.0))
+        fewest = int(self.cv) if is_integer(self.cv) else 2
+        return min(positives, task.design.shape[0] - positives) < fewest
+
     def _plug_in_columns(self, trivial: Array, bound: Floats, plug_in: Floats) -> NDArray[np.bool_]:
-        """Each label has its own; in one contingency table all have the same."""
+        """Each label has its own; in one contingency table all have the same.  A rare label keeps its bound."""
         return np.asarray(trivial | (plug_in < bound))
 
     def _bound_in_words(self) -> str:

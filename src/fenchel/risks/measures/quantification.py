@@ -141,12 +141,13 @@ class KullbackLeibler(PrevalenceRisk):
 
     def loss(self, surplus: Array) -> Floats:
         shares = ((self.n_pos + 0.5) / (self.examples + 1.0), (self.n_neg + 0.5) / (self.examples + 1.0))
-        return sum(p * (x - np.log1p(x)) for p, x in zip(shares, self._relative(surplus), strict=True))
+        x, z = self._relative(surplus)
+        return shares[0] * (x - np.log1p(x)) + shares[1] * (z - np.log1p(z))
 
     def delta_error(self, fn: Array, fp: Array) -> Floats:
         # x and log(1 + x) cancel
-        parts = self._relative(np.asarray(fp, dtype=np.float64) - np.asarray(fn))
-        return gamma(_ROUNDINGS) * sum(np.abs(x) + np.abs(np.log1p(x)) for x in parts)
+        x, z = self._relative(np.asarray(fp, dtype=np.float64) - np.asarray(fn))
+        return gamma(_ROUNDINGS) * (np.abs(x) + np.abs(np.log1p(x)) + np.abs(z) + np.abs(np.log1p(z)))
 
 
 class NormalizedKullbackLeibler(KullbackLeibler):
