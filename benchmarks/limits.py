@@ -98,10 +98,12 @@ def cases() -> dict[str, Case]:
     )
     for measure in ("f1", "roc_auc", "prbep", "precision_at_k", "accuracy"):
         k = {"k": 1000} if measure == "precision_at_k" else {}
-        found[measure] = Case(MeasureClassifier, "binary", {"measure": measure, **k})
-    found["f1 macro"] = Case(MeasureClassifier, "classes", {"measure": "f1"})
-    found["f1 micro"] = Case(MeasureClassifier, "classes", {"measure": "f1", "average": "micro"})
-    found["f1 threshold by cv"] = Case(MeasureClassifier, "binary", {"measure": "f1", "threshold": "cv"})
+        found[measure] = Case(MeasureClassifier, "binary", {"measure": measure, "surrogate": "bound", **k})
+    found["f1 macro"] = Case(MeasureClassifier, "classes", {"measure": "f1", "surrogate": "bound"})
+    found["f1 micro"] = Case(MeasureClassifier, "classes", {"measure": "f1", "surrogate": "bound", "average": "micro"})
+    found["f1 threshold by cv"] = Case(
+        MeasureClassifier, "binary", {"measure": "f1", "surrogate": "bound", "threshold": "cv"}
+    )
     found["ordinal"] = Case(OrdinalClassifier, "ordered", {})
     found["cv hinge"] = Case(LinearClassifierCV, "binary", {"loss": "hinge"})
     found["cv logistic"] = Case(LinearClassifierCV, "binary", {"loss": "logistic"})

@@ -21,15 +21,18 @@ from fenchel.risks import (
     WestonWatkins,
 )
 
+#: measures of the prevalence
+QUANTIFICATION = ("ae", "rae", "kld", "nkld", "q")
 #: kinds of risks with their shares of the cases, in percent
 RISKS = {
-    "mean": 82,
+    "mean": 81.5,
     "outputs": 3,
     "weston_watkins": 2,
     "costs": 2,
     "crammer_singer": 2,
     "multinomial": 3,
     **dict.fromkeys(("accuracy", "roc_auc", "prbep", "f1", "precision_at_k", "recall_at_k"), 0.8),
+    **dict.fromkeys(QUANTIFICATION, 0.1),
     "ordinal": 0.6,
     "multilabel": 0.6,
 }
@@ -103,7 +106,7 @@ def _data(seed, number):
     n, d = int(rng.integers(1, 9)), int(rng.integers(1, 5))
     if kind not in ("mean", "outputs"):
         n = max(n, 4)
-    if kind in ("prbep", "f1", "precision_at_k", "recall_at_k"):
+    if kind in ("prbep", "f1", "precision_at_k", "recall_at_k", *QUANTIFICATION):
         weighting = "none"
     X, rows = stored(scale * (rng.normal(size=(n, d)) + offset), storage)
     given = weights_of(rng, weighting, n)

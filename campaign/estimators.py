@@ -139,7 +139,8 @@ def measure_classifier(draw):
         numbers = {"parameter": parameter, "intercept": intercept, **options}
         return draw.case(measure, risk, labels, regularizer, sample_weight, **numbers)
 
-    own = draw.common(k=k, beta=2.0, average="micro" if micro else "macro", fit_intercept=draw.intercept, **parameters)
+    own = draw.common(k=k, beta=2.0, average="micro" if micro else "macro", fit_intercept=draw.intercept,
+                      surrogate="bound", **parameters)  # fmt: skip
     fit = Fit(
         draw, fenchel.MeasureClassifier(measure, **own), y, sample_weight,
         lambda _: [one(draw.signs(j)) for j in ((1,) if draw.k == 2 else range(draw.k))],

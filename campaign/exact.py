@@ -108,17 +108,32 @@ def _contingency(case, scores):
     missed = list(itertools.accumulate(positives, initial=ZERO))
     wrong = list(itertools.accumulate(negatives, initial=ZERO))
     for fn, fp in itertools.product(range(len(missed)), range(len(wrong))):
-        loss = delta(case.kind, fn, fp, len(positives), case.parameter)
+        loss = delta(case.kind, fn, fp, len(positives), case.parameter, len(negatives))
         if loss is not None:
             best = max(best, loss + (wrong[fp] - missed[fn]) / n)
     return best
 
 
-def delta(kind, fn, fp, positives, k):
+def delta(kind, fn, fp, positives, k, negatives=0):
     """What a labelling with these errors loses; None if it is not allowed.  ``k`` is beta for F-beta."""
     right = positives - fn
     predicted = right + fp
+    surplus = fp - fn
+    relative = [Decimal(2 * surplus) / (2 * positives + 1), Decimal(-2 * surplus) / (2 * negatives + 1)]
     match kind:
+        case "ae":
+            return Decimal(abs(surplus)) / (positives + negatives)
+        case "rae":
+            return sum(map(abs, relative)) / 2
+        case "kld" | "nkld":
+            n = positives + negatives
+            shares = [Decimal(2 * positives + 1) / (2 * n + 2), Decimal(2 * negatives + 1) / (2 * n + 2)]
+            found = sum(-p * (1 + x).ln() for p, x in zip(shares, relative, strict=True))
+            return found if kind == "kld" else 2 / (1 + (-found).exp()) - 1
+        case "q":
+            recall = Decimal(right) / positives
+            agreement = 1 - Decimal(abs(surplus)) / max(positives, negatives)
+            return 1 - (2 * recall * agreement / (recall + agreement) if recall + agreement else 0)
         case "prbep":
             return Decimal(fn) / positives if fn == fp else None
         case "f1":

@@ -1247,6 +1247,8 @@ def _measure_tasks(parameters, arrays, labels, n, d):
     codes, outputs = _codes(labels, classes.values), 1 if k == 2 else k
     if outputs > 1 and parameters["average"] != "macro":
         raise CannotCheckError("average='micro' is not supported")
+    if "positive_weights_" in arrays:
+        raise CannotCheckError("a plug-in is not supported, only the bound of a measure: train with --surrogate bound")
     if coef.shape != (outputs, d) or intercept.shape != (outputs,):
         _wrong_shapes(coef, intercept, theta, n, d)
     if theta.shape != ((n,) if outputs == 1 else (n, k)):

@@ -42,7 +42,7 @@ _TUNED = "LinearSVC, threshold tuned"
 CLASSIFIERS: dict[str, Callable[[float], Any]] = {
     **{
         f"MeasureClassifier('{name}')": lambda C, name=name: MeasureClassifier(
-            name, C=C, tol=1e-2, max_iter=1e4, time_limit=_LIMIT, random_state=0
+            name, surrogate="bound", C=C, tol=1e-2, max_iter=1e4, time_limit=_LIMIT, random_state=0
         )
         for name in MEASURES
     },

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import LinearSVR as LinearSVR
     from fenchel.estimators import LogisticRegression as LogisticRegression
     from fenchel.estimators import MeasureClassifier as MeasureClassifier
+    from fenchel.estimators import MultilabelClassifier as MultilabelClassifier
     from fenchel.estimators import OnlineClassifier as OnlineClassifier
     from fenchel.estimators import OrdinalClassifier as OrdinalClassifier
     from fenchel.estimators import RegularizationPath as RegularizationPath
@@ -69,6 +70,7 @@ _NAMES = {
         "LinearSVR",
         "LogisticRegression",
         "MeasureClassifier",
+        "MultilabelClassifier",
         "OnlineClassifier",
         "OrdinalClassifier",
         "RegularizationPath",

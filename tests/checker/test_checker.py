@@ -108,7 +108,7 @@ MEASURES = [("f1",), ("fbeta", "--beta", "2"), ("fbeta", "--beta", "0"), ("preci
 @pytest.mark.parametrize("options", [("--intercept",), ("--no-intercept",), ("--l1-ratio", "1"), ("--tol", "0")])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_measures_of_the_contingency_table(tmp_path, measure, options):
-    model, data = _trained(tmp_path, "two", "--measure", *measure, *options)
+    model, data = _trained(tmp_path, "two", "--measure", *measure, "--surrogate", "bound", *options)
     assert _status(model, data) == 0
     objective, bound, certificate = _exact(model, data)
     assert float(objective) == pytest.approx(certificate["primal"], abs=1e-12)
@@ -116,11 +116,11 @@ def test_measures_of_the_contingency_table(tmp_path, measure, options):
 
 
 def test_measures_of_several_classes(tmp_path):
-    assert _status(*_trained(tmp_path, "three", "--measure", "f1")) == 0
+    assert _status(*_trained(tmp_path, "three", "--measure", "f1", "--surrogate", "bound")) == 0
 
 
 def test_a_changed_mixture_proves_less(tmp_path, capsys):
-    model, data = _trained(tmp_path, "two", "--measure", "f1", "--tol", "1e-6")
+    model, data = _trained(tmp_path, "two", "--measure", "f1", "--surrogate", "bound", "--tol", "1e-6")
     _changed(model, decomposition_0=lambda rows: np.concatenate([rows, [[rows[:, 0].sum(), 0, 0]]]))
     assert _status(model, data) == 1
     assert "the dual variables prove a lower bound that is" in capsys.readouterr().out

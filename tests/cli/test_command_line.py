@@ -166,12 +166,15 @@ def test_regression(folder, capsys):
     assert main(["certify", "r.model.npz", str(data)]) == PROVED
 
 
-@pytest.mark.parametrize("measure", ["roc_auc", "f1"])
-def test_measures(folder, two_classes, capsys, measure):
+@pytest.mark.parametrize(
+    ("measure", "surrogate"), [("roc_auc", "auto"), ("f1", "auto"), ("f1", "bound"), ("f1", "plug_in")]
+)
+def test_measures(folder, two_classes, capsys, measure, surrogate):
     X, y = two_classes
     data = _svmlight(folder / "train.svm", X, y)
-    assert main(["train", str(data), "--measure", measure, "--tol", "1e-2"]) == PROVED
-    direct = MeasureClassifier(measure, tol=1e-2, random_state=0).fit(read(data).X, y)
+    options = ["--measure", measure, "--surrogate", surrogate, "--tol", "1e-2"]
+    assert main(["train", str(data), *options]) == PROVED
+    direct = MeasureClassifier(measure, surrogate=surrogate, tol=1e-2, random_state=0).fit(read(data).X, y)
     assert np.array_equal(load(folder / "train.model.npz").estimator.predict(X), direct.predict(X))
     capsys.readouterr()
     # F1 has no conjugate in closed form: the file holds the decomposition that bounds it
@@ -185,7 +188,7 @@ def test_measures(folder, two_classes, capsys, measure):
 def test_a_file_without_a_decomposition_is_certified_by_a_search(folder, two_classes, capsys):
     X, y = two_classes
     data = _svmlight(folder / "train.svm", X, y)
-    assert main(["train", str(data), "--measure", "f1", "--tol", "1e-2"]) == PROVED
+    assert main(["train", str(data), "--measure", "f1", "--surrogate", "bound", "--tol", "1e-2"]) == PROVED
     with np.load("train.model.npz") as archive:
         arrays = {name: archive[name] for name in archive.files if name != "decomposition_0"}
         assert len(arrays) < len(archive.files)
@@ -369,7 +372,7 @@ def test_certify_rigorously(folder, two_classes, capsys):
 def test_certify_rigorously_refuses_measures_without_a_closed_form(folder, two_classes, capsys):
     X, y = two_classes
     data = _svmlight(folder / "train.svm", X, y)
-    main(["train", str(data), "--measure", "f1"])
+    main(["train", str(data), "--measure", "f1", "--surrogate", "bound"])
     assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == REFUSED
     assert "rigorous=True has no enclosures of the risk 'f1'" in capsys.readouterr().err
 

@@ -29,7 +29,7 @@ ESTIMATORS = [
     LinearClassifier(tol=1e-2, random_state=0),
     LinearClassifier(multi_class="ovo", tol=1e-2, random_state=0),
     LinearRegressor(tol=1e-2, random_state=0),
-    MeasureClassifier(tol=0.1, random_state=0),
+    MeasureClassifier(surrogate="bound", tol=0.1, random_state=0),
     MeasureClassifier("accuracy", threshold="cv", cv=3, tol=0.1, random_state=0),
     OrdinalClassifier(tol=0.1, random_state=0),
     KernelClassifier(tol=1e-2, random_state=0),

@@ -72,10 +72,18 @@ def own(fn, fp):
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("measure", [*MEASURES, own])
+@pytest.mark.filterwarnings("ignore:.*the bound of .* is trivial:fenchel.GapWarning")
 def test_the_problem_is_that_of_the_core(measure, fit_intercept):
     X, y = rare()
     model = MeasureClassifier(
-        measure, C=0.5, l1_ratio=0.2, tol=1e-6, fit_intercept=fit_intercept, random_state=0, **parameters(measure)
+        measure,
+        surrogate="bound",
+        C=0.5,
+        l1_ratio=0.2,
+        tol=1e-6,
+        fit_intercept=fit_intercept,
+        random_state=0,
+        **parameters(measure),
     ).fit(X, y)
     risk = model._choice().risk(np.where(y == 1, 1.0, -1.0), None)
     intercept = fit_intercept and risk.intercepts() is not None
@@ -97,7 +105,7 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
 @pytest.mark.parametrize(("measure", "beta"), [("f1", 1.0), ("fbeta", 0.5), ("fbeta", 3.0)])
 def test_the_training_measure_is_the_best_that_a_threshold_gives(measure, beta):
     X, y = rare()
-    model = MeasureClassifier(measure, beta=beta, random_state=0).fit(X, y)
+    model = MeasureClassifier(measure, beta=beta, surrogate="bound", random_state=0).fit(X, y)
     scores = X @ model.coef_[0]
     best = max(fbeta_score(y, scores > t, beta=beta) for t in [*scores, scores.min() - 1])
     assert fbeta_score(y, model.predict(X), beta=beta) == pytest.approx(best, abs=1e-12)
@@ -105,9 +113,9 @@ def test_the_training_measure_is_the_best_that_a_threshold_gives(measure, beta):
 
 def test_as_many_are_predicted_as_the_measure_asks_for():
     X, y = rare()
-    assert np.sum(MeasureClassifier("prbep").fit(X, y).predict(X)) == np.sum(y)
-    assert np.sum(MeasureClassifier("recall_at_k", k=70).fit(X, y).predict(X)) <= 70
-    assert np.sum(MeasureClassifier("precision_at_k", k=9).fit(X, y).predict(X)) >= 9
+    assert np.sum(MeasureClassifier("prbep", surrogate="bound").fit(X, y).predict(X)) == np.sum(y)
+    assert np.sum(MeasureClassifier("recall_at_k", k=70, surrogate="bound").fit(X, y).predict(X)) <= 70
+    assert np.sum(MeasureClassifier("precision_at_k", k=9, surrogate="bound").fit(X, y).predict(X)) >= 9
 
 
 def test_accuracy_is_the_linear_classifier_with_another_threshold():
@@ -124,13 +132,13 @@ def test_accuracy_is_the_linear_classifier_with_another_threshold():
 def test_three_classes_are_one_problem_each(measure):
     X, y = rare(classes=3)
     names = np.array(["pear", "apple", "quince"])[y]
-    model = MeasureClassifier(measure, random_state=0, tol=1e-4).fit(X, names)
+    model = MeasureClassifier(measure, surrogate="bound", random_state=0, tol=1e-4).fit(X, names)
     assert list(model.classes_) == ["apple", "pear", "quince"]
     assert model.coef_.shape == (3, 8)
     assert model.theta_.shape == (200, 3)
     assert len(model.certificates_) == len(model.trace_) == 3
     for k, name in enumerate(model.classes_):
-        single = MeasureClassifier(measure, random_state=0, tol=1e-4).fit(X, names == name)
+        single = MeasureClassifier(measure, surrogate="bound", random_state=0, tol=1e-4).fit(X, names == name)
         assert model.certificates_[k].primal == pytest.approx(single.certificate_.primal, rel=1e-3)
         np.testing.assert_allclose(model.thresholds_[k], single.thresholds_[0], atol=1e-12)
     assert set(model.predict(X)) == {"apple", "pear", "quince"}
@@ -138,9 +146,11 @@ def test_three_classes_are_one_problem_each(measure):
 
 
 @pytest.mark.parametrize("measure", [*MEASURES, own])
+@pytest.mark.filterwarnings("ignore:.*the bound of .* is trivial:fenchel.GapWarning")
 def test_micro_is_one_table_of_all_scores(measure):
     X, y = rare(n=60, classes=3)
-    model = MeasureClassifier(measure, average="micro", C=0.3, tol=1e-5, random_state=0, **PARAMETERS.get(measure, {}))
+    settings = {"average": "micro", "surrogate": "bound", "C": 0.3, "tol": 1e-5, "random_state": 0}
+    model = MeasureClassifier(measure, **settings, **PARAMETERS.get(measure, {}))
     if measure == "recall_at_k":
         model.set_params(k=80)
     model.fit(X, y)
@@ -185,8 +195,12 @@ def test_weights_count_where_they_mean_something():
         repeated.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
         np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=1e-3)
         assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-6)
-    same = MeasureClassifier("f1", C=2.0, random_state=0).fit(X, y, sample_weight=np.full(len(y), 0.5))
-    np.testing.assert_allclose(same.coef_, MeasureClassifier("f1", random_state=0).fit(X, y).coef_, rtol=1e-9)
+    same = MeasureClassifier("f1", surrogate="bound", C=2.0, random_state=0).fit(
+        X, y, sample_weight=np.full(len(y), 0.5)
+    )
+    np.testing.assert_allclose(
+        same.coef_, MeasureClassifier("f1", surrogate="bound", random_state=0).fit(X, y).coef_, rtol=1e-9
+    )
     with pytest.raises(FenchelError, match="class_weight has no meaning for measure='roc_auc', in which it cancels"):
         MeasureClassifier("roc_auc", class_weight="balanced").fit(X, y)
     for measure in ("f1", "prbep", own):
@@ -200,42 +214,45 @@ def test_weights_count_where_they_mean_something():
 
 def test_storage_frames_pickle_and_clone():
     X, y = rare()
-    model = MeasureClassifier(own, random_state=0).fit(X, y)
+    model = MeasureClassifier(own, surrogate="bound", random_state=0).fit(X, y)
     again = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(again.decision_function(X), model.decision_function(X))
     assert again.certificate_ == model.certificate_
     assert clone(model).get_params() == model.get_params()
     frame = pd.DataFrame(X, columns=[f"column {j}" for j in range(8)])
-    named = MeasureClassifier(own, random_state=0).fit(frame, pd.Series(np.where(y == 1, "yes", "no")))
+    named = MeasureClassifier(own, surrogate="bound", random_state=0).fit(
+        frame, pd.Series(np.where(y == 1, "yes", "no"))
+    )
     assert list(named.feature_names_in_) == list(frame.columns)
     np.testing.assert_array_equal(named.predict(frame) == "yes", model.predict(X) == 1)
-    sparse = MeasureClassifier(own, random_state=0, threshold="cv").fit(sp.csr_array(X), y)
+    sparse = MeasureClassifier(own, surrogate="bound", random_state=0, threshold="cv").fit(sp.csr_array(X), y)
     assert sparse.certificate_.primal == pytest.approx(model.certificate_.primal, rel=2e-3)
     table = np.add.outer(np.arange(np.sum(y == 1) + 1), 2.0 * np.arange(np.sum(y == 0) + 1)) / 100.0
-    by_table = MeasureClassifier(table, random_state=0).fit(X, y)
+    by_table = MeasureClassifier(table, surrogate="bound", random_state=0).fit(X, y)
     np.testing.assert_allclose(by_table.coef_, model.coef_, rtol=1e-6, atol=1e-9)
     assert clone(by_table).fit(X, y).converged_
-    vouched = MeasureClassifier(own, linear=True, random_state=0).fit(X, y)
+    vouched = MeasureClassifier(own, surrogate="bound", linear=True, random_state=0).fit(X, y)
     np.testing.assert_allclose(vouched.coef_, model.coef_, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.*the bound of measure='f1' is trivial:fenchel.GapWarning")
 def test_warm_starts_and_limits():
     X, y = rare()
     model = MeasureClassifier("roc_auc", warm_start=True, random_state=0, tol=1e-5).fit(X, y)
     assert model.fit(X, y).trace_[-1].passes == 0
-    counted = MeasureClassifier("f1", warm_start=True, random_state=0).fit(X, y)
+    counted = MeasureClassifier("f1", surrogate="bound", warm_start=True, random_state=0).fit(X, y)
     assert counted.fit(X, y).trace_[-1].passes == 0
     # other labels: the bound of the old ones must not be used
     other = np.random.default_rng(0).permutation(y)
     moved = counted.fit(X, other).certificate_
-    cold = MeasureClassifier("f1", random_state=0).fit(X, other).certificate_
+    cold = MeasureClassifier("f1", surrogate="bound", random_state=0).fit(X, other).certificate_
     assert moved.dual <= cold.primal
     assert moved.primal == pytest.approx(cold.primal, rel=2e-3)
     with pytest.warns(GapWarning, match="time limit"):
-        MeasureClassifier("f1", tol=1e-9, time_limit=0).fit(X, y)
+        MeasureClassifier("f1", surrogate="bound", tol=1e-9, time_limit=0).fit(X, y)
     folds = pytest.warns(GapWarning, match="5 of 5 fits to the folds of threshold='cv' did not prove")
     with folds, pytest.warns(GapWarning, match="max_iter data passes were used up"):
-        MeasureClassifier("f1", tol=1e-9, max_iter=2, threshold="cv").fit(X, y)
+        MeasureClassifier("f1", surrogate="bound", tol=1e-9, max_iter=2, threshold="cv").fit(X, y)
 
 
 def test_an_interrupted_fit_has_a_threshold(monkeypatch):
@@ -249,7 +266,7 @@ def test_an_interrupted_fit_has_a_threshold(monkeypatch):
         return plane(self, scores)
 
     monkeypatch.setattr(F1, "cutting_plane", interrupted)
-    model = MeasureClassifier("f1", tol=1e-9, threshold="cv", random_state=0)
+    model = MeasureClassifier("f1", surrogate="bound", tol=1e-9, threshold="cv", random_state=0)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert not model.converged_
@@ -260,7 +277,9 @@ def test_an_interrupted_fit_has_a_threshold(monkeypatch):
 def test_in_a_grid_search():
     X, y = rare()
     search = GridSearchCV(
-        MeasureClassifier("f1", random_state=0), {"C": [0.1, 1.0], "measure": ["f1", "prbep"]}, scoring="f1"
+        MeasureClassifier("f1", surrogate="bound", random_state=0),
+        {"C": [0.1, 1.0], "measure": ["f1", "prbep"]},
+        scoring="f1",
     )
     assert search.fit(X, y).best_score_ > 0.5
     assert not hasattr(search.best_estimator_, "predict_proba")
@@ -284,7 +303,7 @@ def test_in_a_grid_search():
         ({"measure": lambda fn, fp: fn * fp / 9.0, "linear": True}, "delta is not linear in fn"),
         ({"measure": own, "linear": "yes"}, "linear must be True or False, or None"),
         ({"average": "weighted"}, "is unknown; choose one of 'macro'"),
-        ({"threshold": 0.5}, "is unknown; choose one of 'train'"),
+        ({"threshold": 0.5}, "is unknown; choose one of 'auto'"),
         ({"measure": np.zeros((2, 2)), "threshold": "cv"}, "threshold='cv' needs a measure for any number"),
         ({"C": 0.0}, "C must be a positive"),
         ({"l1_ratio": 1.5}, "l1_ratio"),
@@ -307,5 +326,5 @@ def test_a_warning_points_to_the_call_of_fit():
     X = rng.normal(size=(60, 3))
     for y in ((X[:, 0] + rng.normal(size=60) > 0).astype(int), rng.integers(0, 3, 60)):
         with pytest.warns(GapWarning) as caught:
-            MeasureClassifier("f1", max_iter=1, tol=1e-9, C=100).fit(X, y)
+            MeasureClassifier("f1", surrogate="bound", max_iter=1, tol=1e-9, C=100).fit(X, y)
         assert {warning.filename for warning in caught} == {__file__}

@@ -322,3 +322,43 @@ def test_a_table_that_crosses_zero_along_its_diagonals_is_linear_to_rounding():
     table = (0.1 * fn - 0.3) * (fp - fn)
     assert np.any(table[3]), "this law needs entries that are rounding errors"
     assert CustomMeasure(np.repeat([1.0, -1.0], 7), table).linear
+
+
+def test_a_custom_measure_may_see_the_numbers_of_both_classes():
+    def miss_rate(fn, fp, n_pos, n_neg):
+        return 0.5 * fn / n_pos + 0.5 * fp / n_neg
+
+    rng = np.random.default_rng(0)
+    for bits in ([1, 0, 0, 0, 1, 0], [1, 1, 1, 0, 1, 1, 0]):
+        y = labels_of(bits)
+        n_pos, n_neg = int(np.sum(y > 0)), int(np.sum(y < 0))
+        scores = rng.normal(size=len(y))
+        for linear in (None, True):
+            risk = CustomMeasure(y, miss_rate, linear)
+            closed = CustomMeasure(y, lambda fn, fp, p=n_pos, n=n_neg: 0.5 * fn / p + 0.5 * fp / n)
+            assert risk.value(scores) == pytest.approx(closed.value(scores), abs=1e-15)
+            assert risk.value(scores) == pytest.approx(
+                slow.value("own", scores, y, lambda fn, fp, p=n_pos, n=n_neg: miss_rate(fn, fp, p, n)), abs=1e-12
+            )
+
+
+@pytest.mark.parametrize("name", ["ae", "rae", "kld", "nkld", "q"])
+def test_measures_of_the_prevalence_in_every_cell(name):
+    for n_pos, n_neg in ((1, 1), (3, 5), (40, 7)):
+        risk = MEASURES[name](np.repeat([1.0, -1.0], [n_pos, n_neg]))
+        fn, fp = np.meshgrid(np.arange(n_pos + 1), np.arange(n_neg + 1), indexing="ij")
+        found, expected = risk.delta(fn, fp), slow.table(name, n_pos, n_neg)
+        # the other formula has logarithms of sums, which round too
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+        assert np.all(risk.delta_error(fn, fp) <= 1e-13 * (1 + np.abs(found)))
+        assert risk.delta(0, 0) == 0.0
+
+
+def test_no_table_of_a_large_q_measure_is_kept():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(2000) < 0.1, 1.0, -1.0)
+    scores = rng.normal(size=2000) + 0.5 * y
+    risk = MEASURES["q"](y)
+    table = slow.table("q", risk.n_pos, risk.n_neg)
+    assert risk.value(scores) == pytest.approx(slow.table_value(scores, y, table), abs=1e-12)
+    assert all(np.size(value) <= 2 * len(y) for value in vars(risk).values())

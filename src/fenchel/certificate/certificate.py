@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
+#: between the words for different objectives of a sum
+_SUM = " + "
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,8 @@ class Certificate:
         False for a sum of certificates of which one contradicts itself.
     rigorous : bool, default=False
         Whether both bounds were computed in ball arithmetic, as ``certify(..., rigorous=True)`` does.
+    about : str, default=""
+        The objective in words, where an estimator chose it; printed in parentheses after its value.
 
     See Also
     --------
@@ -56,6 +60,7 @@ class Certificate:
     trivial: bool = False
     consistent: bool = True
     rigorous: bool = False
+    about: str = ""
 
     @property
     def upper(self) -> float:
@@ -126,6 +131,7 @@ class Certificate:
             self.trivial and other.trivial,
             not (self.contradictory or other.contradictory),
             self.rigorous and other.rigorous,
+            _SUM.join(dict.fromkeys(part for own in (self, other) for part in own.about.split(_SUM) if part)),
         )
 
     def __str__(self) -> str:
@@ -133,6 +139,7 @@ class Certificate:
         trust = trust if self.recomputed else " (the lower bound was taken on trust from the solver)"
         # adding zero turns -0.0 into 0
         primal, below = f"{self.primal + 0.0:.6g}", f"{self.dual + 0.0:.6g}"
+        primal += f" ({self.about})" if self.about else ""
         if math.isinf(self.primal):
             what = "not proved to be finite" if self.rigorous else "infinite"
             return f"The objective of this model is {what}: no model is below {below}{trust}."

@@ -6,6 +6,7 @@ import sys
 import warnings
 from argparse import Namespace
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,7 +151,7 @@ def _prove_again(estimator: Any, X: Any, y: Any, queries: dict[str, Any], *, rig
             f"the model was trained on {len(estimator.theta_)} rows and these are {len(y)}: a certificate is about the "
             "training data; use `fenchel predict` for others"
         )
-    task = estimator.encode(X, y, **queries)
+    task = estimator.as_fitted(estimator.encode(X, y, **queries))
     problems = estimator.problems(task)
     starts = estimator.warm_starts(task, problems)
     if None in starts:
@@ -159,10 +160,11 @@ def _prove_again(estimator: Any, X: Any, y: Any, queries: dict[str, Any], *, rig
             "certificate is about the training data"
         )
     found = []
-    for lazy, start in zip(problems, starts, strict=True):
+    for lazy, start, known in zip(problems, starts, estimator.certificates_, strict=True):
         problem = with_exact_lam(lazy(), estimator.C) if rigorous else lazy()
         proves = problem.risk.closed_form() is not None or start.witness.decomposition is not None
-        found.append(certify(problem, start.model, start.witness if proves else None, rigorous=rigorous))
+        certificate = certify(problem, start.model, start.witness if proves else None, rigorous=rigorous)
+        found.append(replace(certificate, about=known.about))
     return sum(found[1:], start=found[0])
 
 

@@ -104,6 +104,12 @@ def _add_train(train: ArgumentParser) -> None:
     what = train.add_argument_group("what is minimized")
     what.add_argument("--loss", help=f"hinge if not given; for {_NAMES}")
     what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_NAMES}")
+    what.add_argument(
+        "--surrogate",
+        choices=("auto", "bound", "plug_in"),
+        default="auto",
+        help="of a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
+    )
     what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
     what.add_argument("--k", type=int, help="of precision_at_k, recall_at_k and ndcg")
     what.add_argument("--gain", default="exponential", help="of ndcg: exponential (2^y - 1) or linear (%(default)s)")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fenchel.estimators.kernel_classifier import KernelClassifier as KernelClassifier
     from fenchel.estimators.kernel_regressor import KernelRegressor as KernelRegressor
     from fenchel.estimators.measures import MeasureClassifier as MeasureClassifier
+    from fenchel.estimators.multilabel import MultilabelClassifier as MultilabelClassifier
     from fenchel.estimators.online import OnlineClassifier as OnlineClassifier
     from fenchel.estimators.ordinal import OrdinalClassifier as OrdinalClassifier
     from fenchel.estimators.path import regularization_path as regularization_path
@@ -34,6 +35,7 @@ _NAMES = {
     "kernel_classifier": ("KernelClassifier",),
     "kernel_regressor": ("KernelRegressor",),
     "measures": ("MeasureClassifier",),
+    "multilabel": ("MultilabelClassifier",),
     "online": ("OnlineClassifier",),
     "ordinal": ("OrdinalClassifier",),
     "path": ("regularization_path",),

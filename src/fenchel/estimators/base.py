@@ -71,6 +71,10 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         """The problems that make up the fit, each made when it is called."""
         raise NotImplementedError
 
+    def as_fitted(self, task: Task) -> Task:
+        """The task with what the last fit chose: its problems are those of the certificates."""
+        return task
+
     def solve_all(
         self,
         problems: Sequence[LazyProblem],
@@ -125,10 +129,6 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED)
         return solutions
 
-    def _needed(self, task: Task) -> int | None:
-        """The number of problems, the first ones, whose solutions make the model; None for all."""
-        return None
-
     def store(self, task: Task, solutions: Sequence[Solution]) -> None:
         """Set the fitted attributes: nothing changes unless all of them are known."""
         set_fitted(self, self.attributes(task, solutions))
@@ -169,7 +169,11 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             solutions = rounds(self, task, problems, warm, rule, deadline)
         else:
             kept = None if self._why_unproved(task) else sketches
-            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule, self._needed(task))
+            solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)
+        return self._finish(task, solutions, rule)
+
+    def _finish(self, task: Task, solutions: Sequence[Solution], rule: ProvedShare | None = None) -> Self:
+        """Store the solutions, and warn unless they prove what was asked for."""
         if any(solution.status is Status.INFEASIBLE for solution in solutions):
             raise FenchelError(
                 f"loss={self._loss().name!r} is a constraint: {Status.INFEASIBLE.value}; use another loss"

@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.risks import MEASURES, CustomMeasure, Risk
+from fenchel.risks.measures.custom import takes_counts
 from fenchel.validation import check_bool, check_number, is_integer
 
 #: measures that take weights of examples: they add up losses of examples or of pairs
@@ -35,6 +36,16 @@ class MeasureChoice:
     def weighted(self) -> bool:
         """Whether the measure takes weights of examples."""
         return self.name in _WEIGHTED
+
+    @property
+    def has_plug_in(self) -> bool:
+        """Whether a threshold of the probability is best for the measure, as for all but the ROC area."""
+        return self.name != "roc_auc"
+
+    @property
+    def scales(self) -> bool:
+        """Whether the measure is defined for any number of examples; a table is for one."""
+        return self.name is not None or callable(self.measure)
 
     @property
     def counts_to_k(self) -> bool:
@@ -76,7 +87,8 @@ class MeasureChoice:
 
     def _check_function(self) -> None:
         try:
-            float(self.measure(0, 0))
+            # one example of each class, so that shares are defined
+            float(self.measure(0, 0, 1, 1) if takes_counts(self.measure) else self.measure(0, 0))
         except Exception as error:
             raise FenchelError(
                 f"measure must be a function of (fn, fp) that returns a number, but measure(0, 0) gives "

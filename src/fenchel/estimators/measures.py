@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.estimators.base import LazyProblem
-from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.labels import one_vs_rest
 from fenchel.estimators.measure_choice import MeasureChoice
+from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import UNPROVED, below_threshold, best_threshold, with_thresholds
+from fenchel.estimators.thresholds import below_threshold
 from fenchel.loading import of_package
-from fenchel.problem import Problem
+from fenchel.losses import Loss
 from fenchel.progress import warn
-from fenchel.risks import Risk, micro
-from fenchel.solving.solution import Solution, Status
-from fenchel.validation import check_choice
+from fenchel.validation import is_integer
 
 
 @of_package
 @dataclass(eq=False, repr=False)
-class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
+class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
     r"""Linear classifier trained for a performance measure, with a duality-gap certificate.
 
     Minimizes :math:`\Omega(w) + C\,n\,R(Xw + b)`, where R is a convex upper bound on the loss of the measure [1]_,
@@ -44,8 +40,10 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     Parameters
     ----------
     measure : str, callable or array-like, default="f1"
-        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", or a custom
-        :math:`\Delta`: a function of fn and fp, or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
+        The measure, "f1", "fbeta", "prbep", "roc_auc", "precision_at_k", "recall_at_k" or "accuracy", of quantification
+        "ae", "rae", "kld", "nkld" or "q", or a custom
+        :math:`\Delta`: a function of fn and fp, or of fn, fp and the numbers of positives and negatives (which folds
+        and classes need, if it depends on them), or an array ``delta[fn, fp]`` of shape (positives + 1, negatives + 1),
         with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
@@ -69,20 +67,38 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         Parameter of "precision_at_k" (at most the number of positives) and of "recall_at_k" (at least that number).
         The top k examples are those with the largest scores for the positive label.
     pos_label : object, default=None
-        The positive one of two classes; None is the second of ``classes_``.
+        The positive one of two classes; None is the second of ``classes_``.  If those are words and the second is the
+        more frequent one, as "ok" after "fraud", a warning asks for this parameter.
     linear : bool, default=None
         Whether a custom function is linear in fn for each fp - fn, as F-beta is, so that not all of its (positives +
         1)(negatives + 1) values are needed; None tests it.
     average : {"macro", "micro"}, default="macro"
         The form for more than two classes: a problem for each class against the rest, or one problem with one
         contingency table for the scores of all classes, which has no intercepts and one threshold.
-    threshold : {"train", "cv"}, default="train"
-        Whether the threshold is chosen on the training scores or on the scores of held-out folds.  For ROC AUC it
+    surrogate : {"auto", "bound", "plug_in"}, default="auto"
+        What is minimized for the measure.
+
+        - "bound": its convex upper bound R.  Where the classes overlap it may be trivial, with w = 0 as its minimizer;
+          then a warning says so.
+        - "plug_in" [2]_ [3]_: :math:`\Omega(w) + C\sum_i a_i f(x_i\cdot w + b, y_i)` with ``plug_in_loss`` for f and
+          costs a that sum to n.  The ratio of the costs of positives and negatives and the threshold are those that are
+          best for the measure on the scores of held-out folds.
+        - "auto": the one of both that is better for the measure on the scores of held-out folds, with the threshold
+          that is best there; never a trivial bound.  All classes have the same one.  "accuracy" and "roc_auc" have the
+          bound, which is a mean of hinges; so have fits with a named ``solver`` and classes with fewer examples than
+          folds.
+
+        ``surrogate_``, the certificate's sentence and ``positive_weights_`` say what was minimized.
+    plug_in_loss : str or Loss, default="logistic"
+        The loss of the plug-in.
+    threshold : {"auto", "train", "cv"}, default="auto"
+        Whether the threshold is chosen on the training scores or on the scores of held-out folds; "auto" uses
+        folds, except for ``surrogate="bound"`` and where ``surrogate="auto"`` needs none.  For ROC AUC it
         maximizes the true positive rate minus the false positive rate; for "precision_at_k" the precision among
         thresholds that mark at least k examples; for "recall_at_k" the recall among those that mark at most k.  Ties
         are resolved by the number of errors.
     cv : int, splitter or iterable, default=5
-        The folds of ``threshold="cv"``.
+        The folds of ``threshold="cv"`` and of plug-ins.
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     fit_intercept : bool, default=True
@@ -101,6 +117,10 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         Minus the thresholds.
     thresholds_ : ndarray of shape (1,) or (classes,)
         Thresholds of the scores X w, one for each row of ``coef_``.
+    surrogate_ : {"bound", "plug_in"}
+        What was minimized.
+    positive_weights_ : ndarray of shape (1,) or (classes,)
+        The costs of positives of a plug-in relative to those of negatives, one for each problem; NaN for the bound.
     pos_label_ : object
         The positive one of two classes, else None.
     risk_intercept_ : float or ndarray
@@ -138,6 +158,10 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     References
     ----------
     .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.
+    .. [2] O. Koyejo, N. Natarajan, P. Ravikumar and I. Dhillon. "Consistent binary classification with generalized
+           performance metrics." NIPS, 2014.
+    .. [3] S. Parambath, N. Usunier and Y. Grandvalet. "Optimizing F-measures by cost-sensitive classification." NIPS,
+           2014.
 
     Examples
     --------
@@ -158,7 +182,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     pos_label: Any = None
     linear: bool | None = None
     average: str = "macro"
-    threshold: str = "train"
+    surrogate: str = "auto"
+    plug_in_loss: str | Loss = "logistic"
+    threshold: str = "auto"
     cv: Any = 5
     l1_ratio: float = 0.0
     fit_intercept: bool = True
@@ -180,34 +206,9 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
             )
         assert task.classes is not None
         positive = task.classes[self._positive(task)] if task.n_classes == 2 or self.pos_label is not None else None
-        fitted = {**task.fitted, "pos_label_": positive}
-        return replace(task, fitted=fitted, folds=self._folds(task) if self.threshold == "cv" else ())
-
-    def problems(self, task: Task) -> list[LazyProblem]:
-        """The problems of all examples, and with ``threshold="cv"`` those of each fold."""
-        found: list[LazyProblem] = [partial(self._measure, task, k) for k in self._columns(task)]
-        for train, _ in task.folds:
-            found += [partial(self._fold, task, train, k) for k in self._columns(task)]
-        return found
-
-    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
-        count = len(self._columns(task))
-        found = super().attributes(task, solutions[:count])
-        if task.folds and not any(solution.status is Status.INTERRUPTED for solution in solutions):
-            scores = np.empty((len(task.y), len(found["coef_"])))
-            for (_, test), k in zip(task.folds, range(count, len(solutions), count), strict=True):
-                weights = np.vstack([solution.model.weights for solution in solutions[k : k + count]])
-                scores[test] = as_design(task.X[test]).scores(weights)
-        else:
-            scores = task.design.scores(found["coef_"])
-        return with_thresholds(found, self._thresholds(task, scores), solutions[:count])
-
-    def _needed(self, task: Task) -> int:
-        return len(self._columns(task))
-
-    def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Any]:
-        count = len(self._columns(task))
-        return [*super().warm_starts(task, problems[:count]), *[None] * (len(problems) - count)]
+        task = replace(task, fitted={**task.fitted, "pos_label_": positive})
+        self._warn_of_majority(task)
+        return replace(task, folds=self._folds_of_bounds(task))
 
     def decision_function(self, X: Any) -> Floats:
         """Scores above the thresholds: (n, classes), or (n,) for two, positive for the second of ``classes_`` even if
@@ -223,8 +224,7 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         super()._check_parameters()
         choice = self._choice()
         choice.check()
-        check_choice("average", self.average, ("macro", "micro"))
-        check_choice("threshold", self.threshold, ("train", "cv"))
+        self._check_surrogate()
         if self.class_weight is not None and choice.name != "accuracy":
             why = "in which it cancels" if choice.weighted else "which counts examples"
             raise FenchelError(f"class_weight has no meaning for {choice}, {why}; omit it, or use measure='accuracy'")
@@ -233,9 +233,6 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     def _choice(self) -> MeasureChoice:
         return MeasureChoice(self.measure, self.beta, self.k, self.linear)
-
-    def _why_unproved(self, task: Task) -> str:
-        return UNPROVED
 
     def _fits_constant(self) -> bool:
         return False
@@ -254,60 +251,45 @@ class MeasureClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
             raise FenchelError(f"pos_label must be one of the labels {labels!r}, got {self.pos_label!r}")
         return labels.index(self.pos_label)
 
-    def _columns(self, task: Task) -> list[int | None]:
-        """The class that each problem has as its positive one; None for all classes in one problem."""
-        if task.n_classes == 2:
-            return [self._positive(task)]
-        return [None] if self.average == "micro" else list(range(task.n_classes))
+    def _warn_of_majority(self, task: Task) -> None:
+        """Warn if words were sorted, and the positive one is the frequent one, as "ok" after "fraud"."""
+        assert task.classes is not None
+        words = task.n_classes == 2 and self.pos_label is None and task.classes.dtype.kind in "OUS"
+        if not words or self._choice().weighted:
+            return
+        counts = np.bincount(task.targets, minlength=2)
+        if counts[1] > counts[0]:
+            rare, frequent = task.classes.tolist()
+            warn(
+                f"{type(self).__name__}: the positive label is {frequent!r}, the second of the sorted labels, which "
+                f"{100.0 * counts[1] / np.sum(counts):.3g}% of the examples have. Set pos_label={rare!r} to train for "
+                f"the rare one, or pos_label={frequent!r} to keep it.",
+                UserWarning,
+            )
 
-    def _measure(self, task: Task, k: int | None, choice: MeasureChoice | None = None) -> Problem:
-        """The problem of class k against the rest, or of all classes for None."""
-        return self._problem(task, self._risk(task, k, self._choice() if choice is None else choice))
+    def _columns(self, task: Task) -> list[int]:
+        """The class that each weight vector has as its positive one."""
+        return [self._positive(task)] if task.n_classes == 2 else list(range(task.n_classes))
 
-    def _risk(self, task: Task, k: int | None, choice: MeasureChoice) -> Risk:
-        if k is not None:
-            return choice.risk(one_vs_rest(task.targets, k), task.weights)
-        labels = np.stack([one_vs_rest(task.targets, k) for k in range(task.n_classes)], axis=1)
-        each = None if task.weights is None else np.repeat(task.weights, task.n_classes)
-        return micro(choice.risk(labels.ravel(), each), task.n_classes)
+    def _signs(self, task: Task, k: int) -> Floats:
+        return one_vs_rest(task.targets, k)
 
-    # --- folds and thresholds
+    def _plug_in_columns(self, trivial: Array, bound: Floats, plug_in: Floats) -> NDArray[np.bool_]:
+        """All or none: classes are compared by their scores, so all scores have one objective."""
+        return np.full(len(trivial), bool(np.any(trivial) or np.sum(plug_in) < np.sum(bound)))
 
-    def _folds(self, task: Task) -> list[tuple[Array, Array]]:
-        """The folds of ``threshold="cv"``: every example is held out once, and no class is missing in training."""
-        # imported here, as in selection.py: few fits choose thresholds by cross-validation
-        from sklearn.model_selection import check_cv
+    def _strata(self, task: Task, column: int | None) -> Array:
+        return task.y
 
-        folds = list(check_cv(self.cv, task.y, classifier=True).split(task.X, task.y))
-        if np.any(np.bincount(np.concatenate([test for _, test in folds]), minlength=len(task.y)) != 1):
-            raise FenchelError("cv must hold every example out exactly once for threshold='cv'; use folds")
-        for train, _ in folds:
+    def _folds(self, task: Task, columns: Sequence[int | None]) -> list[list[tuple[Array, Array]]]:
+        found = super()._folds(task, columns)
+        for train, _ in (fold for folds in found for fold in folds):
             weighted = train if task.weights is None else train[task.weights[train] > 0]
             if len(np.unique(task.targets[weighted])) < task.n_classes:
-                raise FenchelError("cv: a fold lacks one of the classes; use fewer folds, or threshold='train'")
-        return folds
+                without = "threshold='train'" if self.threshold == "cv" else "surrogate='bound'"
+                raise FenchelError(f"cv: a fold lacks one of the classes; use fewer folds, or {without}")
+        return found
 
-    def _fold(self, task: Task, train: Array, k: int | None) -> Problem:
-        fold = task.subset(train)
-        positives = [len(fold.y) if one is None else int(np.sum(fold.targets == one)) for one in self._columns(task)]
-        return self._measure(fold, k, self._choice().for_part(len(fold.y) / len(task.y), positives))
-
-    def _thresholds(self, task: Task, scores: Array) -> Floats:
-        """The best thresholds of these scores, (n, rows of coef_)."""
-        columns, choice = self._columns(task), self._choice()
-        if len(columns) == 1 and scores.shape[1] > 1:
-            table: Any = self._risk(task, columns[0], choice)
-            return np.full(scores.shape[1], best_threshold(scores.ravel(), table.table))
-        pairs = zip(scores.T, columns, strict=True)
-        return np.array([best_threshold(column, self._risk(task, k, choice)) for column, k in pairs])
-
-    def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
-        count = len(self._columns(task))
-        super()._warn_unless_converged(task, solutions[:count])
-        fits = [solutions[k : k + count] for k in range(count, len(solutions), count)]
-        missed = sum(not all(solution.converged for solution in fit) for fit in fits)
-        if missed:
-            warn(
-                f"{missed} of {len(fits)} fits to the folds of threshold='cv' did not prove tol={self.tol:g}; raise "
-                "max_iter or time_limit, lower C, or use a larger tol"
-            )
+    def _enough_for_folds(self, task: Task) -> bool:
+        counted = task.targets if task.weights is None else task.targets[task.weights > 0.0]
+        return bool(np.min(np.bincount(counted)) >= (int(self.cv) if is_integer(self.cv) else 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,9 @@ from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
+
+if TYPE_CHECKING:
+    from fenchel.estimators.plug_in import PlugIn
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +47,10 @@ class Task:
     active: NDArray[np.int64] | None = None
     #: the query of each row of a ranking; None for one query, and for everything else
     queries: Array | None = None
-    #: (train, test) rows of the folds in which examples are held out
-    folds: Sequence[tuple[Array, Array]] = ()
+    #: for each problem the (train, test) rows of the folds in which examples are held out
+    folds: Sequence[Sequence[tuple[Array, Array]]] = ()
+    #: of fits for a measure that replace its bound
+    plug_in: PlugIn | None = None
     #: fitted attributes that are known before anything is solved
     fitted: Mapping[str, Any] = field(default_factory=dict)
 

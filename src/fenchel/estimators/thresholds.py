@@ -13,7 +13,7 @@ lowest best cuts are in order, and together they are the best of all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,8 +34,20 @@ UNPROVED = (
 )
 
 
+class Cut(NamedTuple):
+    """A threshold, and the loss of the measure that it has."""
+
+    threshold: float
+    loss: float
+
+
 def best_threshold(scores: Array, risk: Any) -> float:
-    """The middle of the best cut: ``score > threshold`` is the prediction.
+    """The middle of the best cut: ``score > threshold`` is the prediction."""
+    return best_cut(scores, risk).threshold
+
+
+def best_cut(scores: Array, risk: Any) -> Cut:
+    """The middle of the best cut, with its loss.
 
     Of equally good cuts the one with the fewest errors, then the one between the scores furthest apart.  Where the
     measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
@@ -49,9 +61,11 @@ def best_threshold(scores: Array, risk: Any) -> float:
     losses = _losses(risk, fn, fp, amounts, positive)
     if not np.any(np.isfinite(losses)):
         losses = np.abs(fp - fn).astype(np.float64)
-    good = cuts[_least(losses, fn + fp)]
+    least = _least(losses, fn + fp)
+    good = cuts[least]
     gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
-    return _middle(scores, int(good[np.argmax(gaps)]))
+    best = int(np.argmax(gaps))
+    return Cut(_middle(scores, int(good[best])), float(losses[least[best]]))
 
 
 def ordered_thresholds(scores: Array, codes: Array, classes: int, weights: Array | None) -> Floats:

@@ -31,7 +31,7 @@ _DECOMPOSED, _UNCLASSED = (
     {kind.__name__ for kind in kinds} for kinds in ((LinearRanker, MeasureClassifier), (LinearRanker, LinearRegressor))
 )
 #: fitted attributes that are kept, where an estimator has them
-_ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
+_ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_", "positive_weights_")
 #: the decomposition of the k-th problem's witness, where it has one
 _DECOMPOSITION = "decomposition_{}".format
 _FORMAT = 2
@@ -84,6 +84,9 @@ def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
     estimator = model.estimator
     arrays = {name: _dense(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
+    if getattr(estimator, "surrogate_", "bound") == "bound":
+        # NaN for every problem
+        arrays.pop("positive_weights_", None)
     for k, decomposition in enumerate(getattr(estimator, "decompositions_", ())):
         if decomposition is not None:
             arrays[_DECOMPOSITION(k)] = decomposition
@@ -155,6 +158,7 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
             setattr(estimator, name, arrays[name] if arrays[name].ndim else float(arrays[name]))
     if about["kind"] in _DECOMPOSED:
         estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
+        estimator.surrogate_ = "plug_in" if "positive_weights_" in arrays else "bound"
     if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]

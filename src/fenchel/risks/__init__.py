@@ -15,6 +15,11 @@ from fenchel.risks.measures.f_beta import F1 as F1
 from fenchel.risks.measures.f_beta import FBeta as FBeta
 from fenchel.risks.measures.micro import MicroRisk as MicroRisk
 from fenchel.risks.measures.micro import micro as micro
+from fenchel.risks.measures.quantification import AbsoluteError as AbsoluteError
+from fenchel.risks.measures.quantification import KullbackLeibler as KullbackLeibler
+from fenchel.risks.measures.quantification import NormalizedKullbackLeibler as NormalizedKullbackLeibler
+from fenchel.risks.measures.quantification import QMeasure as QMeasure
+from fenchel.risks.measures.quantification import RelativeAbsoluteError as RelativeAbsoluteError
 from fenchel.risks.measures.roc_auc import RocAUC as RocAUC
 from fenchel.risks.measures.top_k import PrecisionAtK as PrecisionAtK
 from fenchel.risks.measures.top_k import RecallAtK as RecallAtK

@@ -10,7 +10,9 @@ only the ends of each diagonal are evaluated, and one cell between them as a che
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,8 +40,8 @@ class CustomMeasure(ContingencyRisk):
     labels : array-like of shape (n,)
         The labels, -1 and +1.
     delta : callable or array-like of shape (positives + 1, negatives + 1)
-        A function ``delta(fn, fp)`` of arrays, or the table of its values, with ``delta(0, 0) = 0``; minus infinity
-        forbids a labelling.
+        A function ``delta(fn, fp)`` or ``delta(fn, fp, n_pos, n_neg)`` of arrays and the numbers of positives and
+        negatives, or the table of its values, with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     linear : bool, default=None
         Whether :math:`\Delta` is linear in fn for each fp - fn, as F-beta is, so that the worst labelling takes
         O(n log n) instead of the whole table; None tests it, which evaluates the whole table.  A table that is linear
@@ -66,10 +68,10 @@ class CustomMeasure(ContingencyRisk):
     name = "custom"
     is_measure = False
 
-    def __init__(
-        self, labels: ArrayLike, delta: Callable[[Any, Any], Any] | ArrayLike, linear: bool | None = None
-    ) -> None:
+    def __init__(self, labels: ArrayLike, delta: Callable[..., Any] | ArrayLike, linear: bool | None = None) -> None:
         super().__init__(labels)
+        if callable(delta) and takes_counts(delta):
+            delta = partial(_with_counts, delta, self.n_pos, self.n_neg)
         self.diagonals: Diagonals | None = None
         self._table: Floats | None = None
         if linear and callable(delta):
@@ -131,6 +133,21 @@ class CustomMeasure(ContingencyRisk):
         if _off_line(base + slope * middle, at_middle, _largest(np.concatenate([at_low, at_high]))):
             raise FenchelError("delta is not linear in fn for every fp - fn; omit linear=True")
         return Diagonals(-self.n_pos, base, slope)
+
+
+def takes_counts(delta: Callable[..., Any]) -> bool:
+    """Whether a function has four parameters without default: fn, fp and the numbers of positives and negatives."""
+    try:
+        parameters = inspect.signature(delta).parameters.values()
+    except (TypeError, ValueError):
+        # a function in C without a signature
+        return False
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(one.kind in kinds and one.default is one.empty for one in parameters) == 4
+
+
+def _with_counts(delta: Callable[..., Any], n_pos: int, n_neg: int, fn: Any, fp: Any) -> Any:
+    return delta(fn, fp, n_pos, n_neg)
 
 
 def _check_values(values: Array, at_truth: float) -> None:

@@ -19,6 +19,7 @@ This is plain NumPy because certificates, which use no compiled loop, evaluate r
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -128,6 +129,11 @@ def _bisect(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Cou
 
 def best_cells_of_table(scores: Ranked, table: Floats) -> Cells:
     """The best cell on every diagonal of any table Delta[fn, fp], by enumeration."""
+    return best_cells_of_rows(scores, lambda fn, fp: table[fn, fp])
+
+
+def best_cells_of_rows(scores: Ranked, loss: Callable[[Counts, Counts], Floats]) -> Cells:
+    """The best cell on every diagonal of any Delta(fn, fp), by enumeration of its rows or columns."""
     n_pos, n_neg = len(scores.positives), len(scores.negatives)
     count = n_pos + n_neg + 1
     height, delta = np.full(count, -np.inf), np.full(count, -np.inf)
@@ -137,12 +143,14 @@ def best_cells_of_table(scores: Ranked, table: Floats) -> Cells:
         stop_point()
         if along_rows:
             # fn = line, and p = -fn, ..., n_neg - fn
-            values, counts = table[line], np.full(n_neg + 1, line)
+            counts = np.full(n_neg + 1, line)
+            values = loss(counts, np.arange(n_neg + 1))
             heights = values + scores.A[line] + scores.B
             place = slice(n_pos - line, n_pos - line + n_neg + 1)
         else:
             # fp = line, and p = fp - n_pos, ..., fp
-            values, counts = table[::-1, line], np.arange(n_pos, -1, -1)
+            counts = np.arange(n_pos, -1, -1)
+            values = loss(counts, np.full(n_pos + 1, line))
             heights = values + scores.A[::-1] + scores.B[line]
             place = slice(line, line + n_pos + 1)
         better = (heights > height[place]) | ((heights == height[place]) & (values > delta[place]))

@@ -1,0 +1,362 @@
+"""Linear classification with several labels for each example."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+
+from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
+from fenchel.estimators.base import LazyProblem, LinearEstimator
+from fenchel.estimators.measure_choice import MeasureChoice
+from fenchel.estimators.measure_fits import MeasureFits
+from fenchel.estimators.measure_folds import Column
+from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.task import Task, checked_weights, validated
+from fenchel.loading import of_package
+from fenchel.losses import Loss
+from fenchel.problem import Problem
+from fenchel.risks import MeanRisk, MultilabelHinge
+from fenchel.solvers.base import Warm
+from fenchel.solving.deadline import Deadline
+from fenchel.solving.solution import Solution
+from fenchel.validation import check_choice, is_integer
+
+#: fitted attributes with an entry for each label that varies, and what a constant label has there
+_PER_LABEL = ("coef_", "risk_intercept_", "thresholds_", "intercept_", "positive_weights_")
+#: score of a label that all training examples have, or none
+_CONSTANT_SCORE = 1.0
+
+
+def _has_probabilities(estimator: Any) -> bool:
+    if estimator.measure is not None or estimator.form != "independent" or estimator._loss().name != "logistic":
+        raise AttributeError("predict_proba requires loss='logistic', form='independent' and measure=None")
+    return True
+
+
+@of_package
+@dataclass(eq=False, repr=False)
+class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
+    r"""Linear classifier with several labels for each example, with a duality-gap certificate.
+
+    One weight vector for each label.  By default each label has a problem of its own,
+    :math:`\Omega(w) + C\sum_i \text{weight}_i\, f(x_i\cdot w + b, \pm1)`; X is shared.  With ``measure`` the labels are
+    trained for it as by :class:`MeasureClassifier`, each label for its own (macro average) or all labels in one
+    contingency table (micro average).  With ``form="joint"`` one problem ranks the labels of each example, by the
+    hinge of its worst pair of a present and an absent label [1]_.
+
+    Parameters
+    ----------
+    loss : str or Loss, default="hinge"
+        The loss f of ``form="independent"`` without ``measure``: a name, or an object of :mod:`fenchel.losses`.
+    C : float, default=1.0
+        Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    tol : float, default=1e-3
+        The relative duality gap to prove for each problem; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which examples are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for the whole fit, shared by the problems.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
+    measure : str, default=None
+        A measure of the contingency table to train for, such as "f1", or "fbeta"; None trains for ``loss``.
+    beta : float, default=1.0
+        Parameter of "fbeta".
+    average : {"macro", "micro"}, default="macro"
+        Whether each label has a contingency table and a threshold of its own, or all labels share them.
+    form : {"independent", "joint"}, default="independent"
+        One problem for each label, or one for all, :class:`fenchel.risks.MultilabelHinge`, which has no free
+        intercepts: add a column of ones to X for regularized ones.  Its thresholds are those with the fewest wrong
+        labels, or the best for ``measure``.
+    surrogate : {"auto", "bound", "plug_in"}, default="auto"
+        What is minimized for ``measure``, as in :class:`MeasureClassifier`; "auto" chooses for each label.
+    plug_in_loss : str or Loss, default="logistic"
+        The loss of plug-ins.
+    threshold : {"auto", "train", "cv"}, default="auto"
+        Whether thresholds are chosen on the training scores or on those of held-out folds; "auto" uses folds where
+        ``surrogate`` has a choice, or is a plug-in.
+    cv : int, splitter or iterable, default=5
+        The folds; each label has folds with equal shares of its positives.  The threshold of a label with fewer
+        positives than folds is chosen on the training scores.
+    l1_ratio : float, default=0.0
+        The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
+    fit_intercept : bool, default=True
+        Whether problems of one label have an intercept, which is not regularized.
+    n_jobs : int, default=None
+        Threads over the labels.  The result does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (labels, d)
+        Weights, in float64; zero for a label that all training examples have, or none.
+    intercept_ : ndarray of shape (labels,)
+        Intercepts; where thresholds were chosen, minus the thresholds.
+    classes_ : ndarray of shape (labels,)
+        The numbers 0, 1, ... of the labels.
+    varying_ : ndarray of bool, shape (labels,)
+        The labels that some training examples have and others lack.
+    thresholds_, risk_intercept_ : ndarray of shape (labels,)
+        With ``measure`` or ``form="joint"``: thresholds of the scores X w, and the intercepts of the problems.
+    surrogate_ : {"bound", "plug_in", "mixed"}
+        With ``measure``: what was minimized.
+    positive_weights_ : ndarray of shape (labels,)
+        With ``measure``: the costs of positives of plug-ins relative to those of negatives; NaN for bounds.
+    certificate_ : Certificate
+        The duality gap of the whole fit, summed over the problems that were solved; print it.
+    certificates_ : list of Certificate
+        One certificate for each problem, in the order of the labels that vary.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether every certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data, the maximum over the problems that were solved.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_ : ndarray of shape (n, labels that vary), or (n,) for one
+        The dual variables, the witnesses from which anybody can recompute the certificates.
+    trace_ : list
+        The certificates on the way.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    MeasureClassifier : One label for each example.
+    fenchel.risks.MultilabelHinge : The risk of ``form="joint"``.
+
+    References
+    ----------
+    .. [1] A. Elisseeff and J. Weston. "A kernel method for multi-labelled classification." NIPS, 2001.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_multilabel_classification
+    >>> from fenchel import MultilabelClassifier
+    >>> X, Y = make_multilabel_classification(200, n_classes=4, random_state=0)
+    >>> model = MultilabelClassifier(measure="f1", surrogate="bound", random_state=0).fit(X, Y)
+    >>> model.predict(X).shape, bool(model.certificate_.relative_gap <= 1e-3)
+    ((200, 4), True)
+    """
+
+    loss: str | Loss = "hinge"
+    _: KW_ONLY
+    measure: str | None = None
+    beta: float = 1.0
+    average: str = "macro"
+    form: str = "independent"
+    surrogate: str = "auto"
+    plug_in_loss: str | Loss = "logistic"
+    threshold: str = "auto"
+    cv: Any = 5
+    l1_ratio: float = 0.0
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+
+    # every label is a problem of two classes
+    multi_class = "ovr"
+    class_weight = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        tags.target_tags.single_output, tags.target_tags.multi_output = False, True
+        return tags
+
+    # --- the steps of a fit
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
+        """Check the parameters, the data and the indicator matrix of the labels, which may be sparse."""
+        self._check_parameters()
+        X, Y, fitted = validated(self, X, y, multi_output=True, **self._input(X))
+        if type_of_target(Y) != "multilabel-indicator":
+            raise FenchelError(
+                "y must be an indicator matrix (n, labels) of 0 and 1, with at least two columns, got "
+                f"{type_of_target(Y)!r}; use sklearn.preprocessing.MultiLabelBinarizer for lists of labels"
+            )
+        weights = checked_weights(sample_weight, X)
+        if weights is not None and self.measure is not None and np.any(weights != weights[0]):
+            raise FenchelError(f"sample_weight has no meaning for {self._choice()}, which counts examples; omit it")
+        targets: Any = sp.csc_matrix(Y) != 0 if sp.issparse(Y) else Y != 0
+        # an example without weight is as if removed
+        counted = targets if weights is None else targets[np.flatnonzero(weights > 0.0)]
+        positives = np.asarray(counted.sum(axis=0)).ravel()
+        varying = (positives > 0) & (positives < counted.shape[0])
+        if not np.any(varying):
+            raise FenchelError("y: every label is constant, so there is nothing to learn")
+        fitted |= {"classes_": np.arange(targets.shape[1]), "varying_": varying, "multi_class_": self.form}
+        fitted["sparse_output_"] = bool(sp.issparse(Y))
+        constants = np.where(positives > 0, _CONSTANT_SCORE, -_CONSTANT_SCORE)
+        fitted["_constants"] = constants
+        given = {"y": Y, "targets": targets, "sample_weight": weights, "classes": fitted["classes_"], "fitted": fitted}
+        task = self._task(X, weights, **given)
+        by_folds = self.measure is not None or self.threshold == "cv"
+        return replace(task, folds=self._folds_of_bounds(task) if by_folds and self._has_thresholds() else ())
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        if self._has_thresholds():
+            return super().problems(task)
+        return [partial(self._one_label, task, k) for k in self._columns(task)]
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        if self._has_thresholds():
+            found = super().attributes(task, solutions)
+        else:
+            found = LinearEstimator.attributes(self, task, solutions)
+        return self._with_constants(task, found)
+
+    def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
+        varying = task.fitted["varying_"]
+        if not np.array_equal(vars(self).get("varying_", ()), varying):
+            return [None] * len(problems)
+        # the problems are those of the labels that vary
+        own = self._restricted(varying)
+        if self._has_thresholds():
+            return MeasureFits.warm_starts(own, task, problems)
+        return LinearEstimator.warm_starts(own, task, problems)
+
+    def _fit(
+        self,
+        task: Task,
+        deadline: Deadline,
+        warm: Sequence[Warm | None] | None = None,
+        stop: threading.Event | None = None,
+    ) -> Self:
+        if self._has_thresholds():
+            return super()._fit(task, deadline, warm, stop)
+        return LinearEstimator._fit(self, task, deadline, warm, stop)
+
+    # --- predictions
+
+    def decision_function(self, X: Any) -> Floats:
+        """Scores above the thresholds, (n, labels); positive for labels that are predicted."""
+        return self._scores(X)
+
+    def predict(self, X: Any) -> Any:
+        """The indicator matrix (n, labels) of 0 and 1; sparse if that of the fit was."""
+        found = (self.decision_function(X) > 0.0).astype(np.int64)
+        return sp.csr_matrix(found) if self.sparse_output_ else found
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> Floats:
+        """The probability of each label, (n, labels)."""
+        return expit(self.decision_function(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Logarithms of ``predict_proba``."""
+        return -np.logaddexp(0.0, -self.decision_function(X))
+
+    # --- parameters
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("form", self.form, ("independent", "joint"))
+        self._choice().check()
+        self._check_surrogate()
+        if self._choice().counts_to_k or (self.measure is not None and self._choice().name is None):
+            raise FenchelError(f"measure={self.measure!r} is not for several labels; use 'f1', 'fbeta' or 'prbep'")
+        if self.form == "joint" and self.surrogate == "plug_in":
+            raise FenchelError("form='joint' has no plug-in: use surrogate='auto', or form='independent'")
+
+    def _choice(self) -> MeasureChoice:
+        return MeasureChoice("accuracy" if self.measure is None else self.measure, self.beta, None, None)
+
+    def _has_thresholds(self) -> bool:
+        return self.measure is not None or self.form == "joint"
+
+    def _may_plug_in(self) -> bool:
+        return super()._may_plug_in() and self.form == "independent"
+
+    def _fits_constant(self) -> bool:
+        return False
+
+    # --- the problems
+
+    def _columns(self, task: Task) -> list[int]:
+        return np.flatnonzero(task.fitted["varying_"]).tolist()
+
+    def _problem_columns(self, task: Task) -> list[Column]:
+        return [None] if self.form == "joint" else super()._problem_columns(task)
+
+    def _signs(self, task: Task, k: int) -> Floats:
+        column: Any = task.targets[:, [k]]
+        column = column.toarray() if sp.issparse(column) else column
+        return np.where(column.ravel(), 1.0, -1.0)
+
+    def _strata(self, task: Task, column: Column) -> Array | None:
+        return None if column is None else self._signs(task, column)
+
+    def _enough_for_folds(self, task: Task) -> bool:
+        """A fold of a rare label without positives has no model, which counts as a prediction of none."""
+        return True
+
+    def _is_rare(self, task: Task, columns: Sequence[int]) -> bool:
+        if len(columns) > 1:
+            return False
+        positives = int(np.sum(self._signs(task, columns[0]) > 0.0))
+        fewest = int(self.cv) if is_integer(self.cv) else 2
+        return min(positives, task.design.shape[0] - positives) < fewest
+
+    def _plug_in_columns(self, trivial: Array, bound: Floats, plug_in: Floats) -> NDArray[np.bool_]:
+        """Each label has its own; in one contingency table all have the same.  A rare label keeps its bound."""
+        return np.asarray(trivial | (plug_in < bound))
+
+    def _bound_in_words(self) -> str:
+        return "the hinge of pairs of labels" if self.form == "joint" else super()._bound_in_words()
+
+    def _one_label(self, task: Task, k: int) -> Problem:
+        return self._problem(task, MeanRisk(self._loss(), self._signs(task, k), task.weights))
+
+    def _measure(self, task: Task, column: Column, choice: MeasureChoice) -> Problem:
+        if self.form == "independent":
+            return super()._measure(task, column, choice)
+        columns = self._columns(task)
+        signs = np.stack([self._signs(task, k) for k in columns], axis=1)
+        return self._problem(task, MultilabelHinge(signs, task.weights))
+
+    # --- labels that all training examples have, or none
+
+    def _with_constants(self, task: Task, found: dict[str, Any]) -> dict[str, Any]:
+        """The attributes with an entry for each label: constant ones have zero weights and a score of their own."""
+        varying, constants = task.fitted["varying_"], found.pop("_constants")
+        if np.all(varying):
+            return found
+        for name in _PER_LABEL:
+            if name in found:
+                values = np.asarray(found[name])
+                wide = np.zeros((len(varying), *values.shape[1:]))
+                wide[varying] = values
+                found[name] = wide
+        found["intercept_"][~varying] = constants[~varying]
+        if "thresholds_" in found:
+            found["thresholds_"][~varying] = -constants[~varying]
+            found["positive_weights_"][~varying] = np.nan
+        return found
+
+    def _restricted(self, varying: Array) -> Any:
+        """A copy whose attributes are those of the labels that vary."""
+        own = copy.copy(self)
+        for name in _PER_LABEL:
+            if name in vars(own):
+                vars(own)[name] = vars(own)[name][varying]
+        return own
