@@ -28,7 +28,7 @@ from fenchel.solvers.threads import Parts, weighted_gram
 #: sweeps of coordinate descent between two face steps
 _SWEEPS = 50
 #: largest number of passes of coordinate descent in one Newton step
-_MAX_PASSES = 100
+_MAX_PASSES = 300
 #: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
 _FIRST_DAMPING, _LEAST_DAMPING = 1e-3, 1e-8
 #: the damping grows after line searches that end below this step
