@@ -11,7 +11,7 @@ from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coeffic
 
 
 @helper
-def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
+def sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
     """One step along each coordinate; return the largest change of a partial derivative by its own step."""
     worst = 0.0
     for j in range(np.uint64(len(point))):
@@ -32,6 +32,17 @@ def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
     return worst
 
 
+@helper
+def extrapolate(iterates: Any, gradients: Any, thresholds: Any, point: Any, gradient: Any) -> None:
+    """Replace the point by the Anderson extrapolation of the iterates if the objective is smaller there."""
+    coefficients = anderson_coefficients(iterates)
+    new, slopes = coefficients @ iterates, coefficients @ gradients
+    change = 0.5 * np.sum((new - point) * (slopes + gradient))
+    change += np.sum(thresholds * (np.abs(new) - np.abs(point)))
+    if np.any(coefficients != 0.0) and change < 0.0:
+        point[:], gradient[:] = new, slopes
+
+
 @loop
 def descend_coordinates(
     matrix: Any, thresholds: Any, point: Any, gradient: Any, step_tolerance: float, tolerance: float, sweeps: int
@@ -49,7 +60,7 @@ def descend_coordinates(
     for k in range(sweeps):
         if stored == 0:
             iterates[0], gradients[0], stored = point, gradient, 1
-        worst = _sweep(matrix, thresholds, point, gradient)
+        worst = sweep(matrix, thresholds, point, gradient)
         if worst <= step_tolerance:
             return True
         violation = 0.0
@@ -63,10 +74,6 @@ def descend_coordinates(
         iterates[stored], gradients[stored], stored = point, gradient, stored + 1
         # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
         if stored > ANDERSON_DEPTH and k + 1 < sweeps:
-            coefficients, stored = anderson_coefficients(iterates), 0
-            new, slopes = coefficients @ iterates, coefficients @ gradients
-            change = 0.5 * np.sum((new - point) * (slopes + gradient))
-            change += np.sum(thresholds * (np.abs(new) - np.abs(point)))
-            if np.any(coefficients != 0.0) and change < 0.0:
-                point[:], gradient[:] = new, slopes
+            extrapolate(iterates, gradients, thresholds, point, gradient)
+            stored = 0
     return False

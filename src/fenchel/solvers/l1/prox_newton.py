@@ -29,6 +29,7 @@ t                                    ``scale``
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,6 +40,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
+from fenchel.solvers.l1.gram_path import minimize_by_gram, propose_points, shares_gram
 from fenchel.solvers.l1.newton_step import newton_step
 from fenchel.solvers.l1.working_set import OutputState, columns_of, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
@@ -136,7 +138,9 @@ class ProxNewton(Solver):
         for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
-            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed))
+            found = OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed)
+            found.by_gram = design.shape[1] <= most_formed and constant_curvature(risk)
+            outputs.append(found)
         return State(problem, outputs)
 
     def step(self, state: State, hint: Hint) -> float:
@@ -145,11 +149,19 @@ class ProxNewton(Solver):
         while state.outputs[state.turn].stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
+        if output.by_gram:
+            output.by_gram = False
+            return minimize_by_gram(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         if not output.select_next:
             return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
+
+    def propose_path(
+        self, problem: Problem, lams: Sequence[float], tol: float
+    ) -> Iterator[list[tuple[Model, Witness]]] | None:
+        return propose_points(problem, lams, tol) if shares_gram(problem, lams, tol) else None
 
     def expected_gap(self, state: State) -> float:
         return sum(output.gap for output in state.outputs)

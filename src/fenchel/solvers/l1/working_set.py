@@ -62,6 +62,8 @@ class OutputState:
     x_theta: Floats | None = None
     #: largest working set whose Hessian is formed
     most_formed: int = 0
+    #: whether the next step minimizes over all features by the Gram matrix
+    by_gram: bool = False
     #: objective, duality gap and KKT violation over all features when the working set was selected
     objective: float = np.inf
     gap: float = np.inf
