@@ -108,9 +108,7 @@ def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], leve
         return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
     points = [_feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
     vs = _all_v(problems, [theta for theta, _ in points])
-    found = [
-        _best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)
-    ]
+    found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
     vs = _all_v(problems, [point.theta for point in found])
     parts = zip(problems, found, vs, levels, strict=True)
     return [_not_below_zero(problem, _of_point(problem, point, v, level)) for problem, point, v, level in parts]

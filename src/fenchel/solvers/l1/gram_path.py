@@ -29,9 +29,7 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
     return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and constant_curvature(risk)
 
 
-def propose_points(
-    problem: Problem, lams: Sequence[float], tol: float
-) -> Iterator[list[tuple[Model, Witness]]]:
+def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[tuple[Model, Witness]]]:
     """Yield models and dual points for the values of lam in turn, a block of them at a time."""
     gram, correlations, square = _moments(problem)
     form = problem.mean_risk.loss.piecewise_quadratic()
@@ -79,7 +77,10 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float]:
     """G, q and y^T C y, centred beside an intercept."""
     design, risk = problem.design, problem.mean_risk
     gram, mean = reused(
-        design, "gram", risk.shares, lambda: weighted_gram(design, np.arange(len(risk.shares)), risk.shares, Parts(design))
+        design,
+        "gram",
+        risk.shares,
+        lambda: weighted_gram(design, np.arange(len(risk.shares)), risk.shares, Parts(design)),
     )
     labels = risk.labels - float(risk.shares @ risk.labels) if problem.intercept else risk.labels
     correlations, square = design.adjoint(risk.shares * labels), float(risk.shares @ labels**2)

@@ -37,28 +37,27 @@ def descend_path(
 ) -> float:
     """Write the weights for each lam into a row of ``weights``, each from the last.
 
-    A point ends when its estimated relative gap is at most ``tol``, or after ``max_sweeps``.  Returns the largest of the
-    relative gaps.
+    A point ends after a sweep when its estimated relative gap is at most ``tol``, or after ``max_sweeps``.  Returns the
+    largest of the relative gaps.
     """
     point, gradient = start.copy(), gram @ start - correlations
     iterates, gradients = np.empty((ANDERSON_DEPTH + 1, len(point))), np.empty((ANDERSON_DEPTH + 1, len(point)))
     largest = 0.0
     for k in range(len(lams)):
-        thresholds, stored = np.full(len(point), lams[k]), 0
+        thresholds, stored, gap = np.full(len(point), lams[k]), 0, np.inf
         for _ in range(max_sweeps):
-            if _relative_gap(correlations, square, lams[k], point, gradient) <= tol:
-                break
             if stored == 0:
                 iterates[0], gradients[0], stored = point, gradient, 1
             sweep(gram, thresholds, point, gradient)
+            gap = _relative_gap(correlations, square, lams[k], point, gradient)
+            if gap <= tol:
+                break
             iterates[stored], gradients[stored], stored = point, gradient, stored + 1
+            # a sweep follows, which sets weights to zero that the extrapolation moved across it
             if stored > ANDERSON_DEPTH:
                 extrapolate(iterates, gradients, thresholds, point, gradient)
-                # sets weights to zero that the extrapolation moved across it
-                sweep(gram, thresholds, point, gradient)
                 stored = 0
-        weights[k] = point
-        largest = max(largest, _relative_gap(correlations, square, lams[k], point, gradient))
+        weights[k], largest = point, max(largest, gap)
     return largest
 
 
