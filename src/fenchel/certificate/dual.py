@@ -103,10 +103,11 @@ def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], leve
     """``lower_bound`` of problems that differ in lam only; X^T theta is one product for all of them."""
     closed = problems[0].risk.closed_form()
     thetas = [np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]
-    alike = all(theta.shape == problems[0].theta_shape and _usable(theta) for theta in thetas)
-    if closed is None or len(problems[0].theta_shape) > 1 or not alike:
+    points: list[tuple[Array, Array]] = []
+    if closed is not None and all(theta.shape == problems[0].design.shape[:1] and _usable(theta) for theta in thetas):
+        points = [_feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
+    if closed is None or not points or not all(_usable(theta) for theta, _ in points):
         return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
-    points = [_feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
     vs = _all_v(problems, [theta for theta, _ in points])
     found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
     vs = _all_v(problems, [point.theta for point in found])
