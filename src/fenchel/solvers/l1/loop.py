@@ -8,6 +8,10 @@ Software 33, 2010).  A free intercept :math:`\delta` stays optimal throughout: i
 zero, a step of weight k moves :math:`\delta` by :math:`-h\cdot x_k/\sum h` times that step.  This centres every column
 by its weighted mean, at the cost of a few scalars.
 
+Correlated columns take many passes.  Between them the quadratic model is minimized on the face of the present signs by
+conjugate gradients, scaled by the diagonal of the Hessian, as in the subspace steps of Chen, Curtis and Robinson (SIAM
+J. Optimization 27, 2017).  Their number doubles as long as no weight reaches zero.
+
 ==========================  ==============================================================
 symbol                      argument
 ==========================  ==============================================================

@@ -14,9 +14,13 @@ few features nothing is.
 
    has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
-   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
+   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`.  It is kept while it has the 2m nearest features, where m is
+   the number of nonzero weights; a new one has 4m.
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
    solved (``newton_step``).  Continue with 1.
+
+With the squared loss and few features the first step minimizes over all of them by the Gram matrix, and many values of
+:math:`\lambda` share that (``gram_path``).
 
 ===================================  ==========================================
 symbol                               here
