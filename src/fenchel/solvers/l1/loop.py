@@ -64,31 +64,52 @@ def moments(columns: Any, hess: Any, first: Any, second: Any) -> None:
         first[k], second[k] = mean, square
 
 
+class Schedule(NamedTuple):
+    """What the next pass does, which a call of ``descend`` leaves to the next one; arrays of one number."""
+
+    #: whether it is over all columns; passes over nonzero weights since conjugate gradients, and most of their iterations
+    everything: Any
+    since: Any
+    length: Any
+    #: largest change of a partial derivative with which passes over nonzero weights end
+    end: Any
+
+
+def new_schedule() -> Schedule:
+    """The schedule of the first pass."""
+    return Schedule(np.array([True]), np.array([0]), np.array([_FIRST_ITERATIONS]), np.array([0.0]))
+
+
 @loop
-def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes: int) -> tuple[int, int]:
+def descend(
+    columns: Any, weights: Any, model: Any, schedule: Any, tolerance: float, max_passes: int
+) -> tuple[int, int, bool]:
     """Alternate passes over all columns with passes over the columns of nonzero weights until both have converged.
 
     A pass has converged when no step changes a partial derivative by more than ``tolerance``.  Passes over the columns
     of nonzero weights end earlier while the last pass over all columns made much larger steps.  After every few of them
     conjugate gradients minimize the model on the face of the present signs.  Returns the numbers of passes over all
-    columns and over those of nonzero weights; an iteration of conjugate gradients counts as one of the latter.
+    columns and over those of nonzero weights, and whether they have converged; an iteration of conjugate gradients
+    counts as one of the latter, and the last ones may exceed ``max_passes`` by as many.
     """
-    full, partial, everything, since, end, length = 0, 0, True, 0, 0.0, _FIRST_ITERATIONS
+    full, partial = 0, 0
     while full + partial < max_passes:
-        worst = _pass(columns, weights, model, everything)
-        if everything:
+        worst = _pass(columns, weights, model, schedule.everything[0])
+        if schedule.everything[0]:
             full += 1
             if worst <= tolerance:
-                break
-            everything, since, end = False, 0, max(0.5 * tolerance, PARTIAL_TOLERANCE * worst)
-        else:
-            partial += 1
-            since += 1
-            everything = worst <= end
-            if since >= _PASSES_BEFORE_FACE and not everything:
-                used, length = _face_step(columns, weights, model, 0.5 * end, length, max_passes - full - partial)
-                partial, since = partial + used, 0
-    return full, partial
+                return full, partial, True
+            schedule.everything[0], schedule.since[0] = False, 0
+            schedule.end[0] = max(0.5 * tolerance, PARTIAL_TOLERANCE * worst)
+            continue
+        partial += 1
+        schedule.since[0] += 1
+        schedule.everything[0] = worst <= schedule.end[0]
+        if schedule.since[0] >= _PASSES_BEFORE_FACE and not schedule.everything[0]:
+            end, length = 0.5 * schedule.end[0], min(schedule.length[0], max_passes)
+            used, schedule.length[0] = _face_step(columns, weights, model, end, length, max_passes)
+            partial, schedule.since[0] = partial + used, 0
+    return full, partial, False
 
 
 @helper
