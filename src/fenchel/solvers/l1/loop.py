@@ -67,7 +67,8 @@ def moments(columns: Any, hess: Any, first: Any, second: Any) -> None:
 class Schedule(NamedTuple):
     """What the next pass does, which a call of ``descend`` leaves to the next one; arrays of one number."""
 
-    #: whether it is over all columns; passes over nonzero weights since conjugate gradients, and most of their iterations
+    #: whether it is over all columns; passes over nonzero weights since the last conjugate gradients, and the most
+    #: iterations of the next ones
     everything: Any
     since: Any
     length: Any
