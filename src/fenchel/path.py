@@ -176,7 +176,8 @@ class _Points:
     def _blocks(self, lams: Sequence[float]) -> Iterator[list[tuple[Model, Witness]]] | None:
         """The proposals of the first solver that ``solve`` would try, unless its other arguments forbid them."""
         options = self.options
-        if "tol" not in options or not options.keys() <= _PLAIN or options.get("max_iter", math.inf) < _FEWEST_PASSES:
+        plain = "tol" in options and options.keys() <= _PLAIN
+        if not len(lams) or not plain or options.get("max_iter", math.inf) < _FEWEST_PASSES:
             return None
         chosen = {name: options[name] for name in ("seed", "n_jobs") if name in options}
         first = choose(replace(self.problem, lam=lams[0]), self.solver, tol=options["tol"], **chosen)[0].solver

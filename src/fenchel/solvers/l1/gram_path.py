@@ -18,6 +18,8 @@ _MOST_FEATURES, _FEATURES_PER_LAM = 1000, 20
 _TOLERANCE, _MAX_SWEEPS = 0.3, 300
 #: smallest tolerance for which the estimate of the gap is accurate
 _LEAST_TOLERANCE = 1e-9
+#: products of one call of the loop at most, about a quarter of a second
+_WORK_OF_CALL = 500_000_000
 #: most points of a block, and their scores (32 MB)
 _MOST_POINTS, _MOST_SCORES = 25, 1 << 22
 
@@ -36,12 +38,16 @@ def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Itera
     assert form is not None
     step = max(1, min(_MOST_POINTS, _MOST_SCORES // problem.design.shape[0]))
     start = np.zeros(len(correlations))
+    # a call of a loop can't be stopped
+    together = max(1, _WORK_OF_CALL // (_MAX_SWEEPS * max(1, len(start)) ** 2))
     for begin in range(0, len(lams), step):
         # R = r^T C r / (2 kappa)
         scaled = form.kappa * np.asarray(lams[begin : begin + step], dtype=np.float64)
         weights = np.empty((len(scaled), len(start)))
-        descend_path(gram, correlations, square, scaled, start, _TOLERANCE * tol, _MAX_SWEEPS, weights)
-        start = weights[-1].copy()
+        for k in range(0, len(scaled), together):
+            part = slice(k, k + together)
+            descend_path(gram, correlations, square, scaled[part], start, _TOLERANCE * tol, _MAX_SWEEPS, weights[part])
+            start = weights[part][-1].copy()
         scores = np.ascontiguousarray(problem.design.scores(weights).T)
         yield [_proposal(problem, *each) for each in zip(weights, scores, strict=True)]
 
@@ -64,7 +70,9 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     objective = problem.lam * float(np.sum(np.abs(weights))) + risk.value(scores + intercept)
     if objective < output.objective:
         output.weights, output.scores, output.intercept = weights[0], scores + intercept, intercept
-        output.objective, output.gap = objective, gap * objective
+        output.objective, output.gap = objective, gap * objective if objective > 0.0 else np.inf
+        # the next selection may find the same objective
+        output.rounds_without_progress = -1
     return 2.0
 
 
