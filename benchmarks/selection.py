@@ -134,7 +134,7 @@ def shown(cell: Cell) -> str:
 def questions(quick: bool) -> list[tuple[str, str, Callable[[], dict[str, Run]]]]:
     """What is measured: a question, a name of the data, and what makes the runs."""
     sizes = LASSO[1:2] if quick else LASSO
-    sets = ("simulated",) if quick else ("a9a@5000", "mushrooms", "20news.binary@3000")
+    sets = ("simulated",) if quick else ("a9a@5000", "mushrooms")
     found: list[tuple[str, str, Any]] = [
         ("lasso path", f"{rows:,} × {columns}", lambda size=(rows, columns): lasso_paths(*size))
         for rows, columns in sizes
