@@ -135,6 +135,15 @@ def test_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_selection(tmp_path: Path) -> None:
+    printed = run_module("benchmarks.selection", "--quick", "--output", str(tmp_path))
+    assert "| lasso path | 500 × 100 | yes |" in printed  # noqa: RUF001
+    cells = _cells(tmp_path, "selection")
+    assert {cell["contender"] for cell in cells} == {"fenchel", "lasso_path", "LogisticRegressionCV", "GridSearchCV"}
+    assert all(len(cell["seconds"]) == 1 for cell in cells)
+
+
+@pytest.mark.thorough
 def test_oracle(tmp_path: Path) -> None:
     printed = run_module("benchmarks.oracle", "--quick", "--output", str(tmp_path))
     assert {cell["job"] for cell in _cells(tmp_path, "oracle")} >= {"np.argsort", "f1", "roc_auc"}

@@ -2,7 +2,9 @@ r"""Regularization paths: a problem solved for many values of lambda, each solut
 
 With strong regularization a problem is easy, so a path begins at the largest :math:`\lambda` and goes down.  Each point
 starts from the last one.  Its model and its dual point are judged for the new :math:`\lambda` first, which costs no
-product with the data (``certificate.PathCertificate``): if they meet ``tol`` already, no step is made.
+product with the data (``certificate.PathCertificate``): if they meet ``tol`` already, no step is made.  A solver that
+shares work between many values of :math:`\lambda` proposes points for all of them (``Solver.propose_path``); they are
+certified a block at a time, and a point that does not meet ``tol`` is solved from there.
 
 Extrapolating the last two points (:math:`\theta/\lambda` is piecewise linear in :math:`1/\lambda` for the hinge) was
 tried and dropped: it took more passes on 20news.binary and a9a than starting at the last point.
@@ -11,21 +13,26 @@ tried and dropped: it took more passes on 20news.binary and a9a than starting at
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
-from fenchel.certificate import PathCertificate
+from fenchel.certificate import PathCertificate, Verdict, judge_all
+from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
-from fenchel.problem import Problem
-from fenchel.solvers import Solver
-from fenchel.solvers.base import Warm
+from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers import Solver, choose
+from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.loop import solve
-from fenchel.solving.solution import STOPS, Solution, Status
+from fenchel.solving.solution import STOPS, Solution, Status, TracePoint
+from fenchel.stopping import Stopped, stops_when
 
 #: the statuses that end a path early
 _ENDS = (*STOPS, Status.CALLBACK)
+#: the options of ``solve`` with which points are proposed for many lam at once, and the data passes that this may take
+_PLAIN, _FEWEST_PASSES = frozenset({"tol", "max_iter", "seed", "n_jobs", "stop_requested"}), 3.0
 #: tol of the points of a covering path, as a share of the accuracy; the rest is for the values between
 _POINT = 0.1
 #: stride in log lam, as a multiple of the certified radius: the next point's radius covers the rest
@@ -47,10 +54,11 @@ def follow(
     ``options`` are those of ``solve``; a ``time_limit`` is for all of them together.  After an interruption the
     solutions so far are returned; the status of the last one is the reason.
     """
-    points, found, warm = _Points(problem, solver, time_limit, options), [], None
-    for lam in lams:
-        warm = points.solve(lam, warm)
-        found.append(compress(warm))
+    points, found = _Points(problem, solver, time_limit, options), []
+    last: Solution | None = None
+    for lam, proposal in zip(lams, points.proposals(lams), strict=False):
+        last = points.accepted(proposal) or points.solve(lam, last if proposal is None else Start(*proposal[1:]))
+        found.append(compress(last))
         if points.ended:
             break
     return found
@@ -122,9 +130,63 @@ class _Points:
     ) -> None:
         self.problem, self.solver, self.options = problem, solver, options
         self.deadline, self.ended = Deadline(time_limit), False
+        #: the name of the solver that proposes many points at once, its data passes and seconds for each
+        self.proposer, self.passes, self.seconds = "", 0.0, (0.0, 0.0)
 
     def solve(self, lam: float, warm: Warm | None) -> Solution:
         problem, limit = replace(self.problem, lam=lam), self.deadline.remaining()
         solution = solve(problem, self.solver, warm_start=warm, time_limit=limit, **self.options)
         self.ended = solution.status in _ENDS or self.deadline.passed
         return solution
+
+    def proposals(self, lams: Sequence[float]) -> Iterator[Verdict | None]:
+        """The verdicts on points that the solver proposes for many values of lam at once, or None where it does not."""
+        blocks, done = self._blocks(lams), 0
+        # the Gram matrix takes a pass, and so do the dual points of a block
+        self.passes = 2.0
+        while blocks is not None:
+            try:
+                begin = stopwatch.clock()
+                with stops_when(self._must_stop, self.deadline.remaining):
+                    block = next(blocks)
+                middle = stopwatch.clock()
+                problems = [replace(self.problem, lam=lam) for lam in lams[done : done + len(block)]]
+                verdicts = judge_all(problems, *zip(*block, strict=True))
+            except KeyboardInterrupt:
+                # the next point ends at once, with this reason
+                self.options = {**self.options, "stop_requested": lambda: True}
+                break
+            except (StopIteration, Stopped):
+                break
+            self.seconds = (middle - begin) / len(block), (stopwatch.clock() - middle) / len(block)
+            for verdict in verdicts:
+                yield verdict
+                self.passes = 1.0
+            done += len(block)
+        yield from repeat(None)
+
+    def accepted(self, proposal: Verdict | None) -> Solution | None:
+        """The solution of a proposal that meets the tolerance."""
+        if proposal is None or self._must_stop() or not proposal.certificate.meets(self.options["tol"]):
+            return None
+        certificate, model, witness, known = proposal
+        status = Status.CONVERGED if certificate.proves(self.options["tol"]) else Status.FLOOR
+        point = TracePoint(*self.seconds, self.passes, certificate.primal, certificate.dual)
+        return Solution(
+            model, witness, certificate, status, True, self.passes, self.proposer, [point], path_certificate=known
+        )
+
+    def _blocks(self, lams: Sequence[float]) -> Iterator[list[tuple[Model, Witness]]] | None:
+        """The proposals of the first solver that ``solve`` would try, unless its other arguments forbid them."""
+        options = self.options
+        plain = "tol" in options and options.keys() <= _PLAIN
+        if not len(lams) or not plain or options.get("max_iter", math.inf) < _FEWEST_PASSES:
+            return None
+        chosen = {name: options[name] for name in ("seed", "n_jobs") if name in options}
+        first = choose(replace(self.problem, lam=lams[0]), self.solver, tol=options["tol"], **chosen)[0].solver
+        self.proposer = first.name
+        return first.propose_path(self.problem, lams, options["tol"])
+
+    def _must_stop(self) -> bool:
+        requested = self.options.get("stop_requested")
+        return self.deadline.passed or (requested is not None and requested())

@@ -3,6 +3,7 @@
 import math
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 import slow_reference as slow
 from catalog import CASES, L1_RATIOS, PLAIN_CASES, PLAIN_SPARSE_CASES, SPARSE_CASES, Case, known_problem, regularizer_of
 from fenchel import Certificate, FenchelError, Model, Problem, Witness, solve
-from fenchel.certificate import best_of, judge
+from fenchel.certificate import best_of, judge, judge_all
 from fenchel.certificate.dual import lower_bound
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
@@ -44,6 +45,26 @@ def random_pair(problem, rng, size=1.0):
         intercept = rng.normal(size=np.shape(intercept)) if rng.random() < 0.5 else None
     theta = rng.normal(size=problem.theta_shape) * size
     return Model(rng.normal(size=problem.weights_shape), intercept), Witness(theta)
+
+
+@every_case
+def test_many_verdicts_are_those_of_one_at_a_time(case):
+    problem, rng = case.problem(), np.random.default_rng(11)
+    problems = [replace(problem, lam=lam) for lam in (1.0, 0.1, 0.1, 3e-3)]
+    pairs = [random_pair(problem, rng, size) for size in (0.01, 1e-3, 10.0)] + [random_pair(problem, rng)]
+    unusable = [*pairs[:3], (pairs[3][0], Witness(np.full(problem.theta_shape, np.nan)))]
+    for chosen in (pairs, pairs[:1], unusable):
+        some = problems[: len(chosen)]
+        verdicts = judge_all(some, *zip(*chosen, strict=True))
+        for own, pair, (found, model, witness, known) in zip(some, chosen, verdicts, strict=True):
+            alone = judge(own, *pair)
+            assert abs(found.primal - alone.certificate.primal) <= found.primal_error
+            assert found.dual == pytest.approx(alone.certificate.dual, rel=1e-12, abs=2 * found.dual_error)
+            assert found.rounding_floor == pytest.approx(alone.certificate.rounding_floor, rel=1e-6)
+            assert known.problem is own
+            assert known.at(own.lam).primal == pytest.approx(found.primal, rel=1e-12)
+            np.testing.assert_allclose(witness.theta, alone.witness.theta, rtol=1e-12, atol=1e-15)
+            np.testing.assert_allclose(model.intercept, alone.model.intercept, rtol=1e-9, atol=1e-12)
 
 
 @every_case

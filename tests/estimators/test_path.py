@@ -1,5 +1,6 @@
 """Paths: what a verdict proves for other strengths of the regularization, warm starts, covered intervals."""
 
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -7,10 +8,21 @@ import numpy as np
 import pytest
 
 from catalog import Case
-from fenchel import FenchelError, GapWarning, LinearClassifier, LinearRegressor, Status, regularization_path, solve
+from fenchel import (
+    FenchelError,
+    GapWarning,
+    LinearClassifier,
+    LinearRegressor,
+    Problem,
+    Status,
+    regularization_path,
+    solve,
+)
 from fenchel.certificate import judge, judge_moved
 from fenchel.path import cover, follow, solved_lam
 from fenchel.regularizers import Entropy, FreeDirections
+from fenchel.risks import MeanRisk
+from fenchel.solvers.l1 import gram_path, prox_newton
 from slow_conic import conic_optimum
 
 #: what is proved for one C proves nothing for another
@@ -139,6 +151,74 @@ def test_a_time_limit_ends_a_path():
     assert only.status is Status.TIME_LIMIT
     assert len(follow(problem, [1.0, 0.1, 0.01], time_limit=0.0, tol=1e-12)) == 1
     assert len(cover(problem, 1e-3, 1.0, 1e-6, time_limit=0.0)) == 1
+
+
+def lasso(n=120, d=12, **options):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(n, d)) + rng.normal(size=(n, 1))
+    y = X[:, 0] - 2.0 * X[:, 3] + rng.normal(size=n)
+    return Problem(X, MeanRisk("squared", y), 1.0, "l1", **options)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_points_of_the_lasso_are_proposed_together(intercept):
+    problem, lams = lasso(intercept=intercept), np.geomspace(2.0, 1e-3, 60)
+    solutions = follow(problem, lams, tol=1e-5)
+    assert [solved_lam(solution) for solution in solutions] == list(lams)
+    for lam, solution in zip(lams, solutions, strict=True):
+        assert solution.converged
+        assert solution.solver == "prox_newton"
+        assert solution.certificate.relative_gap <= 1e-5
+        alone = solve(replace(problem, lam=lam), tol=1e-9)
+        assert solution.certificate.primal == pytest.approx(alone.certificate.primal, rel=1e-5)
+        assert solution.certificate.dual <= alone.certificate.primal * (1 + 1e-12)
+    # the Gram matrix and the dual points of all
+    assert sum(solution.passes for solution in solutions) == len(lams) + 1
+
+
+def test_proposals_that_miss_the_tolerance_are_solved(monkeypatch):
+    problem, lams = lasso(), [1.0, 0.1, 0.01]
+    monkeypatch.setattr(gram_path, "_MAX_SWEEPS", 1)
+    solutions = follow(problem, lams, tol=1e-7)
+    assert all(solution.converged for solution in solutions)
+    assert all(solution.certificate.relative_gap <= 1e-7 for solution in solutions)
+    assert sum(solution.passes for solution in solutions) > len(lams) + 1
+
+
+def test_a_stop_ends_proposals_too(monkeypatch):
+    problem, lams = lasso(), list(np.geomspace(1.0, 0.1, 60))
+    (only,) = follow(problem, lams, tol=1e-3, time_limit=0.0)
+    assert only.status is Status.TIME_LIMIT
+    (only,) = follow(problem, lams, tol=1e-3, stop_requested=lambda: True)
+    assert only.status is Status.INTERRUPTED
+
+    def interrupted(*arguments):
+        yield from itertools.islice(propose(*arguments), 1)
+        raise KeyboardInterrupt
+
+    propose = gram_path.propose_points
+    monkeypatch.setattr(prox_newton, "propose_points", interrupted)
+    solutions = follow(problem, lams, tol=1e-3)
+    assert len(solutions) == gram_path._MOST_POINTS + 1
+    assert solutions[-1].status is Status.INTERRUPTED
+    assert all(solution.converged for solution in solutions[:-1])
+
+
+def test_the_lasso_has_at_most_a_hundred_points_by_default():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(50, 6))
+    y = X[:, 0] + rng.normal(size=50)
+    for loss, labels in (("squared", y), ("logistic", np.sign(y)), ("absolute", y)):
+        path = regularization_path(X, labels, loss=loss, l1_ratio=1.0, tol=1e-4)
+        assert len(path) == 100
+        assert np.all(np.diff(path.Cs) > 0)
+        assert not np.any(path.coefs[0])
+        # with a little less regularization there is a weight
+        assert np.any(path.coefs[3])
+    # the second path has another largest lam
+    half = regularization_path(X, 2.0 * y, loss="squared", l1_ratio=1.0)
+    whole = regularization_path(X, y, loss="squared", l1_ratio=1.0)
+    np.testing.assert_allclose(2.0 * half.Cs, whole.Cs)
 
 
 def two_classes(seed=0):

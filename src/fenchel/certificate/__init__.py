@@ -2,7 +2,7 @@
 
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.confinement import OptimumSketch, optimum_ball
-from fenchel.certificate.gap import Verdict, best_of, judge, judge_moved
+from fenchel.certificate.gap import Verdict, best_of, judge, judge_all, judge_moved
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.certificate.other_lambdas import PathCertificate
@@ -25,6 +25,7 @@ __all__ = [
     "certified_predictions",
     "enclosures",
     "judge",
+    "judge_all",
     "judge_moved",
     "optimum_ball",
     "rigorous_certificate",

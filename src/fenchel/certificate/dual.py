@@ -18,6 +18,7 @@ case                lower bound
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -66,8 +67,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
-    at_zero = problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
-    if math.isfinite(at_zero) and witness.decomposition is None and not np.any(theta):
+    if math.isfinite(_at_zero(problem)) and witness.decomposition is None and not np.any(theta):
         return _zero(problem)
     if not _usable(theta):
         bound = _nothing(problem, None, trusted=closed is None and decomposable is None)
@@ -78,8 +78,19 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         bound = _nothing(problem, None) if form is None else _recomputed(problem, form, theta, level, form)
     else:
         bound = _on_trust(problem, theta, witness.conjugate_bound, level)
+    return _not_below_zero(problem, bound)
+
+
+def _not_below_zero(problem: Problem, bound: Bound) -> Bound:
+    """The better of a bound and D(0)."""
+    at_zero = _at_zero(problem)
     better = bound.value > -at_zero or (bound.value == -at_zero and not bound.trusted)
     return bound if better or not math.isfinite(at_zero) else _zero(problem)
+
+
+def _at_zero(problem: Problem) -> float:
+    """-D(0), infinite if zero is not dual feasible."""
+    return problem.risk.conjugate_at_zero if problem.regularizer.zero_is_dual_feasible else math.inf
 
 
 def _zero(problem: Problem) -> Bound:
@@ -95,6 +106,32 @@ def _nothing(problem: Problem, theta: Array | None, *, trusted: bool = False) ->
     return Bound(-math.inf, theta, np.zeros(problem.weights_shape), math.inf, np.zeros(1), trusted)
 
 
+def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], levels: Sequence[float]) -> list[Bound]:
+    """``lower_bound`` of problems that differ in lam only; X^T theta is one product for all of them."""
+    closed = problems[0].risk.closed_form()
+    thetas = [np.asarray(witness.theta, dtype=np.float64) for witness in witnesses]
+    points: list[tuple[Array, Array]] = []
+    if closed is not None and all(theta.shape == problems[0].design.shape[:1] and _usable(theta) for theta in thetas):
+        points = [_feasible(problem, closed, theta, None) for problem, theta in zip(problems, thetas, strict=True)]
+    if closed is None or not points or not all(_usable(theta) for theta, _ in points):
+        return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
+    vs = _all_v(problems, [theta for theta, _ in points])
+    found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
+    vs = _all_v(problems, [point.theta for point in found])
+    parts = zip(problems, found, vs, levels, strict=True)
+    return [_not_below_zero(problem, _of_point(problem, point, v, level)) for problem, point, v, level in parts]
+
+
+class _Point(NamedTuple):
+    """A multiple of theta in the domain, bounds on the residuals of its equalities, and R*(-theta)."""
+
+    theta: Array
+    unbalanced: Array
+    conjugate: float
+    #: X^T theta / lam, if it is known
+    v: Floats | None
+
+
 def _recomputed(
     problem: Problem, form: ClosedForm, theta: Array, level: float, decomposed: DecomposedForm | None = None
 ) -> Bound:
@@ -102,14 +139,26 @@ def _recomputed(
     theta, unbalanced = _feasible(problem, form, theta, decomposed)
     if not _usable(theta):
         return _nothing(problem, None)
+    point = _best(problem, form, theta, unbalanced, _v(problem, theta), decomposed)
+    v = _v(problem, point.theta) if point.v is None else point.v
+    return _of_point(problem, point, v, level)._replace(decomposed=decomposed)
+
+
+def _best(
+    problem: Problem, form: ClosedForm, theta: Array, unbalanced: Array, v: Floats, decomposed: DecomposedForm | None
+) -> _Point:
+    """The best multiple of theta."""
     conjugate = form.conjugate(theta, feasible=True)
-    v = _v(problem, theta)
     scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
-    if scale != 1.0:
-        theta, unbalanced = _feasible(problem, form, scale * theta, decomposed)
-        # of this very theta, which is some roundings from the multiple
-        conjugate, v = form.conjugate(theta, feasible=True), _v(problem, theta)
-    return _assembled(problem, theta, v, conjugate, unbalanced, level)._replace(decomposed=decomposed)
+    if scale == 1.0:
+        return _Point(theta, unbalanced, conjugate, v)
+    theta, unbalanced = _feasible(problem, form, scale * theta, decomposed)
+    # R* and X^T theta of this very theta, which is some roundings from the multiple
+    return _Point(theta, unbalanced, form.conjugate(theta, feasible=True), None)
+
+
+def _of_point(problem: Problem, point: _Point, v: Floats, level: float) -> Bound:
+    return _assembled(problem, point.theta, v, point.conjugate, point.unbalanced, level)
 
 
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:
@@ -155,6 +204,12 @@ def _v(problem: Problem, theta: Array) -> Floats:
     v = problem.design.adjoint(theta)
     v /= problem.lam
     return v
+
+
+def _all_v(problems: Sequence[Problem], thetas: Sequence[Array]) -> list[Floats]:
+    """X^T theta / lam of each."""
+    adjoints = problems[0].design.adjoint(np.stack(thetas, axis=1))
+    return [adjoint / problem.lam for adjoint, problem in zip(adjoints, problems, strict=True)]
 
 
 def _usable(theta: Array) -> bool:

@@ -11,6 +11,7 @@ case                     function
 P is finite              ``_finite_gap``
 P is infinite            ``_bound_alone``: a constraint is violated; the lower bound stands
 another :math:`\lambda`  ``judge_moved``: nothing is read from the data
+many :math:`\lambda`     ``judge_all``: products with X are made for all of them at once
 two verdicts             ``best_of``: the better model with the better witness
 =======================  ==================================================================
 """
@@ -18,15 +19,16 @@ two verdicts             ``best_of``: the better model with the better witness
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.dual import Bound, lower_bound
+from fenchel.certificate.dual import Bound, lower_bound, lower_bounds
 from fenchel.certificate.other_lambdas import PathCertificate, charge
-from fenchel.certificate.primal import Primal, evaluate
+from fenchel.certificate.primal import Primal, evaluate, evaluate_all
 from fenchel.certificate.rounding import Errors, is_trivial, may_be_trivial, rounding_errors, zero_objective
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.problem import Model, Problem, Witness
@@ -52,18 +54,31 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
     with np.errstate(over="ignore", invalid="ignore"):
         primal = evaluate(problem, model)
         bound = lower_bound(problem, witness, _level(problem, primal.value))
-        conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
-        parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
-        witness = Witness(bound.theta, conjugate, parts)
-        errors = rounding_errors(problem, primal, bound)
-        bound = _recharged(problem, primal, bound, errors)
-        zero = zero_objective(problem) if may_be_trivial(problem, primal, bound, errors) else math.inf
-        if math.isinf(primal.value):
-            certificate = _bound_alone(problem, primal, bound, errors)
-        else:
-            certificate = _finite_gap(problem, primal, bound, errors, zero)
-        known = _path_certificate(problem, primal, bound, errors, zero)
-    return Verdict(certificate, primal.model, witness, known)
+        return _verdict(problem, primal, bound, witness)
+
+
+def judge_all(problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness]) -> list[Verdict]:
+    """The verdicts of ``judge`` for problems that differ in lam only, with one product with X for all of them."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        primals = evaluate_all(problems, models)
+        levels = [_level(problem, primal.value) for problem, primal in zip(problems, primals, strict=True)]
+        bounds = lower_bounds(problems, witnesses, levels)
+        return [_verdict(*each) for each in zip(problems, primals, bounds, witnesses, strict=True)]
+
+
+def _verdict(problem: Problem, primal: Primal, bound: Bound, witness: Witness) -> Verdict:
+    """The certificate of the two sides, with their rounding errors."""
+    conjugate = bound.conjugate if problem.risk.closed_form() is None else witness.conjugate_bound
+    parts = witness.decomposition if bound.decomposed is None else bound.decomposed.decomposition
+    witness = Witness(bound.theta, conjugate, parts)
+    errors = rounding_errors(problem, primal, bound)
+    bound = _recharged(problem, primal, bound, errors)
+    zero = zero_objective(problem) if may_be_trivial(problem, primal, bound, errors) else math.inf
+    if math.isinf(primal.value):
+        certificate = _bound_alone(problem, primal, bound, errors)
+    else:
+        certificate = _finite_gap(problem, primal, bound, errors, zero)
+    return Verdict(certificate, primal.model, witness, _path_certificate(problem, primal, bound, errors, zero))
 
 
 def _finite_gap(problem: Problem, primal: Primal, bound: Bound, errors: Errors, zero: float) -> Certificate:

@@ -3,6 +3,7 @@ r"""The primal objective :math:`P(w, b) = \lambda\,\Omega(w) + R(Xw + b\mathbf 1
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,10 +28,13 @@ class Primal(NamedTuple):
     scores: Floats | None
 
 
-def evaluate(problem: Problem, model: Model) -> Primal:
-    """P at a model; ``intercept=None`` is replaced by the best intercept for its weights."""
+def evaluate(problem: Problem, model: Model, scores: Floats | None = None) -> Primal:
+    """P at a model; ``intercept=None`` is replaced by the best intercept for its weights.
+
+    ``scores`` are X w if they are known, which the function changes.
+    """
     weights = np.asarray(model.weights, dtype=np.float64)
-    scores = scores_of(problem, weights)
+    scores = scores_of(problem, weights) if scores is None else scores
     intercept = problem.best_intercept(scores) if model.intercept is None else model.intercept
     _check_intercept(problem, intercept)
     scores += intercept
@@ -41,6 +45,15 @@ def evaluate(problem: Problem, model: Model) -> Primal:
     return Primal(penalty, risk, value, Model(weights, intercept), kept)
 
 
+def evaluate_all(problems: Sequence[Problem], models: Sequence[Model]) -> list[Primal]:
+    """P at the models of problems that differ in lam only; X w is one product for all of them."""
+    weights = [np.asarray(model.weights, dtype=np.float64) for model in models]
+    if len(problems[0].weights_shape) > 1 or any(each.shape != problems[0].weights_shape for each in weights):
+        return [evaluate(*each) for each in zip(problems, models, strict=True)]
+    scores = np.ascontiguousarray(_finite_scores(problems[0], np.stack(weights)).T)
+    return [evaluate(*each) for each in zip(problems, models, scores, strict=True)]
+
+
 def scores_of(problem: Problem, weights: Array) -> Floats:
     """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
     if weights.shape != problem.weights_shape:
@@ -48,6 +61,11 @@ def scores_of(problem: Problem, weights: Array) -> Floats:
     if not np.any(weights):
         # of problems that a limit leaves without a step, many at a time with several classes
         return np.zeros(problem.theta_shape)
+    return _finite_scores(problem, weights)
+
+
+def _finite_scores(problem: Problem, weights: Array) -> Floats:
+    """X w for each row of the weights; raise if a product overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         scores = problem.design.scores(weights)
     if not np.isfinite(scores).all():

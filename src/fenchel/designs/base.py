@@ -133,6 +133,11 @@ class Design(abc.ABC):
     #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
     has_columns: ClassVar[bool] = False
 
+    @property
+    def column_counts(self) -> Array | None:
+        """The number of stored entries of each column; None where all are stored, or one of them twice."""
+        return None
+
     def narrowed(self, selected: Array) -> Design:
         """A copy of the selected columns (ascending), in float64."""
         raise NotImplementedError

@@ -137,6 +137,10 @@ class CSRDesign(Design):
         # of a matrix of its own, so that the user's is not marked; unsorted entries are sorted block by block
         return not self._matrix().has_canonical_format and any(_repeats(block) for _, block in self._blocks(BLOCK))
 
+    @cached_property
+    def column_counts(self) -> Array | None:
+        return None if self._repeats else np.bincount(self._indices[: self.stored_entries], minlength=self.shape[1])
+
     @property
     def score_roundings(self) -> Floats:
         return np.diff(self._indptr) + 1.0

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.confinement import TrainingRows, check_confined, training_rows
-from fenchel.designs import Design, row_lengths
+from fenchel.designs import row_lengths
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import LinearClassifier
@@ -32,6 +32,8 @@ from fenchel.solving.solution import Solution
 
 #: C times the mean squared length of a row, from and to which a path goes by itself
 _RANGE = (1e-3, 1e3)
+#: of the lasso: points of its own path, and the largest C as a multiple of the smallest one, as in scikit-learn
+_LASSO_POINTS, _LASSO_RANGE = 100, 1e3
 
 
 @of_package
@@ -66,7 +68,8 @@ def regularization_path(
         The values of C, or an interval given as a tuple.  For an interval the values are chosen such that every C in it
         is certified: a dual point gives a lower bound for every C, so each point certifies a neighbourhood, and the
         next point is placed where that ends.  None is the interval on which C times the mean squared length of a row
-        goes from 0.001 to 1000.
+        goes from 0.001 to 1000; for the lasso, whose intervals are short, 100 values of C from the largest one without
+        weights to 1000 times that.
     loss : str or Loss, default="hinge"
         The loss, as in :class:`LinearClassifier` or :class:`LinearRegressor`.
     l1_ratio : float, default=0.0
@@ -84,7 +87,7 @@ def regularization_path(
     sample_weight : array-like of shape (n,), default=None
         Weights of the examples.
     tol : float, default=1e-3
-        The relative duality gap of each point, if ``Cs`` is a list of values.
+        The relative duality gap of each point, if ``Cs`` is a list of values or the default of the lasso.
     accuracy : float, default=0.01
         The relative duality gap for every C of an interval.
     max_iter : float, default=1000
@@ -129,7 +132,7 @@ def regularization_path(
     task = estimator.encode(X, y, sample_weight)
     problem, total = _one(task, estimator.problems(task)), task.total_weight
     seed = int(check_random_state(random_state).randint(2**31 - 1))
-    values, interval = _values(Cs, task.design)
+    values, interval = _values(Cs, problem, total)
     limits: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "n_jobs": n_jobs, "time_limit": deadline.remaining()}
     if interval is None:
         solutions = follow(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits)
@@ -207,10 +210,13 @@ def _warn_unless_converged(solutions: Sequence[Solution], values: Array) -> None
         )
 
 
-def _values(Cs: Any, design: Design) -> tuple[Floats, tuple[float, float] | None]:
+def _values(Cs: Any, problem: Problem, total: float) -> tuple[Floats, tuple[float, float] | None]:
     """The values of C, rising, or the interval that is to be covered."""
     if Cs is None:
-        size = design.mean_square
+        largest = _largest_lam(problem) if problem.regularizer.l1_ratio == 1.0 else 0.0
+        if largest > 0.0:
+            return lam_of(largest, total) * np.geomspace(1.0, _LASSO_RANGE, _LASSO_POINTS), None
+        size = problem.design.mean_square
         return np.zeros(0), (_RANGE[0] / size, _RANGE[1] / size) if size > 0 else _RANGE
     if isinstance(Cs, tuple):
         if len(Cs) != 2:
@@ -220,3 +226,10 @@ def _values(Cs: Any, design: Design) -> tuple[Floats, tuple[float, float] | None
             raise FenchelError(f"Cs=(smallest, largest) must rise, got {Cs!r}")
         return np.zeros(0), (low, high)
     return checked_values(Cs), None
+
+
+def _largest_lam(problem: Problem) -> float:
+    """The largest abs(x_j . theta) at the zero model: with a larger lam the weights of the lasso are zero."""
+    scores = np.zeros(problem.theta_shape)
+    theta = problem.risk.subgradient(scores + problem.best_intercept(scores))
+    return float(np.max(np.abs(problem.design.adjoint(theta)), initial=0.0))

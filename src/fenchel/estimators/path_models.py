@@ -39,8 +39,7 @@ class RegularizationPath:
     classes : ndarray or None
         The class labels; None for regression.
     accuracy : float or None
-        The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None if the values of C were
-        given.
+        The relative duality gap that is proved for every C from ``Cs[0]`` to ``Cs[-1]``; None for a list of values.
 
     See Also
     --------

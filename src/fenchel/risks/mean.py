@@ -164,8 +164,11 @@ class MeanRisk(Risk):
 
     def largest_scale(self, theta: Array) -> float:
         """The largest t with t theta in the domain of the conjugate, for a theta that is in it."""
+        low, high = self.loss.domain(self.labels)
+        if np.all(np.isinf(low)) and np.all(np.isinf(high)):
+            return np.inf
         subgradients = -self._per_share(theta)
-        low, high = (np.broadcast_to(bound, subgradients.shape) for bound in self.loss.domain(self.labels))
+        low, high = (np.broadcast_to(bound, subgradients.shape) for bound in (low, high))
         with np.errstate(over="ignore"):
             above = np.min(high[subgradients > 0] / subgradients[subgradients > 0], initial=np.inf)
             below = np.min(low[subgradients < 0] / subgradients[subgradients < 0], initial=np.inf)

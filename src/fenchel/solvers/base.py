@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, Protocol, Self
 
@@ -241,6 +241,15 @@ class Solver(abc.ABC):
     def propose_after_stop(self, state: Any) -> tuple[Model, Witness]:
         """Like ``propose``, in the middle of a step that a limit ended; omits work that only improves the proposal."""
         return self.propose(state)
+
+    def propose_path(
+        self, problem: Problem, lams: Sequence[float], tol: float
+    ) -> Iterator[list[tuple[Model, Witness]]] | None:
+        """Return models and dual points for many values of lam, some at a time, where that is faster than one by one.
+
+        ``problem.lam`` is not used.  Proposals that do not meet ``tol`` are warm starts.
+        """
+        return None
 
     def expected_gap(self, state: Any) -> float:
         """Return an estimate of the gap, or NaN; it decides when to certify, never when to stop."""

@@ -12,7 +12,7 @@ from fenchel.compile.primitives.copying import copy
 
 
 @helper
-def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
+def sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
     """One step along each coordinate; return the largest change of a partial derivative by its own step."""
     worst = 0.0
     for j in range(np.uint64(len(point))):
@@ -31,6 +31,19 @@ def _sweep(matrix: Any, thresholds: Any, point: Any, gradient: Any) -> float:
                 gradient[k] += matrix[j, k] * change
             point[j] = new
     return worst
+
+
+@helper
+def extrapolate(iterates: Any, gradients: Any, thresholds: Any, point: Any, gradient: Any) -> None:
+    """Replace the point by the Anderson extrapolation of the iterates if the objective is smaller there."""
+    coefficients, change = anderson_coefficients(iterates), 0.0
+    (new, exists), (slopes, _) = combined(coefficients, iterates), combined(coefficients, gradients)
+    for j in range(len(point)):
+        change += 0.5 * (new[j] - point[j]) * (slopes[j] + gradient[j])
+        change += thresholds[j] * (abs(new[j]) - abs(point[j]))
+    if exists and change < 0.0:
+        copy(new, point)
+        copy(slopes, gradient)
 
 
 @loop
@@ -52,7 +65,7 @@ def descend_coordinates(
             copy(point, iterates[0])
             copy(gradient, gradients[0])
             stored = 1
-        worst = _sweep(matrix, thresholds, point, gradient)
+        worst = sweep(matrix, thresholds, point, gradient)
         if worst <= step_tolerance:
             return True
         violation = 0.0
@@ -68,12 +81,6 @@ def descend_coordinates(
         stored += 1
         # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
         if stored > ANDERSON_DEPTH and k + 1 < sweeps:
-            coefficients, stored, change = anderson_coefficients(iterates), 0, 0.0
-            (new, exists), (slopes, _) = combined(coefficients, iterates), combined(coefficients, gradients)
-            for j in range(len(point)):
-                change += 0.5 * (new[j] - point[j]) * (slopes[j] + gradient[j])
-                change += thresholds[j] * (abs(new[j]) - abs(point[j]))
-            if exists and change < 0.0:
-                copy(new, point)
-                copy(slopes, gradient)
+            extrapolate(iterates, gradients, thresholds, point, gradient)
+            stored = 0
     return False

@@ -40,15 +40,14 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def newton_step(output: OutputState, target_gap: float) -> float:
     """Make a step, or find that the working set is solved; return the data passes."""
-    problem, lam, design = output.problem, output.problem.lam, output.design
-    assert design is not None
+    problem, lam = output.problem, output.problem.lam
     risk, n = problem.mean_risk, len(output.scores)
     # smooth losses need no centre of a smoothing
     centre, theta, hess = np.zeros((3, n))
-    weights, share = output.weights[output.working_set], design.stored_entries / problem.design.stored_entries
+    weights, share = output.weights[output.working_set], output.entries / problem.design.stored_entries
     smoothed_dual_point(risk.loss.compiled(), risk.labels, risk.shares, centre, output.scores, 0.0, theta, hess, 0, n)
     known, output.x_theta = output.x_theta, None
-    x_theta = design.adjoint(theta) if known is None else known
+    x_theta = output.adjoint_of(theta) if known is None else known
     violation = kkt_violation(lam, weights, -x_theta)
     others = len(weights) < len(output.unscreened)
     part = _LAST_VIOLATION if output.gap <= _SMALL_GAP * output.objective else _WORKING_SET_VIOLATION
@@ -65,7 +64,7 @@ def newton_step(output: OutputState, target_gap: float) -> float:
     minimize = step_by_matrix if output.columns is None else step_by_columns
     tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
     change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
-    _move(output, theta, change, shift, design.scores(change) + shift)
+    _move(output, theta, change, shift, output.scores_of(change) + shift)
     return (passes + 2.0) * share
 
 

@@ -14,9 +14,13 @@ few features nothing is.
 
    has :math:`|X^T\theta^*|_j < \lambda` and weight zero at the optimum.  It is removed for the rest of the solve.
 3. Working set (Massias, Gramfort and Salmon, ICML 2018): the features with nonzero weights, and those with the smallest
-   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`; about twice as many as there are nonzero weights.
+   :math:`(\lambda - t|v_j|)/\sqrt{\sum_i c_i x_{ij}^2}`.  It is kept while it has the 2m nearest features, where m is
+   the number of nonzero weights; a new one has 4m.
 4. Proximal Newton steps (Lee, Sun and Saunders, SIAM J. Optimization 24, 2014) on the working set until that is
    solved (``newton_step``).  Continue with 1.
+
+With the squared loss and few features the first step minimizes over all of them by the Gram matrix, and many values of
+:math:`\lambda` share that (``gram_path``).
 
 ===================================  ==========================================
 symbol                               here
@@ -29,6 +33,7 @@ t                                    ``scale``
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -39,8 +44,9 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
+from fenchel.solvers.l1.gram_path import minimize_by_gram, propose_points, shares_gram
 from fenchel.solvers.l1.newton_step import newton_step
-from fenchel.solvers.l1.working_set import OutputState, constant_curvature, feasible_scale, reused
+from fenchel.solvers.l1.working_set import OutputState, columns_of, constant_curvature, feasible_scale, reused
 from fenchel.solvers.quadratic_l1 import kkt_violation
 from fenchel.validation import check_bool
 
@@ -48,8 +54,10 @@ from fenchel.validation import check_bool
 _SMALLEST_WORKING_SET, _WORKING_SET_FACTOR = 600, 2
 #: the working set contains all features if there are at most this many times as many
 _NEARLY_ALL = 1.5
+#: a new working set has this many times the features that are wanted, so that the next ones need not be copied
+_SURPLUS = 2
 #: a working set is kept while it has at most this many times the features that are wanted
-_LARGEST_SURPLUS = 4
+_LARGEST_SURPLUS = 6
 #: largest working set whose Hessian is formed, and the same for one that further values of lam reuse
 _MOST_FORMED, _MOST_REUSED = 300, 1000
 _EPS = float(np.finfo(np.float64).eps)
@@ -134,7 +142,9 @@ class ProxNewton(Solver):
         for label, first in zip(np.atleast_2d(risk.labels.T), weights, strict=True):
             # the outputs of a mean risk are separate problems
             own = replace(problem, risk=MeanRisk(risk.loss, label, risk.shares)) if risk.outputs else problem
-            outputs.append(OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed))
+            found = OutputState(own, first, design.scores(first), nonzero, norms, most_formed=most_formed)
+            found.by_gram = design.shape[1] <= most_formed and constant_curvature(risk)
+            outputs.append(found)
         return State(problem, outputs)
 
     def step(self, state: State, hint: Hint) -> float:
@@ -143,11 +153,19 @@ class ProxNewton(Solver):
         while state.outputs[state.turn].stalled:
             state.turn = (state.turn + 1) % len(state.outputs)
         output = state.outputs[state.turn]
+        if output.by_gram:
+            output.by_gram = False
+            return minimize_by_gram(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         if not output.select_next:
             return newton_step(output, hint.target_gap / len(state.outputs)) / len(state.outputs)
         passes = self._select_working_set(output)
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
+
+    def propose_path(
+        self, problem: Problem, lams: Sequence[float], tol: float
+    ) -> Iterator[list[tuple[Model, Witness]]] | None:
+        return propose_points(problem, lams, tol) if shares_gram(problem, lams, tol) else None
 
     def expected_gap(self, state: State) -> float:
         return sum(output.gap for output in state.outputs)
@@ -171,10 +189,10 @@ class ProxNewton(Solver):
         problem, before = output.problem, (output.objective, output.gap)
         risk, lam = problem.mean_risk, problem.lam
         # from the weights, which removes the rounding errors of many updates
-        if output.design is None:
-            scores = output.scores - output.intercept
+        if output.entries:
+            scores = output.scores_of(output.weights[output.working_set])
         else:
-            scores = output.design.scores(output.weights[output.working_set])
+            scores = output.scores - output.intercept
         if problem.intercept:
             output.intercept = float(problem.best_intercept(scores))
         output.scores = scores + output.intercept
@@ -213,18 +231,25 @@ class ProxNewton(Solver):
         nonzero = output.weights[output.unscreened] != 0.0
         size = max(_SMALLEST_WORKING_SET, _WORKING_SET_FACTOR * int(np.count_nonzero(nonzero)))
         distances = np.where(nonzero, -np.inf, distances)
-        working_set = output.unscreened
-        if _NEARLY_ALL * size < len(distances):
-            working_set = np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
-        if output.design is not None and _covers(output.working_set, working_set):
+        if output.entries and _covers(output.working_set, self._nearest(output, distances, size)):
             return 0.0
         if output.problem.design.shape[1] <= output.most_formed:
             # only products with X are needed, so nothing is copied
             output.working_set, output.design = np.arange(output.problem.design.shape[1]), output.problem.design
             return 0.0
-        output.working_set, output.design = working_set, output.problem.design.narrowed(working_set)
-        output.columns = output.design.transposed() if len(working_set) > output.most_formed else None
+        working_set = self._nearest(output, distances, _SURPLUS * size)
+        output.working_set, output.design, output.columns = working_set, None, None
+        if len(working_set) > output.most_formed:
+            output.columns = columns_of(output.problem.design, working_set)
+        else:
+            output.design = output.problem.design.narrowed(working_set)
         return 0.5
+
+    def _nearest(self, output: OutputState, distances: Array, size: int) -> Array:
+        """The features with the smallest distances, all that are not screened if there are few others."""
+        if _NEARLY_ALL * size >= len(distances):
+            return output.unscreened
+        return np.sort(output.unscreened[np.argpartition(distances, size)[:size]])
 
 
 def _covers(present: Array, wanted: Array) -> bool:

@@ -1,0 +1,98 @@
+"""Models for one or many values of lambda from one Gram matrix: the lasso with the squared loss and few features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from fenchel.arrays import Floats
+from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers.l1.loop_gram import descend_path
+from fenchel.solvers.l1.working_set import OutputState, constant_curvature, reused
+from fenchel.solvers.threads import Parts, weighted_gram
+
+#: largest number of features, and the same as a multiple of the number of values of lambda that share the Gram matrix
+_MOST_FEATURES, _FEATURES_PER_LAM = 1000, 20
+#: the estimate of the gap of a point, as a share of the tolerance, and most sweeps
+_TOLERANCE, _MAX_SWEEPS = 0.3, 300
+#: smallest tolerance for which the estimate of the gap is accurate
+_LEAST_TOLERANCE = 1e-9
+#: products of one call of the loop at most, about a quarter of a second
+_WORK_OF_CALL = 500_000_000
+#: most points of a block, and their scores (32 MB)
+_MOST_POINTS, _MOST_SCORES = 25, 1 << 22
+
+
+def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
+    """Return whether the points of a path are proposed by this module."""
+    features, risk = problem.design.shape[1], problem.mean_risk
+    few = features <= min(_MOST_FEATURES, _FEATURES_PER_LAM * len(lams))
+    return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and constant_curvature(risk)
+
+
+def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[tuple[Model, Witness]]]:
+    """Yield models and dual points for the values of lam in turn, a block of them at a time."""
+    gram, correlations, square = _moments(problem)
+    form = problem.mean_risk.loss.piecewise_quadratic()
+    assert form is not None
+    step = max(1, min(_MOST_POINTS, _MOST_SCORES // problem.design.shape[0]))
+    start = np.zeros(len(correlations))
+    # a call of a loop can't be stopped
+    together = max(1, _WORK_OF_CALL // (_MAX_SWEEPS * max(1, len(start)) ** 2))
+    for begin in range(0, len(lams), step):
+        # R = r^T C r / (2 kappa)
+        scaled = form.kappa * np.asarray(lams[begin : begin + step], dtype=np.float64)
+        weights = np.empty((len(scaled), len(start)))
+        for k in range(0, len(scaled), together):
+            part = slice(k, k + together)
+            descend_path(gram, correlations, square, scaled[part], start, _TOLERANCE * tol, _MAX_SWEEPS, weights[part])
+            start = weights[part][-1].copy()
+        scores = np.ascontiguousarray(problem.design.scores(weights).T)
+        yield [_proposal(problem, *each) for each in zip(weights, scores, strict=True)]
+
+
+def minimize_by_gram(output: OutputState, target_gap: float) -> float:
+    """Minimize over all features by the Gram matrix, in one step; return the data passes.
+
+    The next step selects a working set, unless the certificate ends the solve before.
+    """
+    problem, risk = output.problem, output.problem.mean_risk
+    form = risk.loss.piecewise_quadratic()
+    assert form is not None
+    gram, correlations, square = _moments(problem)
+    weights, lams = np.empty((1, len(output.weights))), np.array([form.kappa * problem.lam])
+    # P is at most R(0)
+    tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), _LEAST_TOLERANCE)
+    gap = descend_path(gram, correlations, square, lams, output.weights, tol, _MAX_SWEEPS, weights)
+    scores = problem.design.scores(weights[0])
+    intercept = float(problem.best_intercept(scores)) if problem.intercept else 0.0
+    objective = problem.lam * float(np.sum(np.abs(weights))) + risk.value(scores + intercept)
+    if objective < output.objective:
+        output.weights, output.scores, output.intercept = weights[0], scores + intercept, intercept
+        output.objective, output.gap = objective, gap * objective if objective > 0.0 else np.inf
+        # the next selection may find the same objective
+        output.rounds_without_progress = -1
+    return 2.0
+
+
+def _proposal(problem: Problem, weights: Floats, scores: Floats) -> tuple[Model, Witness]:
+    intercept = problem.best_intercept(scores)
+    return Model(weights, intercept), Witness(-problem.risk.subgradient(scores + intercept))
+
+
+def _moments(problem: Problem) -> tuple[Floats, Floats, float]:
+    """G, q and y^T C y, centred beside an intercept."""
+    design, risk = problem.design, problem.mean_risk
+    gram, mean = reused(
+        design,
+        "gram",
+        risk.shares,
+        lambda: weighted_gram(design, np.arange(len(risk.shares)), risk.shares, Parts(design)),
+    )
+    labels = risk.labels - float(risk.shares @ risk.labels) if problem.intercept else risk.labels
+    correlations, square = design.adjoint(risk.shares * labels), float(risk.shares @ labels**2)
+    if problem.intercept:
+        gram = gram - np.outer(mean, mean)
+        correlations -= mean * float(risk.shares @ labels)
+    return gram, correlations, square
