@@ -25,6 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel.compile.lanes import padded
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -47,14 +48,14 @@ from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 22
+_STEP_ENTRIES = 1 << 24
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: steps of the greedy inner solver, per class, at most
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
 #: classes are shrunk if there are at least this many, and for examples of which at most this many are not
-_MANY_CLASSES, _MOST_LISTED = 8, 32
+_MANY_CLASSES, _MOST_LISTED = int(__import__("os").environ.get("MC","8")), 32
 #: more dual variables than this are stored in single precision by default (512 MB in double precision)
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
@@ -163,23 +164,28 @@ class BlockCoordinate(Solver):
         softmax = risk.dual_block == "entropy"
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
         listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES and not softmax
-        room = min(_MOST_LISTED, risk.outputs // 2) if listed else 0
+        room = padded(min(_MOST_LISTED, risk.outputs // 2)) if listed else 0
+        # the loops of hinges take several classes at a time
+        width = risk.outputs if softmax else padded(risk.outputs)
+        kind, v_kind = (np.float32 if narrow and not softmax else np.float64 for narrow in (single, self.single is not False))
+        # with a bound on the sum no bounds on its terms are needed
+        bounds = np.zeros((risk.outputs, width))
+        bounds[:, : risk.outputs] = risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
         state = State(
             problem=problem,
             rows=problem.design.rows() if gram is None else gram.reading(),
             images=problem.design.rows() if gram is None else gram.moving(),
             inner=inner,
             blocks=Blocks(
-                alpha=np.zeros((risk.examples, risk.outputs), np.float32 if single and not softmax else np.float64),
-                v=np.zeros((problem.design.shape[1], risk.outputs)),
+                alpha=np.zeros((risk.examples, width), kind),
+                v=np.zeros((problem.design.shape[1], width), v_kind),
                 classes=risk.classes,
                 table=table,
-                # with a bound on the sum no bounds on its terms are needed
-                bounds=risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
+                bounds=bounds,
                 sum_bound=sum_bound,
             ),
             logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
-            intercepts=Intercepts(np.zeros((3, risk.outputs)), constant, square),
+            intercepts=Intercepts(np.zeros((3, width)), constant, square),
             mean=mean,
             random=random_state(self.seed or 0),
             lists=ClassLists(np.zeros((risk.examples, room), np.uint32), np.zeros(risk.examples, np.uint32)),
@@ -199,21 +205,21 @@ class BlockCoordinate(Solver):
             return
         for rows, part in problem.multiclass_risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
-            alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
+            alpha[rows, : problem.risk.outputs] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
             if len(state.logs):
                 state.logs[rows] = logarithms(alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
-            intercepts[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            intercepts[INTERCEPT, : problem.risk.outputs] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
         state.refresh()
         intercepts[INTERCEPT] += state.intercepts.constant * intercepts[SUM]
 
     def step(self, state: State, hint: Hint) -> float:
         active_set = state.active_set
         active_set.restore_after(hint.certificates)
-        single = self.single is None and state.blocks.alpha.dtype == np.float32
+        single = self.single is None and state.blocks.v.dtype == np.float32
         if single and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
-            state.blocks = state.blocks._replace(alpha=state.blocks.alpha.astype(np.float64))
+            state.in_double_precision()
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
