@@ -70,7 +70,10 @@ class CSRDesign(Design):
         weights = np.asarray(weights, dtype=np.float64)
         result = np.empty((self.shape[0], *weights.shape[:-1]))
         for rows, block in self._blocks():
-            result[rows] = block @ weights.T
+            part = block @ weights.T
+            if part.shape == result.shape and part.dtype == np.float64:
+                return part
+            result[rows] = part
         return result
 
     def adjoint(self, theta: Array) -> Floats:

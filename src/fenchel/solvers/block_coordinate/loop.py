@@ -230,10 +230,11 @@ def intercept_scores(state: Any, centring: float, scores: Any) -> None:
 @helper
 def move_intercepts(state: Any, constant: float, projection: float, change: Any) -> None:
     """Update S, b and m.v after v has changed by change x_i^T, where ``projection`` is m.x_i."""
-    for j in range(np.uint64(len(change))):
-        state[SUM, j] += change[j]
-        state[INTERCEPT, j] += constant * change[j]
-        state[OFFSET, j] += projection * change[j]
+    if constant > 0.0:
+        for j in range(np.uint64(len(change))):
+            state[SUM, j] += change[j]
+            state[INTERCEPT, j] += constant * change[j]
+            state[OFFSET, j] += projection * change[j]
 
 
 @helper
@@ -241,7 +242,8 @@ def _gather(
     alpha: Any, bounds: Any, state: Any, centring: float, listed: Any, count: int, line: Any, bound: Any, scores: Any
 ) -> None:
     """The block of the first ``count`` classes in ``listed``, with ``intercept_scores``; zero in the lanes behind."""
-    line[:], bound[:], scores[: len(line)] = 0.0, 0.0, 0.0
+    for p in range(np.uint64(len(line))):
+        line[p], bound[p], scores[p] = 0.0, 0.0, 0.0
     for p in range(np.uint64(count)):
         j = listed[p]
         line[p], bound[p] = alpha[j], bounds[j]
@@ -322,10 +324,7 @@ def epoch_blocks(
             add_some_scores(rows, i, v, listed, listed_count, work.scores)
         else:
             # (x_i - m).(v - m S) + b = x_i.v - m.v + (|m|^2 - x_i.m) S + b
-            if constant > 0.0:
-                intercept_scores(state, projection, work.scores)
-            else:
-                work.scores[:] = 0.0
+            intercept_scores(state, projection, work.scores)
             add_class_scores(rows, i, v, work.scores)
         if np.isinf(sum_bound):
             standing = box_standing(line, work.scores[:size], bound, label, work.beta)
@@ -351,6 +350,5 @@ def epoch_blocks(
             add_row_to_some(images, i, work.change, listed, listed_count, v)
         else:
             add_class_row(images, i, work.change, v)
-            if constant > 0.0:
-                move_intercepts(state, constant, square - projection, work.change)
+            move_intercepts(state, constant, square - projection, work.change)
     return remaining, violation, changes, gap

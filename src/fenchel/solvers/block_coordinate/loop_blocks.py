@@ -151,8 +151,12 @@ def _clip(linear: Any, bounds: Any, t: float, error: float, beta: Any) -> None:
 @helper
 def _on_one_class(linear: Any, bounds: Any, sum_bound: float, beta: Any) -> None:
     """All of the sum on the class with the largest linear term."""
-    beta[:] = 0.0
-    beta[np.argmax(np.where(bounds > 0.0, linear, -np.inf))] = sum_bound
+    best = -1
+    for j in range(len(beta)):
+        beta[j] = 0.0
+        if bounds[j] > 0.0 and (best < 0 or linear[j] > linear[best]):
+            best = j
+    beta[best] = sum_bound
 
 
 class RootBlock(NamedTuple):

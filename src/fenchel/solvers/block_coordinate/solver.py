@@ -55,11 +55,15 @@ _CONSTANT = 0.1
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
 #: classes are shrunk if there are at least this many, and for examples of which at most this many are not
-_MANY_CLASSES, _MOST_LISTED = int(__import__("os").environ.get("MC","8")), 32
+_MANY_CLASSES, _MOST_LISTED = 128, 32
 #: more dual variables than this are stored in single precision by default (512 MB in double precision)
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
 _SINGLE_GAP = 1e-5
+#: and, of v, down to this many roundings of the product of the norms of a row and of v
+_SINGLE_ROUNDINGS = 8.0 * float(np.finfo(np.float32).eps)
+#: v is in double precision if the mean squared norm of the rows or the mean curvature is further than this from one
+_MODERATE = 1e12
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,8 @@ class BlockCoordinate(Solver):
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
     single : bool, default=None
         Whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5
-        of R(0) is asked for.
+        of R(0) is asked for.  Unless it is False, :math:`X^T\\theta/\\lambda` is in single precision while that is enough
+        for the gap that is asked for; certificates are always computed in double precision.
     accuracy : float, default=1e-12
         The size of the steps at which ``inner="greedy"`` stops, relative to the bound of the dual variables.
 
@@ -167,7 +172,10 @@ class BlockCoordinate(Solver):
         room = padded(min(_MOST_LISTED, risk.outputs // 2)) if listed else 0
         # the loops of hinges take several classes at a time
         width = risk.outputs if softmax else padded(risk.outputs)
-        kind, v_kind = (np.float32 if narrow and not softmax else np.float64 for narrow in (single, self.single is not False))
+        kind = np.float32 if single and not softmax else np.float64
+        sizes = np.array([problem.design.mean_square, float(shares @ table[:, CURVATURE])])
+        moderate = bool(np.all((sizes >= 1.0 / _MODERATE) & (sizes <= _MODERATE)))
+        v_kind = np.float32 if self.single is not False and not softmax and gram is None and moderate else np.float64
         # with a bound on the sum no bounds on its terms are needed
         bounds = np.zeros((risk.outputs, width))
         bounds[:, : risk.outputs] = risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
@@ -217,9 +225,9 @@ class BlockCoordinate(Solver):
     def step(self, state: State, hint: Hint) -> float:
         active_set = state.active_set
         active_set.restore_after(hint.certificates)
-        single = self.single is None and state.blocks.v.dtype == np.float32
-        if single and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
-            state.in_double_precision()
+        single = state.blocks.v.dtype == np.float32 or (self.single is None and state.blocks.alpha.dtype == np.float32)
+        if single and (active_set.stalled or hint.target_gap < self._single_floor(state)):
+            state.in_double_precision(alpha=self.single is None)
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
@@ -229,6 +237,14 @@ class BlockCoordinate(Solver):
         while active_set.goes_on(hint.target_gap, most - turns):
             turns += self._advance(state)
         return turns / examples
+
+    def _single_floor(self, state: State) -> float:
+        """The gap for which sums in single precision are not enough."""
+        problem, v = state.problem, state.blocks.v
+        rounding = 0.0
+        if v.dtype == np.float32:
+            rounding = _SINGLE_ROUNDINGS * float(np.sqrt(problem.design.mean_square * np.vdot(v, v)))
+        return max(_SINGLE_GAP * problem.risk.value_at_zero, rounding)
 
     def _entries_per_turn(self, state: State) -> int:
         """The entries that are read and written for one example."""
@@ -262,8 +278,8 @@ class BlockCoordinate(Solver):
         return state.active_set.expected_gap
 
     def expected_objective(self, state: State) -> float:
-        """The dual objective at the running sums."""
-        return state.objective()
+        """The dual objective at the running sums, at the end of the last epoch."""
+        return state.objective_of_epoch()
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         return state.propose()

@@ -31,6 +31,8 @@ class State:
     random: NDArray[np.uint64]
     lists: ClassLists
     active_set: ActiveSet
+    #: the number of an epoch, and the dual objective at its end
+    known_objective: tuple[int, float] = (-1, 0.0)
 
     @property
     def alpha(self) -> Array:
@@ -55,12 +57,20 @@ class State:
         intercepts[SUM, :count] = total / problem.lam
         intercepts[OFFSET, :count] = self.mean @ v
 
-    def in_double_precision(self) -> None:
-        """Go on in double precision, from sums without the rounding errors of single precision."""
+    def in_double_precision(self, *, alpha: bool) -> None:
+        """Go on in double precision, from sums without the rounding errors of single precision; alpha if asked to."""
+        kind = np.float64 if alpha else self.blocks.alpha.dtype
         self.blocks = self.blocks._replace(
-            alpha=self.blocks.alpha.astype(np.float64), v=self.blocks.v.astype(np.float64)
+            alpha=self.blocks.alpha.astype(kind, copy=False), v=self.blocks.v.astype(np.float64)
         )
-        self.refresh()
+        if self.active_set.epochs or np.any(self.alpha):
+            self.refresh()
+
+    def objective_of_epoch(self) -> float:
+        """The dual objective at the end of the last epoch, or now if nobody asked for it there."""
+        if self.active_set.position == 0 and self.known_objective[0] != self.active_set.epochs:
+            self.known_objective = self.active_set.epochs, self.objective()
+        return self.known_objective[1] if self.known_objective[0] >= 0 else self.objective()
 
     def objective(self) -> float:
         """The dual objective at the running sums."""
