@@ -169,9 +169,7 @@ def test_a_vertex_rests_as_far_as_its_scores_may_change():
         # all of the sum on another class violates by the difference
         other = int(rng.choice([j for j in others if j != worst]))
         alpha[[worst, other]] = 0.0, -1.0
-        assert block_margin(alpha, scores, bounds, label) == pytest.approx(
-            margins[other] - margins[worst], rel=1e-9
-        )
+        assert block_margin(alpha, scores, bounds, label) == pytest.approx(margins[other] - margins[worst], rel=1e-9)
 
 
 def test_examples_at_a_vertex_are_shrunk():

@@ -18,6 +18,7 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.datamodel import models, register_default
 from numba.core.imputils import lower_builtin
+from numba.core.types.misc import VarArg
 from numba.extending import type_callable
 
 from fenchel.arrays import Array
@@ -149,7 +150,7 @@ def _common(kinds: Any) -> LanesType | None:
 def _define(function: Callable[..., Any], typing: Callable[..., Any], lowering: Callable[..., Any]) -> None:
     """Compile ``function``: its result from the types of its arguments (None refuses them), and its instructions."""
     type_callable(function)(lambda context: typing)
-    lower_builtin(function, types.VarArg(types.Any))(lowering)
+    lower_builtin(function, VarArg(types.Any))(lowering)
 
 
 def _as(context: Any, builder: Any, value: Any, kind: Any, wanted: LanesType) -> Any:
@@ -254,13 +255,19 @@ _define(spread, lambda value: _FLOAT64 if _is_number(value) else None, _lower_co
 _define(widen, lambda lanes: _FLOAT64 if isinstance(lanes, LanesType) else None, _lower_convert)
 _define(multiply_add, lambda total, scale, x: _common((total, scale, x)), _lower_multiply_add)
 _define(where_positive, lambda x, yes, no: _common((x, yes, no)), _lower_where_positive)
-for _function, _instruction in (
+_TWO: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
     (add, ir.IRBuilder.fadd),
     (subtract, ir.IRBuilder.fsub),
     (multiply, ir.IRBuilder.fmul),
     (smaller, _SMALLER),
     (larger, _LARGER),
-):
+)
+_ALL: tuple[tuple[Callable[..., Any], Callable[..., Any]], ...] = (
+    (sum_of, ir.IRBuilder.fadd),
+    (least_of, _SMALLER),
+    (largest_of, _LARGER),
+)
+for _function, _instruction in _TWO:
     _define(_function, lambda x, y: _common((x, y)), _elementwise(_instruction))
-for _function, _instruction in ((sum_of, ir.IRBuilder.fadd), (least_of, _SMALLER), (largest_of, _LARGER)):
+for _function, _instruction in _ALL:
     _define(_function, _one_lanes, _reduction(_instruction))

@@ -132,7 +132,9 @@ TABLE = (
         lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
         _BLOCKS_LAST,
     ),
-    Row("joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 50.0, predicted_passes),
+    Row(
+        "joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 50.0, predicted_passes
+    ),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),

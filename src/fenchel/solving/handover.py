@@ -1,11 +1,11 @@
 r"""When a solver hands over to the next one: not before its progress says that the next one will be done earlier.
 
-The gaps that a solver expects are compared between two quarters of its passes, (p/2, 3p/4] and (3p/4, p], whose largest
-ones are g' and g: the gap of an epoch over a small active set says nothing.  Descent on the dual of a hinge first decreases the gap by a power of the passes and, once the active
-set is known, geometrically; by the power law
+The gaps that a solver expects are compared between two quarters of its passes, (p/2, 3p/4] and (3p/4, p], whose
+largest ones are g' and g: the gap of an epoch over a small active set says nothing.  Descent on the dual of a hinge
+first decreases the gap by a power of the passes and, once the active set is known, geometrically; by the power law
 
-.. math:: g(q) \propto q^{-a}, \qquad a = \log(g'/g)/\log(7/5), \qquad
-    \text{passes left} = p\,\bigl((g/\text{target})^{1/a} - 1\bigr),
+.. math:: g(q) \propto q^{-a}, \qquad a = \log(g'/g)/\log(3/2), \qquad
+    \text{passes left} = \tfrac34 p\,(g/\text{target})^{1/a} - p,
 
 which is pessimistic for the second kind, and corrects itself.  The gaps of epochs over the active set and over all
 examples differ, so a solver is slow only if every estimate over the last fifth of its passes says so.
@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import math
 
-#: ratio of the middles of the two quarters
-_APART = 7.0 / 5.0
+#: where the two quarters begin, as shares of the passes: the largest gaps are there
+_BEFORE, _AFTER = 0.5, 0.75
 #: data passes of one step at most, as a share of those before, while the pace is watched
 STEP_SHARE = 0.1
 #: a solver is slow if it has been so since this share of its passes
@@ -41,15 +41,15 @@ class Pace:
         if not self._found:
             return math.inf
         now = self._found[-1][0]
-        before = [gap for passes, gap in self._found if 0.5 * now < passes <= 0.75 * now]
-        after = [gap for passes, gap in self._found if passes > 0.75 * now]
+        before = [gap for passes, gap in self._found if _BEFORE * now < passes <= _AFTER * now]
+        after = [gap for passes, gap in self._found if passes > _AFTER * now]
         if not before or max(after) >= max(before) or target_gap <= 0.0:
             return math.inf
         if max(after) <= target_gap:
             return 0.0
-        power = math.log(max(before) / max(after)) / math.log(_APART)
+        power = math.log(max(before) / max(after)) / math.log(_AFTER / _BEFORE)
         exponent = math.log(max(after) / target_gap) / power
-        return now * math.expm1(exponent) if exponent < 100.0 else math.inf
+        return max(0.0, now * (_AFTER * math.exp(exponent) - 1.0)) if exponent < 100.0 else math.inf
 
     def is_slow(self, target_gap: float, most: float) -> bool:
         """Whether estimates of more than ``most`` passes to the target have been sustained."""

@@ -1,7 +1,7 @@
 """Products of one row of X with weights that hold the k numbers of a feature side by side, eight classes at a time.
 
-Weights are (d, K) in float32 or float64, with K a multiple of ``LANES``.  Sums over a row stay in registers, in the kind
-of the weights; four registers at a time hide the time that an addition takes.
+Weights are (d, K) in float32 or float64, with K a multiple of ``LANES``.  Sums over a row stay in registers, in the
+kind of the weights; four of them at a time hide the time that an addition takes.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ def _one(rows: Any, i: Any, weights: Any, scores: Any, p: Any) -> None:
     a, b, c, d = zeros(weights), zeros(weights), zeros(weights), zeros(weights)
     k, end = row_begin(rows, i), row_end(rows, i)
     while k + np.uint64(4) <= end:
-        l, m, n = k + _ONE, k + np.uint64(2), k + np.uint64(3)
+        second, third, fourth = k + _ONE, k + np.uint64(2), k + np.uint64(3)
         a = multiply_add(a, row_entry(rows, i, k), load(weights[row_column(rows, i, k)], p))
-        b = multiply_add(b, row_entry(rows, i, l), load(weights[row_column(rows, i, l)], p))
-        c = multiply_add(c, row_entry(rows, i, m), load(weights[row_column(rows, i, m)], p))
-        d = multiply_add(d, row_entry(rows, i, n), load(weights[row_column(rows, i, n)], p))
+        b = multiply_add(b, row_entry(rows, i, second), load(weights[row_column(rows, i, second)], p))
+        c = multiply_add(c, row_entry(rows, i, third), load(weights[row_column(rows, i, third)], p))
+        d = multiply_add(d, row_entry(rows, i, fourth), load(weights[row_column(rows, i, fourth)], p))
         k += np.uint64(4)
     while k < end:
         a = multiply_add(a, row_entry(rows, i, k), load(weights[row_column(rows, i, k)], p))

@@ -32,7 +32,6 @@ from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
 from fenchel.risks.protocols import ClosedForm, Intercepts
 from fenchel.validation import is_integer
 
-
 #: scores in a block of a pass that makes several arrays of their size, so that these stay in the cache (256 kB)
 _CACHED_ENTRIES = 1 << 15
 

@@ -28,8 +28,21 @@ import numpy as np
 
 from fenchel.compile.dispatch import index_prefetch, row_prefetch
 from fenchel.compile.lanes import (
-    LANES, add, larger, largest_of, least_of, load, multiply, multiply_add, smaller, spread, store, subtract, sum_of,
-    where_positive, widen,
+    LANES,
+    add,
+    larger,
+    largest_of,
+    least_of,
+    load,
+    multiply,
+    multiply_add,
+    smaller,
+    spread,
+    store,
+    subtract,
+    sum_of,
+    where_positive,
+    widen,
 )  # fmt: skip
 from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scores

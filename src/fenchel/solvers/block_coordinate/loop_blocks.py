@@ -29,7 +29,17 @@ import numpy as np
 
 from fenchel.compile.dispatch import dispatched
 from fenchel.compile.lanes import (
-    LANES, add, larger, largest_of, load, smaller, spread, store, subtract, sum_of, where_positive,
+    LANES,
+    add,
+    larger,
+    largest_of,
+    load,
+    smaller,
+    spread,
+    store,
+    subtract,
+    sum_of,
+    where_positive,
 )  # fmt: skip
 from fenchel.compile.loop import helper, loop
 

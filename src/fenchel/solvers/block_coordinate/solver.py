@@ -83,8 +83,8 @@ class BlockCoordinate(Solver):
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
     single : bool, default=None
         Whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5
-        of R(0) is asked for.  Unless it is False, :math:`X^T\\theta/\\lambda` is in single precision while that is enough
-        for the gap that is asked for; certificates are always computed in double precision.
+        of R(0) is asked for.  Unless it is False, the weights are in single precision while that is enough for the
+        gap that is asked for; certificates are always computed in double precision.
     accuracy : float, default=1e-12
         The size of the steps at which ``inner="greedy"`` stops, relative to the bound of the dual variables.
 
@@ -178,7 +178,9 @@ class BlockCoordinate(Solver):
         v_kind = np.float32 if self.single is not False and not softmax and gram is None and moderate else np.float64
         # with a bound on the sum no bounds on its terms are needed
         bounds = np.zeros((risk.outputs, width))
-        bounds[:, : risk.outputs] = risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
+        bounds[:, : risk.outputs] = (
+            risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
+        )
         state = State(
             problem=problem,
             rows=problem.design.rows() if gram is None else gram.reading(),
@@ -218,7 +220,9 @@ class BlockCoordinate(Solver):
                 state.logs[rows] = logarithms(alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
-            intercepts[INTERCEPT, : problem.risk.outputs] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            intercepts[INTERCEPT, : problem.risk.outputs] = (
+                np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            )
         state.refresh()
         intercepts[INTERCEPT] += state.intercepts.constant * intercepts[SUM]
 

@@ -41,7 +41,7 @@ class State:
 
     def refresh(self) -> None:
         """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
-        problem, alpha, intercepts, count = self.problem, self.alpha, self.intercepts.state, self.problem.risk.outputs
+        problem, alpha, intercepts, count = self.problem, self.alpha, self.intercepts.state, self.alpha.shape[1]
         total, v = np.zeros(count), np.zeros((self.blocks.v.shape[0], count))
         for rows, part in problem.multiclass_risk.parts():
             theta = part.shares[:, None] * alpha[rows]
