@@ -49,7 +49,7 @@ PROGRAM = "FENCHEL_WW_TRAIN"
 #: tolerances that are tried, from the loosest; the default of LIBLINEAR
 _TOLERANCES = [10.0 ** (-step / 4) for step in range(-4, 25)]
 _DEFAULT = 0.1
-#: passes of the program of Wang and Scott at most; it stops by itself when its gap has fallen to 0.0009 of the first one
+#: passes of the program of Wang and Scott at most; it stops when its gap has fallen to 0.0009 of the first one
 _PASSES = 3000
 _SOLVERS = {"Walrus": 30, "Shark": 31}
 
@@ -205,18 +205,19 @@ def markdown(cells: list[Cell]) -> str:
             times = {
                 name: statistics.median(cell["seconds"].get(name, [float("nan")])) for name in ("Fenchel", *peers[part])
             }
-            fastest = np.nanmin([times[name] for name in raced[part]] or [float("nan")])
+            there = [times[name] for name in raced[part] if times.get(name, float("nan")) > 0.0]
+            fastest = min(there, default=float("nan"))
             ratios.append(fastest / times["Fenchel"])
             held_out = "yes" if is_held_out("several classes", cell["data"], 1.0) else ""
             shown = [_shown(cell, name) for name in ("Fenchel", *peers[part])]
             place = [f"{cell['data']} ({cell['description']})", held_out, f"{cell['target']:g}"]
-            rows.append([*place, *shown, f"{ratios[-1]:.2f}"])
+            rows.append([*place, *shown, f"{ratios[-1]:.2f}" if there else "–"])
         head = ["data set", "held out", "within", "Fenchel (passes)", *peers[part], "fastest ÷ Fenchel"]
         median = f"Median of the ratios: {np.nanmedian(ratios):.2f}; least {np.nanmin(ratios):.2f}."
         parts += [f"### {title[part]}", markdown_table(head, rows), median]
     legend = (
-        "Processor seconds of one thread: median [least–most] of the rounds, in turns.  Fenchel proves its gap, the others "
-        "are timed until their objective is within the target of the optimum; a dash: stopped before that."
+        "Processor seconds of one thread: median [least–most] of the rounds, in turns.  Fenchel proves its gap, the "
+        "others are timed until their objective is within the target of the optimum; a dash: stopped before that."
     )
     return "\n\n".join([*parts, legend]) if parts else "(not measured yet)"
 

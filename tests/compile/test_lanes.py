@@ -26,7 +26,7 @@ from fenchel.compile.lanes import (
 
 
 def everything(x, y, out):
-    """All functions on the lanes of two arrays of any kinds; the results as rows of ``out``, and the three reductions."""
+    """All functions on the lanes of two arrays; the results as rows of ``out``, and the three reductions."""
     one, other = widen(load(x, np.uint64(LANES))), widen(load(y, np.uint64(LANES)))
     store(out[0], np.uint64(0), add(one, other))
     store(out[1], np.uint64(0), subtract(one, 2.0))
