@@ -7,7 +7,7 @@ import pytest
 
 from catalog import JointCase
 from fenchel import solve
-from fenchel.solvers.interior_point.cost import predicted_passes
+from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solving.handover import Pace
 
 

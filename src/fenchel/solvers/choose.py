@@ -36,7 +36,7 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
-from fenchel.solvers.interior_point.cost import predicted_passes
+from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.validation import check_seed, processors

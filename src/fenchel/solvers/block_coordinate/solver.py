@@ -11,7 +11,7 @@ theta add up to zero; the intercepts add up to zero.  The certificate restores t
 Kernels.  With a ``GramDesign`` the k scores of all examples are stored in place of weights: the turn of an example
 reads its own, and a step changes all of them along a row of the Gram matrix, so that a turn without a step costs k.
 
-Shrinking: ``solvers.shrinking``.  From eight classes on, the classes of an example that are at zero with a KKT margin
+Shrinking: ``solvers.shrinking``.  From 128 classes on, the classes of an example that are at zero with a KKT margin
 above the same threshold are shrunk too: epochs between two full ones look at the other classes of each block only.
 With the multinomial risk no variable is at a bound, but few epochs are enough where rows have little in common.
 
@@ -71,7 +71,7 @@ class BlockCoordinate(Solver):
     """Block coordinate descent on the dual of joint losses of several classes.
 
     One step minimizes the dual over all dual variables of an example; random order, with shrinking of examples and,
-    from eight classes on, of classes.
+    from 128 classes on, of classes.
 
     Parameters
     ----------
