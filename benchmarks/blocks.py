@@ -42,7 +42,7 @@ def _many(inner: Any, v: Any, bounds: Any, starts: Any, b: Any) -> float:
     total = 0.0
     for i in range(len(v)):
         b[:] = starts[i]
-        block(inner, v[i], bounds, b, 0)
+        block(inner, v[i], bounds, b, np.sum(b))
         total += b[1]
     return total
 
@@ -72,7 +72,7 @@ def instances(kind: str, classes: int, count: int, seed: int = 0) -> tuple[np.nd
         v -= 1.3
     if kind != "first":
         for before, start in zip(v, starts, strict=True):
-            solve_block(INNER["root"], np.where(bounds > 0.0, before, 0.0), bounds, start, 0)
+            solve_block(INNER["root"], np.where(bounds > 0.0, before, 0.0), bounds, start)
         v += 0.1 * rng.standard_normal(v.shape)
     v[:, 0] = 0.0
     return v, starts, bounds

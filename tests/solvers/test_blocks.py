@@ -45,7 +45,7 @@ def with_label(values, label):
 def solved(inner, v, bounds, start=None, label=0):
     """The b that an inner solver makes of v, bounds and a start, for a label at some place."""
     b = with_label(np.zeros(len(v)) if start is None else start, label)
-    solve_block(inner, with_label(v, label), with_label(bounds, label), b, label)
+    solve_block(inner, with_label(v, label), with_label(bounds, label), b)
     assert b[label] == 0.0
     return np.delete(b, label)
 

@@ -75,7 +75,10 @@ class CSRDesign(Design):
                 column[:] = self.scores(output)
             return result
         for rows, block in self._blocks():
-            result[rows] = block @ weights.T
+            part = block @ weights.T
+            if part.shape == result.shape and part.dtype == np.float64:
+                return part
+            result[rows] = part
         return result
 
     def adjoint(self, theta: Array) -> Floats:

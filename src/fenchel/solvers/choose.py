@@ -9,8 +9,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   linear systems of Newton's method are large.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
-  interior-point method hardly depends on the scale of the features and on C, so it takes over after 200 epochs, or at
-  once with few features of large scale.
+  interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
+  present pace, would take longer (``solving.handover``), or at once with few features of large scale.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
 - Performance measures that can be smoothed, and losses of pairs in queries: ``smoothing``, in which a smooth loss needs
@@ -39,6 +39,7 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers.base import Solver
+from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.validation import check_seed, processors
@@ -93,6 +94,8 @@ class Candidate(NamedTuple):
 
     solver: Solver
     patience: float = np.inf
+    #: data passes of this solver that take as long as the next one: it goes on while fewer of them would be enough
+    next_cost: float = 0.0
 
 
 class Row(NamedTuple):
@@ -102,6 +105,8 @@ class Row(NamedTuple):
     applies: Callable[[Facts], bool]
     solvers: tuple[str, ...]
     patience: float = np.inf
+    #: ``Candidate.next_cost`` of the first one
+    next_cost: Callable[[Problem], float] | None = None
 
 
 _NEWTON_FIRST = ("newton", "dual_coordinate")
@@ -136,7 +141,9 @@ TABLE = (
         lambda facts: facts.joint and facts.features <= 32 and facts.curvature >= 1e4,
         _BLOCKS_LAST,
     ),
-    Row("joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 200.0),
+    Row(
+        "joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 50.0, predicted_passes
+    ),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
@@ -240,7 +247,8 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             facts = facts_of(problem, tol)
             row = next(row for row in TABLE if row.applies(facts))
             first, *others = row.solvers
-            return [Candidate(_default(first), row.patience), *(Candidate(_default(other)) for other in others)]
+            cost = 0.0 if row.next_cost is None else row.next_cost(problem)
+            return [Candidate(_default(first), row.patience, cost), *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
             return [Candidate(_default(solver))]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))

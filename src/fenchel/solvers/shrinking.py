@@ -42,6 +42,8 @@ class ActiveSet:
     def __init__(self, counted: Array, examples: int, *, shrinks_classes: bool = False) -> None:
         self.order: Array = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
         self.shrinks_classes = shrinks_classes
+        #: how many epochs have ended
+        self.epochs = 0
         #: whether the present epoch looks at some classes only
         self.classes_shrunk = False
         #: how many examples, at the front of ``order``, are active in this epoch
@@ -118,7 +120,7 @@ class ActiveSet:
 
     def end_epoch(self) -> None:
         """Decide which examples take part in the next epoch."""
-        full = self.full
+        full, self.epochs = self.full, self.epochs + 1
         if full:
             self.full_violation = self.violation
         self.threshold = _SHRINK_SHARE * self.violation if self.violation > 0.0 else np.inf

@@ -23,6 +23,7 @@ from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.floor import RoundsAtFloor
+from fenchel.solving.handover import STEP_SHARE, Pace
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
 from fenchel.stopping import Stopped, stop_point, stops_when
@@ -67,6 +68,8 @@ class Run:
         self.decay = stopping.decay
         #: the gap after the first pass, for ``decay``
         self.first_gap = math.nan
+        #: data passes of one step at most, while the pace of the solver is watched
+        self.longest_step = math.inf
         self.trace: list[TracePoint] = []
         self.handovers: list[str] = []
 
@@ -88,7 +91,7 @@ class Run:
             if following is not None and math.isfinite(patience):
                 # reserve passes for the next solver
                 patience = min(patience, max(_FEWEST_PASSES, 0.5 * self.schedule.most))
-            status = self._run(warm, self.passes + patience)
+            status = self._run(warm, self.passes + patience, candidate.next_cost if following is not None else 0.0)
             if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
             elif status in (None, Status.STALLED):
@@ -125,8 +128,8 @@ class Run:
             path_certificate,
         )
 
-    def _run(self, warm: Warm | None, limit: float) -> Status | None:
-        """Run one solver; None if it used up its passes."""
+    def _run(self, warm: Warm | None, limit: float, next_cost: float) -> Status | None:
+        """Run one solver; None if it used up its passes, and would need more than ``next_cost`` more of them."""
         state = None
         self.at_floor.begin()
         try:
@@ -134,7 +137,7 @@ class Run:
                 # the problems that follow Ctrl-C or a limit are not begun
                 stop_point()
                 state = self.solver.start(self.problem, warm)
-            return self._loop(state, limit)
+            return self._loop(state, limit, next_cost)
         except (KeyboardInterrupt, Stopped) as stop:
             if state is not None:
                 self._certify(state, self.solver.propose_after_stop)
@@ -153,9 +156,11 @@ class Run:
         _log.info(self.handovers[-1])
         return Start(self.best.model, self.best.witness, self.best.path_certificate)
 
-    def _loop(self, state: Any, limit: float) -> Status | None:
+    def _loop(self, state: Any, limit: float, next_cost: float) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
         self.schedule.begin(self.passes, after_one=self._wants_first_gap())
+        begin, pace = self.passes, Pace()
+        self.longest_step = math.inf
         hint = self._hint(state)
         while True:
             used = self._step(state, hint) if self.passes < self.schedule.most else 0.0
@@ -163,6 +168,11 @@ class Run:
                 self.passes += used
             status = self._limit_reached(used)
             over = self.passes >= limit
+            if next_cost > 0.0:
+                pace.record(self.passes - begin, self.solver.expected_gap(state))
+                self.longest_step = STEP_SHARE * (self.passes - begin)
+            if over and next_cost > 0.0:
+                over = pace.is_slow(self._hint(state).target_gap, min(next_cost, self.schedule.most - self.passes))
             if status is None and not over:
                 hint = self._hint(state)
                 if self._is_early(state, hint.target_gap):
@@ -223,6 +233,7 @@ class Run:
     def _hint(self, state: Any) -> Hint:
         """The last certificate and the gap to reach, for the solver."""
         left = self.schedule.passes_left(self.passes, on_time=self._wants_first_gap())
+        left = min(left, max(1.0, self.longest_step))
         decayed = 0.0 if self.decay is None or math.isnan(self.first_gap) else self.decay * self.first_gap
         if self.best is not None:
             certificate = self.best.certificate

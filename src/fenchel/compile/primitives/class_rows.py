@@ -46,4 +46,4 @@ def add_row_to_some(rows: Any, i: Any, change: Any, places: Any, count: int, wei
     for k in range(row_begin(rows, i), row_end(rows, i)):
         value, line = row_entry(rows, i, k), weights[row_column(rows, i, k)]
         for place in range(np.uint64(count)):
-            line[places[place]] += value * change[places[place]]
+            line[places[place]] += value * change[place]

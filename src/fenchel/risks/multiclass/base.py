@@ -34,6 +34,8 @@ from fenchel.validation import is_integer
 
 #: classes up to which the sums of rows are matrix products, and their maxima those of columns
 _SHORT_ROW = 16
+#: scores in a block of a pass that makes several arrays of their size, so that these stay in the cache (256 kB)
+_CACHED_ENTRIES = 1 << 15
 
 
 class MulticlassRisk(Risk):
@@ -108,7 +110,7 @@ class MulticlassRisk(Risk):
 
     def value(self, scores: Array) -> float:
         """R(s)."""
-        parts = ((part, part._losses(part._margins(scores[rows]))) for rows, part in self.parts())
+        parts = ((part, part._losses(part._margins(scores[rows]))) for rows, part in self.parts(_CACHED_ENTRIES))
         return math.fsum(tree_sum(part.shares * losses) for part, losses in parts)
 
     @property
@@ -116,12 +118,13 @@ class MulticlassRisk(Risk):
         """Those of a loss with k terms, of a weight and of the sum."""
         return ELEMENTARY + 4.0 + 2.0 * tree_depth(self.examples) + self.outputs
 
-    def parts(self) -> Iterator[tuple[slice, Self]]:
+    def parts(self, entries: int | None = None) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk.
 
-        One block unless n k is large, which bounds the size of temporary arrays.
+        One block unless n k is larger than ``entries`` (default: ``BLOCK_ENTRIES``), which bounds the size of temporary
+        arrays.
         """
-        step = max(1, BLOCK_ENTRIES // self.outputs)
+        step = max(1, min(BLOCK_ENTRIES, entries or BLOCK_ENTRIES) // self.outputs)
         if self.examples <= step:
             yield slice(0, self.examples), self
             return
@@ -151,12 +154,18 @@ class MulticlassRisk(Risk):
     @cached_property
     def value_at_zero(self) -> float:
         """R(0): the natural scale of the objective."""
-        return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
+        if self.examples <= self.outputs:
+            return self.value(np.broadcast_to(0.0, (self.examples, self.outputs)))
+        # the loss of a class at zero is the same for all of its examples
+        each = copy.copy(self)
+        each.classes, each.examples = np.arange(self.outputs), self.outputs
+        losses = each._losses(each._margins(np.zeros((self.outputs, self.outputs))))
+        return tree_sum(self.shares * losses[self.classes])
 
     def project(self, theta: Array) -> Floats:
         """A point of the domain near theta; entries inside it keep every bit, except at the label."""
         found = np.empty(np.shape(theta))
-        for rows, part in self.parts():
+        for rows, part in self.parts(_CACHED_ENTRIES):
             beta = np.negative(theta[rows], dtype=np.float64)
             beta[np.arange(part.examples), part.classes] = 0.0
             beta = part._into(np.maximum(beta, 0.0, out=beta))

@@ -119,13 +119,18 @@ class WestonWatkins(_HingeRisk):
         self.costs = found
 
     def _losses(self, margins: Array) -> Floats:
+        if self.uniform:
+            # the margin at the label is zero
+            return np.sum(np.maximum(margins, 0.0), axis=1)
         return np.einsum("ij,ij->i", self.costs[self.classes], np.maximum(margins, 0.0))
 
     def _best_beta(self, margins: Array) -> Floats:
         return np.where(margins > 0.0, self.costs[self.classes], 0.0)
 
     def _into(self, mass: Array) -> Floats:
-        return np.minimum(mass, inwards(self.shares, 1)[:, None] * self.costs[self.classes])
+        most = inwards(self.shares, 1)[:, None]
+        # the mass at the label is zero
+        return np.minimum(mass, most if self.uniform else most * self.costs[self.classes])
 
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         rows = np.arange(self.examples)

@@ -26,17 +26,38 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.compile.loop import helper, loop, summing_helper
-from fenchel.compile.primitives.class_rows import add_row, add_row_to_some, add_scores, add_some_scores
+from fenchel.compile.dispatch import index_prefetch, row_prefetch
+from fenchel.compile.lanes import (
+    LANES,
+    add,
+    larger,
+    largest_of,
+    least_of,
+    load,
+    multiply,
+    multiply_add,
+    smaller,
+    spread,
+    store,
+    subtract,
+    sum_of,
+    where_positive,
+    widen,
+)  # fmt: skip
+from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scores
+from fenchel.compile.primitives.class_rows import add_row_to_some, add_some_scores
 from fenchel.compile.primitives.epoch import begin, keep
+from fenchel.designs.rows import prefetch
 from fenchel.solvers.block_coordinate.loop_blocks import block
 
 #: columns of the table of examples
 CURVATURE, SCALE, CENTRING = range(3)
 #: rows of ``Intercepts.state``
 SUM, INTERCEPT, OFFSET = range(3)
-#: v is changed class by class where at most one class in this many changes (a vectorized change of all is as fast)
-_SPARSE_CHANGE = 4
+_STEP = np.uint64(LANES)
+#: examples between the prefetch of a row and its use; twice that for the index and the table
+_AHEAD = np.uint64(2)
 
 
 class Blocks(NamedTuple):
@@ -77,97 +98,139 @@ class ClassLists(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Arrays of k numbers for the subproblem of one example."""
+    """Arrays of K numbers for the subproblem of one example."""
 
+    #: the scores, and then the margins 1 - s_y + s_j
     scores: Any
     #: the linear term of eq. (4), the paper's v
     linear: Any
     beta: Any
-    #: of v, as a multiple of x_i
+    #: of v, as a multiple of x_i, in the kind of v
     change: Any
-    #: the classes that changed
-    moves: Any
 
 
-@summing_helper
-def block_margin(alpha: Any, scores: Any, bounds: Any, label: int, sum_bound: float) -> tuple[float, float]:
-    """The KKT margin of a block (negative: the largest violation), and its Fenchel-Young gap.
+class _Standing(NamedTuple):
+    """Where a block stands, given its margins."""
 
-    Without a branch for each class, as in ``loop_blocks``.
-    """
-    mass, worst, total, bounded = 0.0, 0.0, 0.0, not np.isinf(sum_bound)
-    own = 1.0 - scores[label]
-    for j in range(np.uint64(len(scores))):
-        margin = own + scores[j] if bounds[j] > 0.0 else 0.0
-        here = np.float64(alpha[j]) if bounds[j] > 0.0 else 0.0
-        mass -= here
-        total += here * margin + (0.0 if bounded else bounds[j] * max(margin, 0.0))
-        worst = max(worst, margin)
-    # with a bound on the sum, margins count relative to the multiplier of that bound
-    price = worst if bounded and mass >= sum_bound * (1.0 - 1e-12) else 0.0
-    if bounded:
-        total += worst
-    least = np.inf
-    for j in range(np.uint64(len(scores))):
-        margin = own + scores[j] - price
-        inside = -abs(margin)
-        resting = margin if (-alpha[j] >= bounds[j]) & (not bounded) else inside
-        # all of the sum on the worst class rests as far as its price is above zero
-        whole = bounded & (-alpha[j] >= sum_bound * (1.0 - 1e-15)) & (margin >= 0.0)
-        resting = price if whole else resting
-        resting = -margin if alpha[j] >= 0.0 else resting
-        least = min(least, resting if bounds[j] > 0.0 else np.inf)
-    return least, total
+    #: the KKT margin (negative: the largest violation)
+    margin: float
+    #: the Fenchel-Young gap
+    gap: float
+    #: the sum of beta
+    mass: float
+    #: how many entries of beta lie between their bounds, and the sum of their margins
+    between: float
+    between_margins: float
 
 
 @helper
-def _without_features(scores: Any, bounds: Any, beta: Any, label: int, sum_bound: float) -> None:
+def box_standing(alpha: Any, scores: Any, bounds: Any, label: int, beta: Any) -> Any:
+    """A block of a box, as a ``_Standing``; the scores become margins 1 - s_y + s_j, and beta is set.
+
+    Entries with bound zero, the label among them, do not count.  No branch depends on a class, for classes are in no
+    order that a processor could foresee.
+    """
+    own, gap, worst = 1.0 - scores[label], spread(0.0), spread(np.inf)
+    masses, between, sums = spread(0.0), spread(0.0), spread(0.0)
+    for place in range(np.uint64(len(scores)) // _STEP):
+        p = place * _STEP
+        bound, margin = load(bounds, p), add(load(scores, p), own)
+        here = larger(subtract(0.0, widen(load(alpha, p))), 0.0)
+        room, minus = smaller(here, subtract(bound, here)), subtract(0.0, margin)
+        store(scores, p, margin)
+        store(beta, p, here)
+        gap = add(gap, subtract(multiply(bound, larger(margin, 0.0)), multiply(here, margin)))
+        resting = where_positive(room, smaller(margin, minus), where_positive(here, margin, minus))
+        worst = smaller(worst, where_positive(bound, resting, np.inf))
+        masses, between = add(masses, here), add(between, where_positive(room, 1.0, 0.0))
+        sums = add(sums, where_positive(room, margin, 0.0))
+    return least_of(worst), sum_of(gap), sum_of(masses), sum_of(between), sum_of(sums)
+
+
+@helper
+def simplex_standing(alpha: Any, scores: Any, bounds: Any, label: int, beta: Any, sum_bound: float) -> Any:
+    """The same for a block with a bound on its sum: margins count relative to the multiplier of that bound."""
+    own, masses, cross, highest = 1.0 - scores[label], spread(0.0), spread(0.0), spread(0.0)
+    between, sums = spread(0.0), spread(0.0)
+    for place in range(np.uint64(len(scores)) // _STEP):
+        p = place * _STEP
+        margin, here = add(load(scores, p), own), larger(subtract(0.0, widen(load(alpha, p))), 0.0)
+        store(scores, p, margin)
+        store(beta, p, here)
+        masses, cross = add(masses, here), add(cross, multiply(here, margin))
+        highest = larger(highest, where_positive(load(bounds, p), margin, 0.0))
+        between, sums = add(between, where_positive(here, 1.0, 0.0)), add(sums, where_positive(here, margin, 0.0))
+    most, mass, worst = largest_of(highest), sum_of(masses), spread(np.inf)
+    price = most if mass >= sum_bound * (1.0 - 1e-12) else 0.0
+    for place in range(np.uint64(len(scores)) // _STEP):
+        p = place * _STEP
+        here, margin = load(beta, p), subtract(load(scores, p), price)
+        minus = subtract(0.0, margin)
+        inside = smaller(margin, minus)
+        # all of the sum on the worst class rests as far as its price is above zero
+        whole = where_positive(minus, inside, price)
+        some = where_positive(subtract(sum_bound * (1.0 - 1e-15), here), inside, whole)
+        worst = smaller(worst, where_positive(load(bounds, p), where_positive(here, some, minus), np.inf))
+    return least_of(worst), most - sum_of(cross), mass, sum_of(between), sum_of(sums)
+
+
+@helper
+def first_guess(standing: Any, curvature: float, sum_bound: float) -> float:
+    """The root t if the entries of beta that lie between their bounds do so again, and the others stay where they are.
+
+    With them sum_j beta_j = t, where beta_j = z_j / q + beta_j^0 + sum beta^0 - t for those between, z_j their margins.
+    """
+    _, _, mass, between, margins = standing
+    if mass < sum_bound * (1.0 - 1e-12):
+        return mass + margins / (curvature * (between + 1.0))
+    return mass + (margins / curvature + mass - sum_bound) / between if between > 0.0 else mass
+
+
+@helper
+def _without_features(margins: Any, bounds: Any, beta: Any, sum_bound: float) -> None:
     """The best block of a row without features, whose scores do not depend on it."""
     worst = -1
     for j in range(len(beta)):
-        margin = 1.0 - scores[label] + scores[j]
-        beta[j] = bounds[j] if margin > 0.0 and np.isinf(sum_bound) else 0.0
-        if bounds[j] > 0.0 and margin > 0.0 and (worst < 0 or scores[j] > scores[worst]):
+        beta[j] = bounds[j] if margins[j] > 0.0 and np.isinf(sum_bound) else 0.0
+        if bounds[j] > 0.0 and margins[j] > 0.0 and (worst < 0 or margins[j] > margins[worst]):
             worst = j
     if not np.isinf(sum_bound) and worst >= 0:
         beta[worst] = sum_bound
 
 
 @helper
-def _improve(inner: Any, sum_bound: float, example: Any, label: int, line: Any, bound: Any, work: Any) -> int:
-    """Lines 5 to 7 for one block: the new ``line`` and its change; how many classes besides the label changed.
+def _improve(
+    inner: Any, sum_bound: float, example: Any, label: int, line: Any, bound: Any, standing: Any, work: Any
+) -> bool:
+    """Lines 5 to 7 for one block: the new ``line`` and its change; whether it changed.
 
     ``example`` is the example's line of the table; ``line`` and ``bound`` may be those of some classes only.
     """
-    size, change, moves = len(line), work.change, work.moves
-    scores, linear, beta, total = work.scores[:size], work.linear[:size], work.beta[:size], 0.0
-    scale, curvature = example[SCALE], example[CURVATURE]
-    for j in range(np.uint64(size)):
-        beta[j] = -np.float64(line[j]) if j != label else 0.0
-        total += beta[j]
+    size = len(line)
+    margins, linear, beta, change = work.scores[:size], work.linear[:size], work.beta[:size], work.change[:size]
+    scale, curvature, mass = example[SCALE], example[CURVATURE], standing[2]
     if curvature > 0.0:
-        for j in range(np.uint64(size)):
-            linear[j] = (1.0 - scores[label] + scores[j]) / curvature + beta[j] + total
-        linear[label] = 0.0
-        block(inner, linear, bound, beta, label)
+        inverse = 1.0 / curvature
+        for place in range(np.uint64(size) // _STEP):
+            p = place * _STEP
+            store(linear, p, multiply_add(add(load(beta, p), mass), inverse, load(margins, p)))
+        block(inner, linear, bound, beta, first_guess(standing, curvature, sum_bound))
     else:
-        _without_features(scores, bound, beta, label, sum_bound)
+        _without_features(margins, bound, beta, sum_bound)
     # v changes by what is stored, also in single precision
-    moved, total = 0, 0.0
-    for j in range(np.uint64(size)):
-        if j != label:
-            before = np.float64(line[j])
-            line[j] = -beta[j]
-            after = np.float64(line[j])
-            change[j] = scale * (after - before)
-            total += after
-            moves[moved] = j
-            moved += 1 if after != before else 0
-    if moved:
-        before = np.float64(line[label])
-        line[label] = -total
-        change[label] = scale * (np.float64(line[label]) - before)
-    return moved
+    own, masses, moved = np.float64(line[label]), spread(0.0), spread(0.0)
+    for place in range(np.uint64(size) // _STEP):
+        p = place * _STEP
+        # at the label alpha is positive, and beta is zero
+        before = smaller(widen(load(line, p)), 0.0)
+        store(line, p, subtract(0.0, load(beta, p)))
+        after = widen(load(line, p))
+        step = subtract(after, before)
+        masses, moved = subtract(masses, after), larger(moved, larger(step, subtract(0.0, step)))
+        store(change, p, multiply(step, scale))
+    line[label] = sum_of(masses)
+    change[label] = scale * (np.float64(line[label]) - own)
+    return largest_of(moved) > 0.0
 
 
 @helper
@@ -180,60 +243,64 @@ def intercept_scores(state: Any, centring: float, scores: Any) -> None:
 @helper
 def move_intercepts(state: Any, constant: float, projection: float, change: Any) -> None:
     """Update S, b and m.v after v has changed by change x_i^T, where ``projection`` is m.x_i."""
-    for j in range(np.uint64(len(change))):
-        state[SUM, j] += change[j]
-        state[INTERCEPT, j] += constant * change[j]
-        state[OFFSET, j] += projection * change[j]
-
-
-@helper
-def _move_some_intercepts(state: Any, constant: float, projection: float, change: Any, places: Any, count: int) -> None:
-    """The same for the first ``count`` classes in ``places``."""
-    for place in range(np.uint64(count)):
-        j = places[place]
-        state[SUM, j] += change[j]
-        state[INTERCEPT, j] += constant * change[j]
-        state[OFFSET, j] += projection * change[j]
+    if constant > 0.0:
+        for j in range(np.uint64(len(change))):
+            state[SUM, j] += change[j]
+            state[INTERCEPT, j] += constant * change[j]
+            state[OFFSET, j] += projection * change[j]
 
 
 @helper
 def _gather(
-    alpha: Any, bounds: Any, state: Any, centring: float, listed: Any, line: Any, bound: Any, scores: Any
+    alpha: Any, bounds: Any, state: Any, centring: float, listed: Any, count: int, line: Any, bound: Any, scores: Any
 ) -> None:
-    """The block of the classes in ``listed``, with ``intercept_scores``."""
+    """The block of the first ``count`` classes in ``listed``, with ``intercept_scores``; zero in the lanes behind."""
     for p in range(np.uint64(len(line))):
+        line[p], bound[p], scores[p] = 0.0, 0.0, 0.0
+    for p in range(np.uint64(count)):
         j = listed[p]
         line[p], bound[p] = alpha[j], bounds[j]
         scores[p] = state[INTERCEPT, j] - state[OFFSET, j] + centring * state[SUM, j]
 
 
 @helper
-def _scatter(listed: Any, line: Any, change: Any, alpha: Any, moves: Any, all_changes: Any) -> int:
-    """Store a block of the classes in ``listed``; its changes go to their classes, noted in ``moves``."""
-    for p in range(np.uint64(len(line))):
+def _scatter(
+    listed: Any, count: int, line: Any, change: Any, alpha: Any, state: Any, constant: float, projection: float
+) -> None:
+    """Store a block of the first ``count`` classes in ``listed``, with ``move_intercepts``."""
+    for p in range(np.uint64(count)):
         j = np.uint64(listed[p])
-        alpha[j], all_changes[j], moves[p] = line[p], change[p], j
-    return len(line)
+        alpha[j] = line[p]
+        state[SUM, j] += change[p]
+        state[INTERCEPT, j] += constant * change[p]
+        state[OFFSET, j] += projection * change[p]
 
 
 @helper
-def list_classes(line: Any, scores: Any, bound: Any, label: int, sum_bound: float, threshold: float, found: Any) -> int:
+def list_classes(
+    beta: Any, margins: Any, bound: Any, label: int, sum_bound: float, threshold: float, found: Any
+) -> int:
     """The label and the classes that are not at zero with a KKT margin above ``threshold``; 0 if they are too many."""
     price = 0.0
     if not np.isinf(sum_bound):
-        for j in range(len(scores)):
-            if bound[j] > 0.0:
-                price = max(price, 1.0 - scores[label] + scores[j])
+        for j in range(len(margins)):
+            price = max(price, margins[j] if bound[j] > 0.0 else 0.0)
     found[0] = label
     size = 1
-    for j in range(len(scores)):
-        margin = 1.0 - scores[label] + scores[j] - price
-        if bound[j] > 0.0 and (line[j] < 0.0 or margin > -threshold):
+    for j in range(len(margins)):
+        if bound[j] > 0.0 and (beta[j] > 0.0 or margins[j] - price > -threshold):
             if size == len(found):
                 return 0
             found[size] = j
             size += 1
     return size
+
+
+@helper
+def _prefetch_block(line: Any) -> None:
+    """Start to load a block, a cache line at a time."""
+    for place in range(np.uint64(len(line)) // _STEP):
+        prefetch(line, place * _STEP)
 
 
 @loop
@@ -249,48 +316,52 @@ def epoch_blocks(
     order, threshold = part.order, part.threshold
     remaining, violation, changes, gap = begin(part)
     count, room = v.shape[1], listed_classes.shape[1]
-    work = _Workspace(
-        np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.uint64)
-    )
-    scores, change, moves, all_changes = work.scores, work.change, work.moves, np.zeros(count)
+    work = _Workspace(np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=v.dtype))
     some_alpha, some_bounds = np.zeros(room, dtype=alpha.dtype), np.zeros(room)
-    for t in range(np.uint64(part.begin), np.uint64(part.end)):
+    stop = np.uint64(part.end)
+    for t in range(np.uint64(part.begin), stop):
         i = np.uint64(order[t])
-        label, line, bound, size = classes[i], alpha[i], bounds[classes[i]], count
+        if t + _AHEAD + _AHEAD < stop:
+            index_prefetch(rows, order[t + _AHEAD + _AHEAD])
+            prefetch(table, order[t + _AHEAD + _AHEAD])
+            prefetch(classes, order[t + _AHEAD + _AHEAD])
+            row_prefetch(rows, order[t + _AHEAD])
+            _prefetch_block(alpha[order[t + _AHEAD]])
+        label, line, bound, size, projection = classes[i], alpha[i], bounds[classes[i]], count, table[i, CENTRING]
         some = classes_shrunk and sizes[i] > 0
         if some:
-            listed, label, size = listed_classes[i], 0, np.int64(sizes[i])
+            label, listed, listed_count = 0, listed_classes[i], np.int64(sizes[i])
+            size = -(-listed_count // LANES) * LANES
             line, bound = some_alpha[:size], some_bounds[:size]
-            _gather(alpha[i], bounds[classes[i]], state, table[i, CENTRING], listed, line, bound, scores)
-            add_some_scores(rows, i, v, listed, size, scores)
+            _gather(alpha[i], bounds[classes[i]], state, projection, listed, listed_count, line, bound, work.scores)
+            add_some_scores(rows, i, v, listed, listed_count, work.scores)
         else:
             # (x_i - m).(v - m S) + b = x_i.v - m.v + (|m|^2 - x_i.m) S + b
-            intercept_scores(state, table[i, CENTRING], scores)
-            add_scores(rows, i, v, scores)
-        margin, own_gap = block_margin(line, scores[:size], bound, label, sum_bound)
+            intercept_scores(state, projection, work.scores)
+            add_class_scores(rows, i, v, work.scores)
+        if np.isinf(sum_bound):
+            standing = box_standing(line, work.scores[:size], bound, label, work.beta)
+        else:
+            standing = simplex_standing(line, work.scores[:size], bound, label, work.beta, sum_bound)
+        margin = standing[0]
         if margin > threshold:
             continue
         remaining = keep(order, t, remaining)
-        gap += table[i, SCALE] * own_gap
+        gap += table[i, SCALE] * standing[1]
         violation = max(violation, -margin)
         # lines 5 to 7
-        moved = _improve(inner, sum_bound, table[i], label, line, bound, work) if margin <= 0.0 else 0
+        moved = margin <= 0.0 and _improve(inner, sum_bound, table[i], label, line, bound, standing, work)
         if room and not some:
             # after the step, for every class that has left zero must be listed
-            sizes[i] = list_classes(line, scores, bound, label, sum_bound, threshold, listed_classes[i])
-        if moved == 0:
+            sizes[i] = list_classes(work.beta, work.scores, bound, label, sum_bound, threshold, listed_classes[i])
+        if not moved:
             continue
         changes += 1
         # line 8
         if some:
-            moved = _scatter(listed_classes[i], line, change, alpha[i], moves, all_changes)
-            add_row_to_some(images, i, all_changes, moves, moved, v)
-            _move_some_intercepts(state, constant, square - table[i, CENTRING], all_changes, moves, moved)
-        elif _SPARSE_CHANGE * (moved + 1) <= count:
-            moves[moved] = label
-            add_row_to_some(images, i, change, moves, moved + 1, v)
-            _move_some_intercepts(state, constant, square - table[i, CENTRING], change, moves, moved + 1)
+            _scatter(listed, listed_count, line, work.change, alpha[i], state, constant, square - projection)
+            add_row_to_some(images, i, work.change, listed, listed_count, v)
         else:
-            add_row(images, i, change, v)
-            move_intercepts(state, constant, square - table[i, CENTRING], change)
+            add_class_row(images, i, work.change, v)
+            move_intercepts(state, constant, square - projection, work.change)
     return remaining, violation, changes, gap

@@ -28,62 +28,64 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fenchel.compile.dispatch import dispatched
-from fenchel.compile.loop import helper, loop, summing_helper
+from fenchel.compile.lanes import (
+    LANES,
+    add,
+    larger,
+    largest_of,
+    load,
+    smaller,
+    spread,
+    store,
+    subtract,
+    sum_of,
+    where_positive,
+)  # fmt: skip
+from fenchel.compile.loop import helper, loop
 
-#: relative error of the root's equation; ``clip_exactly`` removes it
+_STEP = np.uint64(LANES)
+#: relative error of the root's equation, which ``_clip`` removes
 _ROOT_ACCURACY = 1e-14
 
 
-@summing_helper
+@helper
 def _piece(linear: Any, bounds: Any, t: float) -> tuple[float, float, float]:
-    """sum_j clip(v_j - t, 0, bounds_j), how many entries are above zero, and how many are above their bounds.
-
-    Without a branch, for the entries are in no order that a processor could foresee.
-    """
-    total, above, beyond = 0.0, 0.0, 0.0
-    for j in range(np.uint64(len(linear))):
-        rest = linear[j] - t
-        total += min(max(rest, 0.0), bounds[j])
-        above += 1.0 if rest > 0.0 else 0.0
-        beyond += 1.0 if rest > bounds[j] else 0.0
-    return total, above, beyond
-
-
-@summing_helper
-def _first_guess(linear: Any, bounds: Any, beta: Any, sum_bound: float) -> float:
-    """The root if the entries of beta that lie between their bounds do so again, and the others stay where they are."""
-    total, between, mass = 0.0, 0.0, 0.0
-    for j in range(np.uint64(len(linear))):
-        inside = (beta[j] > 0.0) & (beta[j] < bounds[j])
-        total += linear[j] if inside else beta[j]
-        between += 1.0 if inside else 0.0
-        mass += beta[j]
-    if mass < sum_bound * (1.0 - 1e-12):
-        return total / (between + 1.0)
-    return (total - sum_bound) / between if between > 0.0 else mass
+    """sum_j clip(v_j - t, 0, bounds_j), how many entries are above zero, and how many are above their bounds."""
+    sums, above, beyond = spread(0.0), spread(0.0), spread(0.0)
+    for place in range(np.uint64(len(linear)) // _STEP):
+        rest, bound = subtract(load(linear, place * _STEP), t), load(bounds, place * _STEP)
+        sums = add(sums, smaller(larger(rest, 0.0), bound))
+        above = add(above, where_positive(rest, 1.0, 0.0))
+        beyond = add(beyond, where_positive(subtract(rest, bound), 1.0, 0.0))
+    return sum_of(sums), sum_of(above), sum_of(beyond)
 
 
 @helper
-def clipped_root(linear: Any, bounds: Any, sum_bound: float, start: float) -> float:
-    """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, sum_bound); entries with bound zero do not count.
+def clipped_root(linear: Any, bounds: Any, sum_bound: float, start: float) -> tuple[float, float]:
+    """The root t of sum_j clip(v_j - t, 0, bounds_j) = min(t, sum_bound), and the rounding error of each entry between.
 
-    The left side falls in t and the right side rises, both piecewise linear.  Newton steps on the pieces; one that
-    would leave the bracket is replaced by bisection.  Two points with as many entries above zero and above their bounds
-    lie on the same piece, where a Newton step is exact.
+    The left side falls in t and the right side rises, both piecewise linear; entries with bound zero do not count.
+    Newton steps on the pieces; one that would leave the bracket is replaced by bisection.  Two points with as many
+    entries above zero and above their bounds lie on the same piece, where a Newton step is exact.  t may be off by k
+    roundings of itself, which adds up over k entries to k squared of them in the sum: the second number undoes it.
     """
     low, high = -np.inf, np.inf
     if not np.isinf(sum_bound):
         # with a bound on the sum the equation may be flat
-        low, high = -1.0, 0.0
-        for j in range(np.uint64(len(linear))):
-            high = max(high, linear[j] if bounds[j] > 0.0 else 0.0)
-    t, were_above, were_beyond, was_below = min(max(start, 0.0), high), -1.0, -1.0, False
-    while low < high:
+        low, highest = -1.0, spread(0.0)
+        for place in range(np.uint64(len(linear)) // _STEP):
+            p = place * _STEP
+            highest = larger(highest, where_positive(load(bounds, p), load(linear, p), 0.0))
+        high = largest_of(highest)
+    t, were_above, were_beyond, was_below, last = min(max(start, 0.0), high), -1.0, -1.0, False, not low < high
+    while True:
         total, above, beyond = _piece(linear, bounds, t)
         right, below = min(t, sum_bound), t < sum_bound
-        surplus = total - right
-        if abs(surplus) <= _ROOT_ACCURACY * right or (
-            above == were_above and beyond == were_beyond and below == was_below
+        surplus, between = total - right, above - beyond
+        if (
+            last
+            or abs(surplus) <= _ROOT_ACCURACY * right
+            or (above == were_above and beyond == were_beyond and below == was_below)
         ):
             break
         were_above, were_beyond, was_below = above, beyond, below
@@ -94,15 +96,14 @@ def clipped_root(linear: Any, bounds: Any, sum_bound: float, start: float) -> fl
         else:
             high = t
             low = max(low, t + 2.0 * surplus) if np.isinf(sum_bound) else low
-        slope = above - beyond + (1.0 if below else 0.0)
+        slope = between + (1.0 if below else 0.0)
         following = t + surplus / slope if slope > 0.0 else np.inf
         if not low < following < high:
             following, were_above = 0.5 * (low + high), -1.0
-        if following <= low or following >= high or abs(following - t) <= 1e-16 * abs(t):
-            t = following
-            break
-        t = following
-    return max(t, 0.0)
+        last = following <= low or following >= high or abs(following - t) <= 1e-16 * abs(t)
+        t = max(following, 0.0)
+    error = -surplus / (between + (1.0 if t < sum_bound else 0.0)) if between > 0.0 else 0.0
+    return t, error
 
 
 @helper
@@ -147,43 +148,25 @@ def sorted_root(linear: Any, bound: float, order: Any) -> float:
 
 
 @helper
-def clip_exactly(linear: Any, bounds: Any, sum_bound: float, t: float, beta: Any) -> None:
-    """beta = clip(linear - t, 0, bounds), with the rounding error of the equation spread over the entries between.
-
-    t may be off by k roundings of itself, which adds up over k entries to k squared of them in the sum.
-    """
-    if t > 1e15 * sum_bound:
-        # the numbers are too large to tell entries apart that differ by the bound on their sum
-        largest = 0
-        for j in range(len(beta)):
-            beta[j] = 0.0
-            if bounds[j] > 0.0 and not (bounds[largest] > 0.0 and linear[largest] >= linear[j]):
-                largest = j
-        beta[largest] = sum_bound
-        return
-    total, between = _clip(linear, bounds, t, beta)
-    if between > 0.0:
-        _shift_between(bounds, (t - total) / (between + 1.0) if t < sum_bound else (sum_bound - total) / between, beta)
-
-
-@summing_helper
-def _clip(linear: Any, bounds: Any, t: float, beta: Any) -> tuple[float, float]:
-    """beta = clip(linear - t, 0, bounds); its sum, and how many entries lie between."""
-    total, between = 0.0, 0.0
-    for j in range(np.uint64(len(beta))):
-        clipped = min(max(linear[j] - t, 0.0), bounds[j])
-        beta[j] = clipped
-        total += clipped
-        between += 1.0 if (clipped > 0.0) & (clipped < bounds[j]) else 0.0
-    return total, between
+def _clip(linear: Any, bounds: Any, t: float, error: float, beta: Any) -> None:
+    """beta = clip(linear - t, 0, bounds), with the error added to the entries between."""
+    for place in range(np.uint64(len(beta)) // _STEP):
+        p = place * _STEP
+        bound = load(bounds, p)
+        clipped = smaller(larger(subtract(load(linear, p), t), 0.0), bound)
+        shifted = smaller(larger(add(clipped, error), 0.0), bound)
+        store(beta, p, where_positive(smaller(clipped, subtract(bound, clipped)), shifted, clipped))
 
 
 @helper
-def _shift_between(bounds: Any, step: float, beta: Any) -> None:
-    """Add the step to the entries between."""
-    for j in range(np.uint64(len(beta))):
-        shifted = min(max(beta[j] + step, 0.0), bounds[j])
-        beta[j] = shifted if (beta[j] > 0.0) & (beta[j] < bounds[j]) else beta[j]
+def _on_one_class(linear: Any, bounds: Any, sum_bound: float, beta: Any) -> None:
+    """All of the sum on the class with the largest linear term."""
+    best = -1
+    for j in range(len(beta)):
+        beta[j] = 0.0
+        if bounds[j] > 0.0 and (best < 0 or linear[j] > linear[best]):
+            best = j
+    beta[best] = sum_bound
 
 
 class RootBlock(NamedTuple):
@@ -191,10 +174,14 @@ class RootBlock(NamedTuple):
 
     sum_bound: float
 
-    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+    def block(self, linear: Any, bounds: Any, beta: Any, start: float) -> None:
         """Minimize (4): from beta to the new beta."""
-        start = _first_guess(linear, bounds, beta, self.sum_bound)
-        clip_exactly(linear, bounds, self.sum_bound, clipped_root(linear, bounds, self.sum_bound, start), beta)
+        t, error = clipped_root(linear, bounds, self.sum_bound, start)
+        if t > 1e15 * self.sum_bound:
+            # the numbers are too large to tell entries apart that differ by the bound on their sum
+            _on_one_class(linear, bounds, self.sum_bound, beta)
+        else:
+            _clip(linear, bounds, t, error, beta)
 
 
 class SortedBlock(NamedTuple):
@@ -202,12 +189,14 @@ class SortedBlock(NamedTuple):
 
     bound: float
 
-    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+    def block(self, linear: Any, bounds: Any, beta: Any, start: float) -> None:
         """Minimize (4): from beta to the new beta."""
         # line 2
         order = np.argsort(-linear)
-        order = order[order != label]
-        clip_exactly(linear, bounds, np.inf, sorted_root(linear, self.bound, order), beta)
+        order = order[bounds[order] > 0.0]
+        t = sorted_root(linear, self.bound, order)
+        total, above, beyond = _piece(linear, bounds, t)
+        _clip(linear, bounds, t, (t - total) / (above - beyond + 1.0), beta)
 
 
 class GreedyBlock(NamedTuple):
@@ -216,7 +205,7 @@ class GreedyBlock(NamedTuple):
     accuracy: float
     rounds: float
 
-    def block(self, linear: Any, bounds: Any, beta: Any, label: int) -> None:
+    def block(self, linear: Any, bounds: Any, beta: Any, start: float) -> None:
         """Descend on (4) from beta."""
         total = 0.0
         for j in range(np.uint64(len(beta))):
@@ -236,11 +225,15 @@ class GreedyBlock(NamedTuple):
             beta[place] = new
 
 
-#: (inner, linear, bounds, beta, label): minimize eq. (4) over one block, by the inner solver
+#: (inner, linear, bounds, beta, start): minimize eq. (4) over one block, by the inner solver, from a guess of t
 block = dispatched("block")
 
 
 @loop
-def solve_block(inner: Any, linear: Any, bounds: Any, beta: Any, label: int) -> None:
-    """One subproblem on its own."""
-    block(inner, linear, bounds, beta, label)
+def solve_block(inner: Any, linear: Any, bounds: Any, beta: Any) -> None:
+    """One subproblem on its own, of any number of classes."""
+    count = len(beta)
+    whole = np.zeros((3, -(-count // LANES) * LANES))
+    whole[0, :count], whole[1, :count], whole[2, :count] = linear, bounds, beta
+    block(inner, whole[0], whole[1], whole[2], np.sum(beta))
+    beta[:] = whole[2, :count]

@@ -11,7 +11,7 @@ theta add up to zero; the intercepts add up to zero.  The certificate restores t
 Kernels.  With a ``GramDesign`` the k scores of all examples are stored in place of weights: the turn of an example
 reads its own, and a step changes all of them along a row of the Gram matrix, so that a turn without a step costs k.
 
-Shrinking: ``solvers.shrinking``.  From eight classes on, the classes of an example that are at zero with a KKT margin
+Shrinking: ``solvers.shrinking``.  From 128 classes on, the classes of an example that are at zero with a KKT margin
 above the same threshold are shrunk too: epochs between two full ones look at the other classes of each block only.
 With the multinomial risk no variable is at a bound, but few epochs are enough where rows have little in common.
 
@@ -25,6 +25,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from fenchel.compile.lanes import padded
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
@@ -47,18 +48,22 @@ from fenchel.solvers.shrinking import ActiveSet, random_state
 from fenchel.validation import check_bool, check_choice, check_number, check_seed
 
 #: entries of X times classes that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
-_STEP_ENTRIES = 1 << 22
+_STEP_ENTRIES = 1 << 23
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
 _CONSTANT = 0.1
 #: steps of the greedy inner solver, per class, at most
 _GREEDY_ROUNDS = 10.0
 _INNER = ("root", "walrus", "greedy")
 #: classes are shrunk if there are at least this many, and for examples of which at most this many are not
-_MANY_CLASSES, _MOST_LISTED = 8, 32
+_MANY_CLASSES, _MOST_LISTED = 128, 32
 #: more dual variables than this are stored in single precision by default (512 MB in double precision)
 _MANY = 1 << 26
 #: single precision is enough for gaps down to this share of R(0)
 _SINGLE_GAP = 1e-5
+#: and, of v, down to this many roundings of the product of the norms of a row and of v
+_SINGLE_ROUNDINGS = 8.0 * float(np.finfo(np.float32).eps)
+#: v is in double precision if the mean squared norm of the rows or the mean curvature is further than this from one
+_MODERATE = 1e12
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,7 @@ class BlockCoordinate(Solver):
     """Block coordinate descent on the dual of joint losses of several classes.
 
     One step minimizes the dual over all dual variables of an example; random order, with shrinking of examples and,
-    from eight classes on, of classes.
+    from 128 classes on, of classes.
 
     Parameters
     ----------
@@ -78,7 +83,8 @@ class BlockCoordinate(Solver):
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
     single : bool, default=None
         Whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5
-        of R(0) is asked for.
+        of R(0) is asked for.  Unless it is False, the weights are in single precision while that is enough for the
+        gap that is asked for; certificates are always computed in double precision.
     accuracy : float, default=1e-12
         The size of the steps at which ``inner="greedy"`` stops, relative to the bound of the dual variables.
 
@@ -163,23 +169,33 @@ class BlockCoordinate(Solver):
         softmax = risk.dual_block == "entropy"
         single = risk.examples * risk.outputs > _MANY if self.single is None else self.single
         listed = self.shrinking and self.inner == "root" and risk.outputs >= _MANY_CLASSES and not softmax
-        room = min(_MOST_LISTED, risk.outputs // 2) if listed else 0
+        room = padded(min(_MOST_LISTED, risk.outputs // 2)) if listed else 0
+        # the loops of hinges take several classes at a time
+        width = risk.outputs if softmax else padded(risk.outputs)
+        kind = np.float32 if single and not softmax else np.float64
+        sizes = np.array([problem.design.mean_square, float(shares @ table[:, CURVATURE])])
+        moderate = bool(np.all((sizes >= 1.0 / _MODERATE) & (sizes <= _MODERATE)))
+        v_kind = np.float32 if self.single is not False and not softmax and gram is None and moderate else np.float64
+        # with a bound on the sum no bounds on its terms are needed
+        bounds = np.zeros((risk.outputs, width))
+        bounds[:, : risk.outputs] = (
+            risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf)
+        )
         state = State(
             problem=problem,
             rows=problem.design.rows() if gram is None else gram.reading(),
             images=problem.design.rows() if gram is None else gram.moving(),
             inner=inner,
             blocks=Blocks(
-                alpha=np.zeros((risk.examples, risk.outputs), np.float32 if single and not softmax else np.float64),
-                v=np.zeros((problem.design.shape[1], risk.outputs)),
+                alpha=np.zeros((risk.examples, width), kind),
+                v=np.zeros((problem.design.shape[1], width), v_kind),
                 classes=risk.classes,
                 table=table,
-                # with a bound on the sum no bounds on its terms are needed
-                bounds=risk.costs if risk.dual_block == "box" else np.where(np.eye(risk.outputs) > 0, 0.0, np.inf),
+                bounds=bounds,
                 sum_bound=sum_bound,
             ),
             logs=logarithms(np.zeros((risk.examples if softmax else 0, risk.outputs)), risk.classes),
-            intercepts=Intercepts(np.zeros((3, risk.outputs)), constant, square),
+            intercepts=Intercepts(np.zeros((3, width)), constant, square),
             mean=mean,
             random=random_state(self.seed or 0),
             lists=ClassLists(np.zeros((risk.examples, room), np.uint32), np.zeros(risk.examples, np.uint32)),
@@ -199,21 +215,23 @@ class BlockCoordinate(Solver):
             return
         for rows, part in problem.multiclass_risk.parts():
             shares, inside = part.shares[:, None], part.project(theta[rows])
-            alpha[rows] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
+            alpha[rows, : problem.risk.outputs] = np.divide(inside, shares, out=np.zeros_like(inside), where=shares > 0)
             if len(state.logs):
                 state.logs[rows] = logarithms(alpha[rows], part.classes)
         if problem.intercept and warm.model.intercept is not None:
             # the intercepts of centred rows
-            intercepts[INTERCEPT] = np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            intercepts[INTERCEPT, : problem.risk.outputs] = (
+                np.asarray(warm.model.intercept) + np.asarray(warm.model.weights) @ state.mean
+            )
         state.refresh()
         intercepts[INTERCEPT] += state.intercepts.constant * intercepts[SUM]
 
     def step(self, state: State, hint: Hint) -> float:
         active_set = state.active_set
         active_set.restore_after(hint.certificates)
-        single = self.single is None and state.blocks.alpha.dtype == np.float32
-        if single and hint.target_gap < _SINGLE_GAP * state.problem.risk.value_at_zero:
-            state.blocks = state.blocks._replace(alpha=state.blocks.alpha.astype(np.float64))
+        single = state.blocks.v.dtype == np.float32 or (self.single is None and state.blocks.alpha.dtype == np.float32)
+        if single and (active_set.stalled or hint.target_gap < self._single_floor(state)):
+            state.in_double_precision(alpha=self.single is None)
             active_set.stalled = False
         if active_set.stalled:
             return STALLED
@@ -223,6 +241,14 @@ class BlockCoordinate(Solver):
         while active_set.goes_on(hint.target_gap, most - turns):
             turns += self._advance(state)
         return turns / examples
+
+    def _single_floor(self, state: State) -> float:
+        """The gap for which sums in single precision are not enough."""
+        problem, v = state.problem, state.blocks.v
+        rounding = 0.0
+        if v.dtype == np.float32:
+            rounding = _SINGLE_ROUNDINGS * float(np.sqrt(problem.design.mean_square * np.vdot(v, v)))
+        return max(_SINGLE_GAP * problem.risk.value_at_zero, rounding)
 
     def _entries_per_turn(self, state: State) -> int:
         """The entries that are read and written for one example."""
@@ -256,8 +282,8 @@ class BlockCoordinate(Solver):
         return state.active_set.expected_gap
 
     def expected_objective(self, state: State) -> float:
-        """The dual objective at the running sums."""
-        return state.objective()
+        """The dual objective at the running sums, at the end of the last epoch."""
+        return state.objective_of_epoch()
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         return state.propose()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.block_coordinate.loop import INTERCEPT, OFFSET, SUM, Blocks, ClassLists, Intercepts
 from fenchel.solvers.shrinking import ActiveSet
@@ -31,14 +31,20 @@ class State:
     random: NDArray[np.uint64]
     lists: ClassLists
     active_set: ActiveSet
+    #: the number of an epoch, and the dual objective at its end
+    known_objective: tuple[int, float] = (-1, 0.0)
+
+    @property
+    def alpha(self) -> Array:
+        """The dual blocks without the columns that pad them, (n, k)."""
+        return self.blocks.alpha[:, : self.problem.risk.outputs]
 
     def refresh(self) -> None:
         """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
-        problem, v, intercepts = self.problem, self.blocks.v, self.intercepts.state
-        total = np.zeros(v.shape[1])
-        v[:] = 0.0
+        problem, alpha, intercepts, count = self.problem, self.alpha, self.intercepts.state, self.alpha.shape[1]
+        total, v = np.zeros(count), np.zeros((self.blocks.v.shape[0], count))
         for rows, part in problem.multiclass_risk.parts():
-            theta = part.shares[:, None] * self.blocks.alpha[rows]
+            theta = part.shares[:, None] * alpha[rows]
             total += np.sum(theta, axis=0)
             if problem.design.kernel() is not None:
                 v[rows] = theta
@@ -47,8 +53,24 @@ class State:
         if problem.design.kernel() is not None:
             v[:] = problem.design.scores(v.T)
         v /= problem.lam
-        intercepts[SUM] = total / problem.lam
-        intercepts[OFFSET] = self.mean @ v
+        self.blocks.v[:, :count] = v
+        intercepts[SUM, :count] = total / problem.lam
+        intercepts[OFFSET, :count] = self.mean @ v
+
+    def in_double_precision(self, *, alpha: bool) -> None:
+        """Go on in double precision, from sums without the rounding errors of single precision; alpha if asked to."""
+        kind = np.float64 if alpha else self.blocks.alpha.dtype
+        self.blocks = self.blocks._replace(
+            alpha=self.blocks.alpha.astype(kind, copy=False), v=self.blocks.v.astype(np.float64)
+        )
+        if self.active_set.epochs or np.any(self.alpha):
+            self.refresh()
+
+    def objective_of_epoch(self) -> float:
+        """The dual objective at the end of the last epoch, or now if nobody asked for it there."""
+        if self.active_set.position == 0 and self.known_objective[0] != self.active_set.epochs:
+            self.known_objective = self.active_set.epochs, self.objective()
+        return self.known_objective[1] if self.known_objective[0] >= 0 else self.objective()
 
     def objective(self) -> float:
         """The dual objective at the running sums."""
@@ -71,13 +93,14 @@ class State:
 
     def propose(self) -> tuple[Model, Witness]:
         """The model and the witness at the dual blocks."""
-        problem, alpha, v, intercepts = self.problem, self.blocks.alpha, self.blocks.v, self.intercepts.state
+        problem, alpha, count = self.problem, self.alpha, self.problem.risk.outputs
         # theta needs no more precision than alpha has; the certificate computes in double precision
         theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
         if problem.design.kernel() is not None:
             return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
+        v, intercepts = self.blocks.v[:, :count].astype(np.float64), self.intercepts.state[:, :count]
         if not problem.intercept:
-            return Model(v.copy().T, problem.no_intercept()), Witness(theta)
+            return Model(v.T, problem.no_intercept()), Witness(theta)
         weights = np.multiply.outer(self.mean, intercepts[SUM])
         np.subtract(v, weights, out=weights)
         intercept = intercepts[INTERCEPT] - self.mean @ weights

@@ -1,0 +1,84 @@
+"""Lanes: compiled code computes what the plain Python functions do, and these what NumPy does."""
+
+import numba
+import numpy as np
+import pytest
+
+from fenchel.compile.lanes import (
+    LANES,
+    add,
+    larger,
+    largest_of,
+    least_of,
+    load,
+    multiply,
+    multiply_add,
+    padded,
+    smaller,
+    spread,
+    store,
+    subtract,
+    sum_of,
+    where_positive,
+    widen,
+    zeros,
+)  # fmt: skip
+
+
+def everything(x, y, out):
+    """All functions on the lanes of two arrays; the results as rows of ``out``, and the three reductions."""
+    one, other = widen(load(x, np.uint64(LANES))), widen(load(y, np.uint64(LANES)))
+    store(out[0], np.uint64(0), add(one, other))
+    store(out[1], np.uint64(0), subtract(one, 2.0))
+    store(out[2], np.uint64(0), multiply(one, other))
+    store(out[3], np.uint64(0), smaller(one, other))
+    store(out[4], np.uint64(0), larger(0.5, other))
+    store(out[5], np.uint64(0), where_positive(one, other, -1.0))
+    store(out[6], np.uint64(0), multiply_add(spread(1.0), 0.5, other))
+    store(out[7], np.uint64(0), multiply_add(zeros(x), 0.1, load(x, np.uint64(0))))
+    return sum_of(one), least_of(load(y, np.uint64(0))), largest_of(other)
+
+
+@pytest.mark.parametrize("kinds", [("f8", "f8"), ("f4", "f8"), ("f8", "f4")], ids="-".join)
+@pytest.mark.parametrize("result", ["f4", "f8"])
+def test_compiled_lanes_are_those_of_plain_python(kinds, result):
+    rng = np.random.default_rng(0)
+    compiled = numba.njit(everything)
+    for _ in range(20):
+        x, y = (rng.integers(-3, 4, 3 * LANES).astype(kind) * rng.choice([0.5, 1.7]) for kind in kinds)
+        x, y = x.astype(kinds[0]), y.astype(kinds[1])
+        found, expected = (np.zeros((8, LANES), result) for _ in range(2))
+        assert compiled(x, y, found) == pytest.approx(everything(x, y, expected), rel=1e-15)
+        np.testing.assert_allclose(found, expected, rtol=1e-6 if "f4" in (*kinds, result) else 1e-15, atol=0)
+        one, other = x[LANES : 2 * LANES].astype(float), y[LANES : 2 * LANES].astype(float)
+        np.testing.assert_allclose(expected[2], (one * other).astype(result))
+        np.testing.assert_array_equal(expected[5], np.where(one > 0, other, -1.0).astype(result))
+
+
+def test_padded_is_the_next_multiple():
+    assert [padded(count) for count in (1, LANES, LANES + 1, 77)] == [LANES, LANES, 2 * LANES, 80]
+
+
+def test_a_nan_is_not_positive():
+    assert where_positive(np.full(LANES, np.nan), 1.0, 2.0).tolist() == [2.0] * LANES
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8"])
+@pytest.mark.parametrize("width", [8, 16, 24, 32, 56, 80])
+def test_products_of_a_row_with_the_weights_of_all_classes(kind, width):
+    """Against NumPy, for every number of lanes and of entries; lanes without a change keep every bit."""
+    from fenchel.compile.primitives.class_lanes import add_class_row, add_class_scores
+    from fenchel.designs import DenseDesign
+
+    rng = np.random.default_rng(width)
+    for entries in (1, 3, 4, 11):
+        X, weights = rng.standard_normal((2, entries)), rng.standard_normal((entries, width)).astype(kind)
+        rows, scores = DenseDesign(X).rows(), rng.standard_normal(width)
+        expected = scores + X[1] @ weights.astype(float)
+        add_class_scores(rows, np.uint64(1), weights, scores)
+        np.testing.assert_allclose(scores, expected, atol=1e-5 if kind == "f4" else 1e-13)
+        change = np.where(np.arange(width) // LANES % 3 == 1, 0.0, rng.standard_normal(width)).astype(kind)
+        before = weights.copy()
+        add_class_row(rows, np.uint64(1), change, weights)
+        np.testing.assert_allclose(weights, before + np.outer(X[1], change), atol=1e-5 if kind == "f4" else 1e-13)
+        np.testing.assert_array_equal(weights[:, change == 0.0], before[:, change == 0.0])

@@ -1,0 +1,75 @@
+"""When a solver hands over: by its pace, sustained, and never because of one odd epoch."""
+
+import math
+
+import numpy as np
+import pytest
+
+from catalog import JointCase
+from fenchel import solve
+from fenchel.solvers.interior_point_cost import predicted_passes
+from fenchel.solving.handover import Pace
+
+
+def paced(gap, until, step=1.0):
+    pace = Pace()
+    for passes in np.arange(step, until + 1e-9, step):
+        pace.record(float(passes), gap(float(passes)))
+    return pace
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_a_power_law_is_extrapolated(power):
+    """g(q) = q^-a reaches 1e-4 at 10^(4/a); the largest gaps of the quarters lie at their beginnings."""
+    pace = paced(lambda q: q**-power, 200.0)
+    end = 10.0 ** (4.0 / power)
+    assert pace.passes_left(1e-4) == pytest.approx(end, rel=0.2, abs=200.0)
+
+
+def test_geometric_progress_is_not_called_slow():
+    pace = paced(lambda q: math.exp(-0.1 * q), 60.0)
+    # it takes 60 more: pessimistic, by less than a factor of six
+    assert 60.0 <= pace.passes_left(math.exp(-12.0)) < 360.0
+
+
+def test_no_progress_needs_for_ever():
+    assert paced(lambda q: 1.0, 50.0).passes_left(0.1) == math.inf
+    assert Pace().passes_left(0.1) == math.inf
+    assert paced(lambda q: math.inf, 50.0).passes_left(0.1) == math.inf
+    assert paced(lambda q: 1.0 / q, 50.0).passes_left(0.0) == math.inf
+
+
+def test_slowness_has_to_be_sustained():
+    pace, slow = Pace(), []
+    for passes in range(1, 101):
+        pace.record(float(passes), 1.0)
+        if passes >= 50:
+            slow.append(pace.is_slow(1e-3, 100.0))
+    # from 50 on, and sustained at 50 / 0.8
+    assert slow.index(True) + 50 == 63
+    for passes in range(101, 161):
+        pace.record(float(passes), (100.0 / passes) ** 8)
+        if passes == 160:
+            assert not pace.is_slow(1e-3, 1e3)
+
+
+@pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
+def test_auto_stays_with_descent_that_is_about_to_end_and_leaves_one_that_is_not(risk):
+    easy = solve(JointCase(risk, n=60, d=4, k=5, lam=0.1).problem(), tol=1e-3)
+    assert easy.solver == "block_coordinate"
+    # features of very different sizes: descent alone does not get there
+    case = JointCase(risk, n=60, d=4, k=4, lam=1e-2, intercept=True)
+    problem = case.problem()
+    X = np.asarray(case.data()[0]) * np.array([1.0, 10.0, 1.0, 1e-2])
+    hard = type(problem)(X, problem.risk, case.lam, intercept=True)
+    alone = solve(hard, "block_coordinate", tol=1e-6)
+    found = solve(hard, tol=1e-6)
+    assert not alone.converged
+    assert found.converged
+    assert found.handovers
+
+
+def test_the_cost_grows_with_the_features_and_the_classes():
+    costs = [predicted_passes(JointCase("weston_watkins", n=60, d=d, k=5).problem()) for d in (2, 20, 200)]
+    assert costs[0] < costs[1] < costs[2]
+    assert predicted_passes(JointCase("crammer_singer", n=60, d=20, k=5).problem()) > costs[1]
