@@ -17,6 +17,7 @@ accessor            capability
 ``roc_auc()``       one minus the area under the ROC curve
 ``ordinal()``       the mean hinge of all pairs of ordered labels
 ``multilabel()``    the mean hinge of the worst pair of labels of an example
+``chains()``        a weighted mean of losses of labelled sequences
 ``enclosure()``     both functions in ball arithmetic, for rigorous certificates
 ==================  ====================================================================================
 
@@ -41,6 +42,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
+    from fenchel.risks.chains.base import ChainRisk
     from fenchel.risks.decomposition import Decomposable
     from fenchel.risks.enclosures import EnclosedRisk
     from fenchel.risks.mean import MeanRisk
@@ -118,6 +120,8 @@ class Risk(abc.ABC):
     examples: int
     #: the weights of the examples; None if they are equal
     _weights: Floats | None = None
+    #: what has a weight, in errors
+    terms_name: str = "examples"
     #: the reason why this risk has no intercept, as the end of a sentence that begins with its name
     intercept_refusal: str = (
         "does not depend on an intercept: use intercept=False (in an estimator fit_intercept=False) and choose the "
@@ -154,14 +158,19 @@ class Risk(abc.ABC):
         """The sizes of the constants that are added to scores, broadcast over them; rounding bounds use them."""
         return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
 
+    @property
+    def terms(self) -> int:
+        """The number of terms of the mean, each with a weight: the examples, or the sequences of chains."""
+        return self.examples
+
     def _weigh(self, weights: ArrayLike | None) -> None:
         """Set the weights of the examples; raise unless they are finite, not negative and not all zero."""
         if weights is None:
             return
         found = np.asarray(weights, dtype=np.float64)
-        if found.shape != (self.examples,):
+        if found.shape != (self.terms,):
             raise FenchelError(
-                f"weights must have one entry for each of the {self.examples} examples, got shape {found.shape}"
+                f"weights must have one entry for each of the {self.terms} {self.terms_name}, got shape {found.shape}"
             )
         if not np.all(np.isfinite(found)) or np.any(found < 0):
             raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
@@ -173,7 +182,7 @@ class Risk(abc.ABC):
     def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         if self._weights is None:
-            return np.full(self.examples, 1.0 / self.examples)
+            return np.full(self.terms, 1.0 / self.terms)
         # divided by the largest first, so that the sum neither overflows nor underflows
         scaled = self._weights / self._weights.max()
         return scaled / tree_sum(scaled)
@@ -182,7 +191,7 @@ class Risk(abc.ABC):
     def total_weight(self) -> Fraction:
         """The sum of the weights, exactly; the number of examples without weights."""
         if self._weights is None:
-            return Fraction(self.examples)
+            return Fraction(self.terms)
         return sum((Fraction(weight) for weight in self._weights.tolist()), Fraction(0))
 
     @cached_property
@@ -277,6 +286,10 @@ class Risk(abc.ABC):
 
     def multilabel(self) -> MultilabelHinge | None:
         """This risk if it is the mean hinge of the worst pair of labels of an example."""
+        return None
+
+    def chains(self) -> ChainRisk | None:
+        """This risk if it is a weighted mean of losses of labelled sequences."""
         return None
 
     def intercepts(self) -> Intercepts | None:
