@@ -97,6 +97,11 @@ class ChainDesign(Design):
         tail[self._kept] = weights[self._nodes :]
         return weights[: self._nodes].reshape(-1, m), tail[: m * m].reshape(m, m), tail[m * m : -m], tail[-m:]
 
+    def joined(self, W: Array, T: Array, a: Array, z: Array) -> Floats:
+        """The weights of these parts."""
+        tail = np.concatenate([np.ravel(T), a, z])
+        return np.concatenate([np.ravel(W), tail[self._kept]])
+
     @cached_property
     def squared_row_norms(self) -> Floats:
         return self._with_tail(self.tokens.squared_row_norms)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,6 +29,9 @@ from fenchel.numerics.rounding import FUNCTION, gamma, tree_sum
 from fenchel.risks.base import Risk, numeric_labels
 from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences, sum_length, weighted_counts
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
+
+if TYPE_CHECKING:
+    from fenchel.risks.chains.hinge import ChainHinge
 
 
 class ChainRisk(Risk):
@@ -59,6 +63,10 @@ class ChainRisk(Risk):
 
     def chains(self) -> ChainRisk:
         return self
+
+    def max_margin(self) -> ChainHinge | None:
+        """This risk if it is the max-margin one."""
+        return None
 
     def decomposable(self) -> Decomposable:
         return self

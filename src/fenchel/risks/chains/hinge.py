@@ -60,6 +60,9 @@ class ChainHinge(ChainRisk):
 
     name = "chain_hinge"
 
+    def max_margin(self) -> ChainHinge:
+        return self
+
     def worst(self, scores: Array) -> Decoded:
         """The labellings of largest Hamming distance plus score."""
         return viterbi(self.sequences, self.sequences.split(scores), self.labels)

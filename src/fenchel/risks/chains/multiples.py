@@ -23,22 +23,23 @@ class DerivedForm:
     def __init__(
         self, decomposition: Floats, theta: Floats, conjugate: float, conjugate_error: float, distance: float
     ) -> None:
+        #: the distributions, and their dual point
         self.decomposition = decomposition
-        self._theta, self._conjugate = theta, conjugate
+        self.theta, self._conjugate = theta, conjugate
         self._error, self._distance = conjugate_error, distance
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """The bound on R*(-theta); infinite for a theta that is no multiple of that of the distributions."""
         t = self._multiple(theta)
-        away = float(np.max(np.abs(theta - t * self._theta), initial=0.0))
-        if not feasible and away > DOMAIN_TOLERANCE * float(np.max(np.abs(self._theta), initial=0.0)):
+        away = float(np.max(np.abs(theta - t * self.theta), initial=0.0))
+        if not feasible and away > DOMAIN_TOLERANCE * float(np.max(np.abs(self.theta), initial=0.0)):
             return math.inf
         return t * self._conjugate
 
     def project(self, theta: Array) -> Floats:
         """The nearest multiple of the theta of the distributions, for a theta near one; else their own."""
         t = self._multiple(theta)
-        return self._theta.copy() if t == 1.0 else t * self._theta
+        return self.theta.copy() if t == 1.0 else t * self.theta
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self._multiple(theta) * self._error
@@ -54,8 +55,8 @@ class DerivedForm:
 
     def _multiple(self, theta: Array) -> float:
         """T, from 0 to 1."""
-        own = float(np.vdot(self._theta, self._theta))
+        own = float(np.vdot(self.theta, self.theta))
         if own == 0.0:
             return 1.0
-        t = float(np.vdot(self._theta, theta)) / own
+        t = float(np.vdot(self.theta, theta)) / own
         return t if 0.0 <= t < 1.0 - _ROUNDING else 1.0
