@@ -75,7 +75,7 @@ def gibbs_form(risk: ChainLogistic, decomposition: Array) -> GibbsMixture | None
     shares /= math.fsum(shares)
     theta = np.zeros(risk.examples)
     conjugate = error = distance = 0.0
-    for share, scores in zip(shares, rows[:, 1:], strict=True):
+    for share, scores in zip(shares.tolist(), rows[:, 1:], strict=True):
         if share > 0.0:
             value, own = gibbs_point(risk, scores)
             own_error, own_distance = _errors(risk, scores, value, own)

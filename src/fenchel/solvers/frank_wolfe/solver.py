@@ -108,7 +108,7 @@ class FrankWolfe(Solver):
 
     Parameters
     ----------
-    repeats : int, default=3
+    repeats : int, default=5
         Steps in a visit: the first uses the Viterbi recursion, the others the labellings that are active already.
     gap_sampling : bool, default=True
         Whether every other epoch draws sequences by their block gaps [2]_.
@@ -139,7 +139,7 @@ class FrankWolfe(Solver):
     ('frank_wolfe', True)
     """
 
-    repeats: int = 3
+    repeats: int = 5
     gap_sampling: bool = True
     seed: int | None = None
     name: ClassVar[str] = "frank_wolfe"
