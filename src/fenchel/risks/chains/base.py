@@ -144,7 +144,7 @@ class ChainRisk(Risk):
     @cached_property
     def features_norm(self) -> Floats:
         """The 1-norm of the features of any labelling, for each sequence."""
-        return 2.0 * self.sequences.lengths + 1.0
+        return np.asarray(2.0 * self.sequences.lengths + 1.0, dtype=np.float64)
 
     def subgradient_norm_bound(self) -> float:
         return 2.0 * self.mean(self.features_norm)

@@ -8,8 +8,8 @@ p of labellings
 
 .. math:: R^*(-\theta) \le -\sum_q c_q\,E_{p_q}\mathrm{Hamming}(y, y_q)
 
-with equality for the p of largest mean distance (``labellings``).  At :math:`-\theta\in\partial R(s)` a single labelling
-of each sequence attains it.
+with equality for the p of largest mean distance (``labellings``).  At :math:`-\theta\in\partial R(s)` a single
+labelling of each sequence attains it.
 """
 
 from __future__ import annotations

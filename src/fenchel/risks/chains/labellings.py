@@ -106,9 +106,10 @@ def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     atoms = np.repeat(np.arange(len(lengths)), lengths)
     tokens = np.arange(len(found.labels)) - begins[atoms] + sequences.begins[found.owners[atoms]]
     weights = (risk.shares[found.owners] * _normalized(sequences, found))[atoms]
-    nodes = np.bincount(tokens * m + found.labels, weights, sequences.tokens * m).reshape(-1, m)
+    nodes = np.zeros(sequences.tokens * m)
+    nodes += np.bincount(tokens * m + found.labels, weights, len(nodes))
     wrong = math.fsum(weights[found.labels != risk.labels[tokens]])
-    theta = risk.theta_of(ChainScores(nodes, *_tail(found.labels, weights, begins, lengths, m)))
+    theta = risk.theta_of(ChainScores(nodes.reshape(-1, m), *_tail(found.labels, weights, begins, lengths, m)))
     # of the weights and of the sums over the labellings of a token, and of the sums over all sequences
     error = gamma(int(np.max(np.bincount(found.owners))) + _ROUNDINGS)
     summed = gamma(sum_length(len(found.labels)) + _ROUNDINGS)

@@ -271,7 +271,8 @@ def _initial(
     else:
         counts = _fill(risk, found, labels, weights)
     m = sequences.labels
-    gaps = np.full(len(sequences), np.inf)
+    # those of zero weights; sequences of weight zero are never visited
+    gaps = np.where(risk.shares > 0.0, sequences.lengths, 0.0)
     parts = np.zeros((design.tokens.shape[1], m)), np.zeros((m, m)), np.zeros((2, m))
     state = State(problem, design, risk, *parts, labels, weights, counts, gaps, random)
     if found is not None:
