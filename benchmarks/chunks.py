@@ -76,8 +76,9 @@ def _features(words: list[str], tags: list[str]) -> Iterator[list[str]]:
         found = []
         for kind, values, windows in (("w", words, _WORDS), ("p", tags, _TAGS)):
             for window in windows:
-                if 0 <= t + window[0] and t + window[-1] < len(words):
-                    found.append(f"{kind}{window}={'|'.join(values[t + offset] for offset in window)}")
+                if t + window[0] >= 0 and t + window[-1] < len(words):
+                    joined = "|".join(values[t + offset] for offset in window)
+                    found.append(f"{kind}{window}={joined}")
         yield found
 
 

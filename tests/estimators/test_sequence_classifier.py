@@ -1,5 +1,6 @@
 """SequenceClassifier: every form of input, scikit-learn's conventions, and clear errors for bad input."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -181,7 +182,7 @@ def test_top_features_and_transitions():
     fitted = model("logistic").fit(X, y)
     best = fitted.top_features(3)
     assert len(best) == 3
-    assert all(abs(one.weight) >= abs(other.weight) for one, other in zip(best, best[1:], strict=False))
+    assert all(abs(one.weight) >= abs(other.weight) for one, other in itertools.pairwise(best))
     assert {one.feature for one in best} <= {"the", "dog", "barks", "a", "cat", "sleeps"}
     assert {(one.label, one.following) for one in fitted.top_transitions(2)} == {("D", "N"), ("N", "V")}
     # features that the fit has not seen are ignored

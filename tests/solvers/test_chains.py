@@ -69,7 +69,7 @@ def test_design_is_its_definition(case):
 
 
 def conic_optimum(problem):
-    """min lam/2 |w|^2 + sum c_q xi_q with xi_q >= Hamming + (phi(y) - phi(y_q)) . A w for every labelling, by Clarabel."""
+    """Clarabel: min lam/2 |w|^2 + sum c_q xi_q, xi_q >= Hamming(y, y_q) + (phi(y) - phi(y_q)) . A w for every y."""
     A, risk = matrix_of(problem), problem.risk
     m, n = risk.sequences.labels, risk.sequences.tokens
     d, Q = A.shape[1], len(risk.sequences)

@@ -1,4 +1,4 @@
-"""Sequences as users give them: lists of arrays, of sparse matrices or of tokens with named features, or flat arrays."""
+"""Sequences as users give them: lists of arrays or of tokens with named features, or a flat matrix with lengths."""
 
 from __future__ import annotations
 

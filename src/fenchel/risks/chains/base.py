@@ -35,7 +35,30 @@ if TYPE_CHECKING:
 
 
 class ChainRisk(Risk):
-    """Base class of the risks of labelled sequences; a subclass has ``value``, ``subgradient`` and a decomposition."""
+    """Base class of the risks of labelled sequences: weighted means of a loss of each sequence.
+
+    Parameters
+    ----------
+    labels : array-like of shape (n,)
+        The labels of all tokens, integers from 0 to m - 1, sequence after sequence.
+    lengths : array-like of shape (sequences,), default=None
+        The number of tokens of each sequence; None for one sequence.
+    count : int, default=None
+        The number m of labels; None is the largest label plus 1.
+    weights : array-like of shape (sequences,), default=None
+        Non-negative weights of the sequences; None is the same weight for all.
+
+    See Also
+    --------
+    ChainHinge : The max-margin risk.
+    ChainLogistic : The log-loss of a linear-chain conditional random field.
+
+    Examples
+    --------
+    >>> from fenchel.risks import ChainHinge, ChainRisk
+    >>> isinstance(ChainHinge([0, 1, 1], lengths=[2, 1]), ChainRisk)
+    True
+    """
 
     intercept_refusal = "has no intercept: the weights of first and last labels, and of all features, are regularized"
     terms_name = "sequences"
@@ -157,6 +180,6 @@ class ChainRisk(Risk):
 
     @cached_property
     def theta_error(self) -> float:
-        """A bound on the error in the 1-norm of theta for exact means of the tokens: that of sums over all sequences."""
+        """A bound on the error of theta in the 1-norm, for exact means of tokens: that of sums over all sequences."""
         terms = self.sequences.longest_sum + sum_length(self.sequences.tokens) + 16.0
         return 2.0 * gamma(terms) * self.mean(self.features_norm)

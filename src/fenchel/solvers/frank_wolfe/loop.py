@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from fenchel.arrays import Array
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
 from fenchel.compile.loop import helper, loop
