@@ -1,4 +1,4 @@
-"""CoNLL-2000 chunking and OCR letters as sequences, from the shared data; phrase F1.
+"""CoNLL-2000 chunking as labelled sequences, from the shared data, and phrase F1.
 
 Features of a token of CoNLL-2000 are the usual window of words and part-of-speech tags, as in the tutorials of CRF++
 and CRFsuite: five words, two pairs of words, five tags, four pairs and three triples of tags, each an indicator.
@@ -6,9 +6,6 @@ and CRFsuite: five words, two pairs of words, five tags, four pairs and three tr
 
 from __future__ import annotations
 
-import csv
-import io
-import lzma
 import os
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -30,10 +27,8 @@ class Corpus(NamedTuple):
     X: Any
     lengths: np.ndarray[Any, np.dtype[np.int64]]
     labels: list[list[str]]
-    #: the names of the features of each token, where the features are names
-    names: list[list[list[str]]] | None = None
-    #: of each sequence, where there are any
-    folds: np.ndarray[Any, np.dtype[np.int64]] | None = None
+    #: the names of the features of each token
+    names: list[list[list[str]]]
 
 
 def folder() -> Path:
@@ -64,9 +59,8 @@ def _corpus(sentences: list[list[list[str]]], index: dict[str, int], *, grow: bo
             else:
                 indices += [index[name] for name in token if name in index]
             indptr.append(len(indices))
-    shape = (len(indptr) - 1, len(index))
-    data = np.ones(len(indices)), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
-    X = sp.csr_array(data, shape=(shape[0], len(index)))
+    parts = np.ones(len(indices)), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
+    X = sp.csr_array(parts, shape=(len(indptr) - 1, len(index)))
     X.sort_indices()
     return Corpus(X, np.array([len(one) for one in names]), [[row[2] for row in one] for one in sentences], names)
 
@@ -80,18 +74,6 @@ def _features(words: list[str], tags: list[str]) -> Iterator[list[str]]:
                     joined = "|".join(values[t + offset] for offset in window)
                     found.append(f"{kind}{window}={joined}")
         yield found
-
-
-def ocr_letters() -> Corpus:
-    """All words: 128 pixels of each letter, and the fold of each word."""
-    with lzma.open(folder() / "ocr-letters.data.xz", "rt") as file:
-        rows = list(csv.reader(io.StringIO(file.read()), delimiter="\t"))
-    X = np.array([[float(x) for x in row[6:134]] for row in rows])
-    ends = np.flatnonzero([row[2] == "-1" for row in rows])
-    lengths = np.diff(np.concatenate([[-1], ends]))
-    begins = np.cumsum(lengths) - lengths
-    labels = [[row[1] for row in rows[b : b + n]] for b, n in zip(begins, lengths, strict=True)]
-    return Corpus(X, lengths, labels, None, np.array([int(rows[b][5]) for b in begins]))
 
 
 def phrases(labels: Iterable[str]) -> set[tuple[int, int, str]]:

@@ -103,8 +103,6 @@ def crfsuite_curve(task: Chunking, *, everything: bool, iterations: int) -> tupl
                 curve.append((time.process_time() - begin, self.logparser.last_iteration["loss"] * scale))
 
     trainer = Trainer(verbose=False)
-    assert task.train.names is not None
-    assert task.test.names is not None
     for names, labels in zip(task.train.names, task.train.labels, strict=True):
         trainer.append(names, labels)
     trainer.select("lbfgs")

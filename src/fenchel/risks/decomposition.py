@@ -10,6 +10,8 @@ risk                decomposition
 ==================  ========================================================================
 contingency table   mixture of labellings: a weight and the counts fn and fp of each, (m, 3)
 ordered labels      the flows of the pairs of each bit of the labels' numbers, (bits, n)
+chains, max-margin  labellings of each sequence with weights, flat (``chains.labellings``)
+chains, log-loss    Gibbs distributions: a weight and all scores of each, (m, 1 + n)
 ==================  ========================================================================
 """
 
