@@ -73,8 +73,8 @@ _ORDERS = """
 _SEQUENCES = """
 ## Sequences
 
-`ChainHinge(labels, lengths)` and `ChainLogistic(labels, lengths)` with `ChainDesign(X, m)`, as `SequenceClassifier` fits
-them with the square. All weights are regularized.
+`ChainHinge(labels, lengths)` and `ChainLogistic(labels, lengths)` with `ChainDesign(X, m)`, as `SequenceClassifier`
+fits them with the square: [sequences.md](sequences.md). All weights are regularized.
 
 """
 _REASONS = """

@@ -11,6 +11,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 import fenchel
+from commands import run_script
+from conftest import shared_file
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -93,6 +95,13 @@ def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "made-up: 400 " in said
     assert all(f"| {name} | " in said for name in module.CLASSIFIERS)
+
+
+def test_the_example_of_letters_runs():
+    shared_file("ocr-letters.data.xz")
+    said = run_script("examples/letters.py", "--folds", "1", "--tol", "0.5")
+    assert said.count("fold 0, ") == 4
+    assert "chains, max-margin (M3N)" in said.partition("wrong letters")[2]
 
 
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):

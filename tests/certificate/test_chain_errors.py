@@ -1,5 +1,6 @@
 """Certificates of chains are proved in exact arithmetic: P and D against fractions and 60 digits."""
 
+import itertools
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -50,7 +51,7 @@ def sequences_of(risk):
 
 def gold(nodes, T, a, z, labels):
     total = a[labels[0]] + z[labels[-1]] + sum(nodes[t][j] for t, j in enumerate(labels))
-    return total + sum(T[i][j] for i, j in zip(labels, labels[1:], strict=False))
+    return total + sum(T[i][j] for i, j in itertools.pairwise(labels))
 
 
 def exact_risk(problem, scores):
@@ -144,7 +145,7 @@ def exact_theta(problem, witness):
 def _add(nodes, T, a, z, begin, labels, sign):
     for t, j in enumerate(labels):
         nodes[begin + t][j] += sign
-    for i, j in zip(labels, labels[1:], strict=False):
+    for i, j in itertools.pairwise(labels):
         T[i][j] += sign
     a[labels[0]] += sign
     z[labels[-1]] += sign
