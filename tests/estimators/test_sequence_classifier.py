@@ -54,6 +54,25 @@ def test_every_form_of_input_is_the_same_problem(data, loss):
         assert found.score(form, labels, lengths=given) == pytest.approx(expected.score(X, y))
 
 
+def test_data_frames_series_and_other_sparse_formats(data):
+    pandas = pytest.importorskip("pandas", reason="data frames need pandas")
+    X, y = data
+    expected = model("logistic").fit(X, y).coef_
+    lengths = [len(x) for x in X]
+    flat, labels = np.concatenate(X), np.concatenate(y)
+    forms = [
+        ([pandas.DataFrame(x) for x in X], [pandas.Series(one) for one in y], None),
+        (pandas.Series([x.tolist() for x in X]), pandas.Series([one.tolist() for one in y]), None),
+        (pandas.DataFrame(flat), pandas.Series(labels), lengths),
+        (sp.coo_array(flat), labels, lengths),
+        (sp.lil_array(flat), labels, lengths),
+    ]
+    for form, targets, given in forms:
+        np.testing.assert_allclose(model("logistic").fit(form, targets, lengths=given).coef_, expected, atol=1e-9)
+    words = [np.array(["the", "dog"]), np.array(["a"])]
+    assert model("hinge").fit(words, [["D", "N"], ["D"]]).n_features_in_ == 3
+
+
 def test_flat_arrays_are_not_copied(data):
     X, y = data
     flat = np.concatenate(X)

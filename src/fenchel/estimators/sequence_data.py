@@ -53,7 +53,8 @@ def _checked_lengths(lengths: Any) -> NDArray[np.int64]:
 def _flat(X: Any, lengths: NDArray[np.int64], known: DictVectorizer | None, fitting: bool) -> Tokens:
     if isinstance(X, Sequence) and len(X) and _is_named(X[0]):
         return _vectorized([_bag(token, k) for k, token in enumerate(X)], lengths, known, fitting)
-    matrix = X if sp.issparse(X) else np.asarray(X)
+    # other sparse formats have no array of all values
+    matrix = np.asarray(X) if not sp.issparse(X) else X if X.format in ("csr", "csc") else X.tocsr()
     if matrix.ndim != 2:
         raise FenchelError(f"with lengths= X must have the shape (tokens, features), got {matrix.shape}")
     return Tokens(matrix, lengths, known)
@@ -70,7 +71,8 @@ def _listed(X: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
             raise FenchelError(f"sequence {q} of X is a {type(part).__name__}, not a list of tokens. {_FORMS}")
         if not (part.shape[0] if sp.issparse(part) else len(part)):
             raise FenchelError(f"sequence {q} of X is empty; remove it, and its labels")
-    if not sp.issparse(parts[0]) and _is_named(parts[0][0]):
+    # of an array or a data frame in two dimensions tokens are rows of numbers
+    if getattr(parts[0], "ndim", 1) == 1 and _is_named(parts[0][0]):
         lengths = np.array([len(part) for part in parts])
         bags = [_bag(token, q) for q, part in enumerate(parts) for token in part]
         return _vectorized(bags, lengths, known, fitting)

@@ -13,8 +13,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   once with few features of large scale.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
-- Labelled sequences: with the log-loss L-BFGS (``smoothing``, at mu = 0).  With the max-margin risk ``frank_wolfe``, or
-  ``bundle`` where there are few weights (benchmarks/sequences.py).
+- Labelled sequences: with the log-loss L-BFGS (``smoothing``, at mu = 0; benchmarks/sequences.py).  With the max-margin
+  risk ``frank_wolfe``; where there are few weights, ``bundle`` needs tens of passes, and ``frank_wolfe`` thousands.
 - Performance measures that can be smoothed: ``smoothing``.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks.  With a piecewise linear loss and about as many
