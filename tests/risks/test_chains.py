@@ -176,6 +176,8 @@ def test_mixtures_of_mixtures(kind):
         complete = [risk.decompose(s, risk.subgradient(s)) for s in rng.standard_normal((3, risk.examples))]
         theta = sum(w * exact_dual_point(risk, part)[0] for w, part in zip(weights, complete, strict=True))
         np.testing.assert_allclose(exact_dual_point(risk, risk.mixed(weights, complete))[0], theta, atol=1e-12)
+        # equal labellings are one
+        assert risk.mixed(np.array([0.3, 0.7]), [complete[0], complete[0]])[0] == len(risk.sequences)
 
 
 @pytest.mark.parametrize("place", [0, 1, 5, -1])

@@ -73,15 +73,21 @@ def one_each(sequences: Sequences, labels: Integers) -> Floats:
 
 
 def mixed(sequences: Sequences, weights: Array, decompositions: Sequence[Array]) -> Floats:
-    """The mixture of mixtures; equal labellings of a sequence that follow one another become one."""
-    owners, shares, labels = [], [], []
-    for weight, stored in zip(weights, decompositions, strict=True):
+    """The mixture of mixtures, in which equal labellings of a sequence are one."""
+    # the labels of a labelling as bytes, by which equal ones are found
+    shares: dict[tuple[int, bytes], float] = {}
+    for weight, stored in zip(weights.tolist(), decompositions, strict=True):
         found = labellings_of(sequences, stored)
         assert found is not None
-        owners.append(found.owners)
-        shares.append(weight * _normalized(sequences, found))
-        labels.append(found.labels)
-    return Labellings(np.concatenate(owners), np.concatenate(shares), np.concatenate(labels)).stored()
+        own = weight * _normalized(sequences, found)
+        ends = np.cumsum(sequences.lengths[found.owners]).tolist()
+        begin = 0
+        for owner, share, end in zip(found.owners.tolist(), own.tolist(), ends, strict=True):
+            key = owner, found.labels[begin:end].tobytes()
+            shares[key] = shares.get(key, 0.0) + share
+            begin = end
+    labels = np.frombuffer(b"".join(one for _, one in shares), dtype=np.int64)
+    return Labellings(np.array([q for q, _ in shares]), np.array(list(shares.values())), labels).stored()
 
 
 def _normalized(sequences: Sequences, found: Labellings) -> Floats:
