@@ -8,10 +8,22 @@ from pathlib import Path
 
 import numpy as np
 
+from fenchel.designs import ChainDesign
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS, FreeDirections, Regularizer
-from fenchel.risks import MEASURES, MULTICLASS, RANKINGS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge, Risk
+from fenchel.risks import (
+    MEASURES,
+    MULTICLASS,
+    RANKINGS,
+    ChainHinge,
+    ChainLogistic,
+    CustomMeasure,
+    MeanRisk,
+    MultilabelHinge,
+    OrdinalHinge,
+    Risk,
+)
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -66,6 +78,13 @@ _RANKINGS = """
 minimized.
 
 """
+_SEQUENCES = """
+## Sequences
+
+`ChainHinge(labels, lengths)` and `ChainLogistic(labels, lengths)` with `ChainDesign(X, m)`, as `SequenceClassifier`
+fits them with the square: [sequences.md](sequences.md). All weights are regularized.
+
+"""
 _REASONS = """
 ## Why a solver is missing
 
@@ -78,7 +97,8 @@ def table() -> str:
     free = FreeDirections.of_features([0], 2)
     parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons, free), _OBJECTS, _JOINT]
     parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons)]
-    parts += [_ORDERS, _rows("risk", _orders(), reasons), _RANKINGS, _rows("loss", _rankings(), reasons), _REASONS]
+    parts += [_ORDERS, _rows("risk", _orders(), reasons), _RANKINGS, _rows("loss", _rankings(), reasons)]
+    parts += [_SEQUENCES, _rows("risk", _chains(), reasons), _REASONS]
     return "".join([*parts, *(f"- {reason}\n" for reason in _collected(reasons))])
 
 
@@ -119,6 +139,11 @@ def _rankings() -> Iterator[tuple[str, Risk]]:
         yield name, kind(np.arange(3))
 
 
+def _chains() -> Iterator[tuple[str, Risk]]:
+    for kind in (ChainHinge, ChainLogistic):
+        yield kind.name, kind([0, 1, 1], [2, 1])
+
+
 def _rows(what: str, risks: Iterator[tuple[str, Risk]], reasons: dict[str, None], *more: Regularizer) -> str:
     """One table of the named regularizers and some more: risks that the same solvers take share a line."""
     known, lines = (
@@ -141,7 +166,8 @@ def _solvers(risk: Risk, regularizer: Regularizer, intercept: bool, reasons: dic
     """The solvers that take this problem; what the others say is added to the reasons."""
     if intercept and risk.intercepts() is None:
         return "none" if risk.intercept_refusal != Risk.intercept_refusal else "not seen"
-    problem = Problem(np.eye(risk.examples), risk, 1.0, regularizer, intercept)
+    design = np.eye(risk.examples) if risk.chains() is None else ChainDesign(np.eye(3), 2)
+    problem = Problem(design, risk, 1.0, regularizer, intercept)
     answers = {name: solver().supports(problem) for name, solver in SOLVERS.items()}
     reasons.update(dict.fromkeys(answer for answer in answers.values() if answer is not None))
     return ", ".join(f"`{name}`" for name, answer in answers.items() if answer is None) or "none"

@@ -11,6 +11,8 @@ import pytest
 from sklearn.datasets import make_classification
 
 import fenchel
+from commands import run_script
+from conftest import shared_file
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -98,6 +100,14 @@ def test_the_example_of_a_ranking_runs(tmp_path, monkeypatch, capsys):
     assert said.count("is proved to be within") == 4
     assert "ridge on the gains: NDCG@10 " in said
     assert (tmp_path / "ranking.png").stat().st_size > 10_000
+
+
+@pytest.mark.thorough
+def test_the_example_of_letters_runs():
+    shared_file("ocr-letters.data.xz")
+    said = run_script("examples/letters.py", "--folds", "1", "--tol", "0.5")
+    assert said.count("fold 0, ") == 4
+    assert "chains, max-margin (M3N)" in said.partition("wrong letters")[2]
 
 
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import OnlineClassifier as OnlineClassifier
     from fenchel.estimators import OrdinalClassifier as OrdinalClassifier
     from fenchel.estimators import RegularizationPath as RegularizationPath
+    from fenchel.estimators import SequenceClassifier as SequenceClassifier
     from fenchel.estimators import WinnowClassifier as WinnowClassifier
     from fenchel.estimators import regularization_path as regularization_path
     from fenchel.plotting import plot_convergence as plot_convergence
@@ -74,6 +75,7 @@ _NAMES = {
         "OnlineClassifier",
         "OrdinalClassifier",
         "RegularizationPath",
+        "SequenceClassifier",
         "WinnowClassifier",
         "regularization_path",
     ),

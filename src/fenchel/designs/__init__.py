@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from fenchel.designs.base import Design
+from fenchel.designs.chains import ChainDesign
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
 from fenchel.designs.storage import check_storage
@@ -76,4 +77,4 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "DenseDesign", "Design", "as_design", "row_lengths"]
+__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "as_design", "row_lengths"]

@@ -23,6 +23,7 @@ from fenchel.designs.rows import Rows
 from fenchel.numerics.rounding import output_norms
 
 if TYPE_CHECKING:
+    from fenchel.designs.chains import ChainDesign
     from fenchel.kernels import KernelDesign
 
 #: entries in a block of X that is cast to float64 (8 MB)
@@ -71,6 +72,10 @@ class Design(abc.ABC):
         """This design if it is the Gram matrix of a kernel."""
         return None
 
+    def chains(self) -> ChainDesign | None:
+        """This design if it maps the weights of linear chains to their scores."""
+        return None
+
     @abc.abstractmethod
     def scores(self, weights: Array) -> Floats:
         """Return X w, in float64."""
@@ -78,6 +83,10 @@ class Design(abc.ABC):
     @abc.abstractmethod
     def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
+
+    def adjoint_by_feature(self, theta: Array) -> Floats:
+        """Return X^T theta for theta of shape (n, k), with a row for each feature: (d, k)."""
+        return self.adjoint(theta).T
 
     def enclosure(self) -> EnclosedDesign | None:
         """Products with X in ball arithmetic, which rigorous certificates require; None if there are none."""
@@ -130,6 +139,8 @@ class Design(abc.ABC):
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 
+    #: whether ``part`` is implemented, by which threads divide the products with X
+    divisible: ClassVar[bool] = True
     #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
     has_columns: ClassVar[bool] = False
 

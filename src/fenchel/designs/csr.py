@@ -82,6 +82,13 @@ class CSRDesign(Design):
         return result
 
     def adjoint(self, theta: Array) -> Floats:
+        return np.ascontiguousarray(self._summed_blocks(theta).T)
+
+    def adjoint_by_feature(self, theta: Array) -> Floats:
+        return self._summed_blocks(theta)
+
+    def _summed_blocks(self, theta: Array) -> Floats:
+        """X^T theta as SciPy computes it, (d,) or (d, k)."""
         theta = np.asarray(theta, dtype=np.float64)
         if theta.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
             sums = np.empty((theta.shape[1], self.shape[1]))
@@ -93,7 +100,7 @@ class CSRDesign(Design):
         for rows, block in self._blocks(self._entries_of_sums):
             part = block.T @ theta[rows]
             result = part if result is None else np.add(result, part, out=result)
-        return np.ascontiguousarray(np.zeros((*theta.shape[1:], self.shape[1])) if result is None else result.T)
+        return np.zeros((self.shape[1], *theta.shape[1:])) if result is None else result
 
     def enclosure(self) -> EnclosedCSR:
         return EnclosedCSR(self.shape[1], lambda: self._blocks(BLOCK))

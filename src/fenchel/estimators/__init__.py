@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fenchel.estimators.path_models import RegularizationPath as RegularizationPath
     from fenchel.estimators.ranker import LinearRanker as LinearRanker
     from fenchel.estimators.regressor import LinearRegressor as LinearRegressor
+    from fenchel.estimators.sequences import SequenceClassifier as SequenceClassifier
     from fenchel.estimators.sklearn_compat.logistic import LogisticRegression as LogisticRegression
     from fenchel.estimators.sklearn_compat.svm import LinearSVC as LinearSVC
     from fenchel.estimators.sklearn_compat.svm import LinearSVR as LinearSVR
@@ -42,6 +43,7 @@ _NAMES = {
     "path_models": ("RegularizationPath",),
     "ranker": ("LinearRanker",),
     "regressor": ("LinearRegressor",),
+    "sequences": ("SequenceClassifier",),
     "sklearn_compat.logistic": ("LogisticRegression",),
     "sklearn_compat.svm": ("LinearSVC", "LinearSVR"),
     "winnow": ("WinnowClassifier",),

@@ -3,25 +3,7 @@ r"""Base class of risks: convex functions :math:`R(s)` of all scores.
 Every risk has a value and a subgradient.  Other capabilities have an accessor, which returns the risk under a narrower
 type, or None:
 
-======================  ====================================================================================
-accessor                capability
-======================  ====================================================================================
-``closed_form()``       the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
-``decomposable()``      a bound on the conjugate from a decomposition of :math:`\theta`
-``separable()``         a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
-``multiclass()``        a weighted mean of joint losses of the k scores of an example
-``smoothable()``        Nesterov's smoothing :math:`R_\mu`
-``intercepts()``        the best intercept, a bound on it, and a map of :math:`\theta` to
-                        :math:`\sum\theta = 0`
-``contingency()``       a measure of the contingency table
-``roc_auc()``           one minus the area under the ROC curve
-``ordinal()``           the mean hinge of all pairs of ordered labels
-``multilabel()``        the mean hinge of the worst pair of labels of an example
-``pairwise_ranking()``  the mean over queries of a loss of the pairs of a query
-``ndcg()``              the mean over queries of a bound on one minus the NDCG
-``enclosure()``         both functions in ball arithmetic, for rigorous certificates
-======================  ====================================================================================
-
+======================  =============================================================================
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
 optimum; a risk never changes its arguments.
 """
@@ -43,6 +25,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
 
 if TYPE_CHECKING:
+    from fenchel.risks.chains.base import ChainRisk
     from fenchel.risks.decomposition import Decomposable
     from fenchel.risks.enclosures import EnclosedRisk
     from fenchel.risks.mean import MeanRisk
@@ -121,6 +104,8 @@ class Risk(abc.ABC):
     examples: int
     #: the weights of the examples; None if they are equal
     _weights: Floats | None = None
+    #: what has a weight, in errors
+    terms_name: str = "examples"
     #: the reason why this risk has no intercept, as the end of a sentence that begins with its name
     intercept_refusal: str = (
         "does not depend on an intercept: use intercept=False (in an estimator fit_intercept=False) and choose the "
@@ -157,14 +142,19 @@ class Risk(abc.ABC):
         """The sizes of the constants that are added to scores, broadcast over them; rounding bounds use them."""
         return np.full((1,) if self.outputs is None else (1, 1), self.largest_label)
 
+    @property
+    def terms(self) -> int:
+        """The number of terms of the mean, each with a weight: the examples, or the sequences of chains."""
+        return self.examples
+
     def _weigh(self, weights: ArrayLike | None) -> None:
         """Set the weights of the examples; raise unless they are finite, not negative and not all zero."""
         if weights is None:
             return
         found = np.asarray(weights, dtype=np.float64)
-        if found.shape != (self.examples,):
+        if found.shape != (self.terms,):
             raise FenchelError(
-                f"weights must have one entry for each of the {self.examples} examples, got shape {found.shape}"
+                f"weights must have one entry for each of the {self.terms} {self.terms_name}, got shape {found.shape}"
             )
         if not np.all(np.isfinite(found)) or np.any(found < 0):
             raise FenchelError("weights must be finite and not negative; use 0 to ignore an example")
@@ -176,7 +166,7 @@ class Risk(abc.ABC):
     def shares(self) -> Floats:
         """c_i: the weight of each example divided by the sum of the weights."""
         if self._weights is None:
-            return np.full(self.examples, 1.0 / self.examples)
+            return np.full(self.terms, 1.0 / self.terms)
         # divided by the largest first, so that the sum neither overflows nor underflows
         scaled = self._weights / self._weights.max()
         return scaled / tree_sum(scaled)
@@ -185,7 +175,7 @@ class Risk(abc.ABC):
     def total_weight(self) -> Fraction:
         """The sum of the weights, exactly; the number of examples without weights."""
         if self._weights is None:
-            return Fraction(self.examples)
+            return Fraction(self.terms)
         return sum((Fraction(weight) for weight in self._weights.tolist()), Fraction(0))
 
     @cached_property
@@ -303,6 +293,10 @@ class Risk(abc.ABC):
 
     def ndcg(self) -> NDCG | None:
         """This risk if it is the mean over queries of a bound on one minus the NDCG."""
+        return None
+
+    def chains(self) -> ChainRisk | None:
+        """This risk if it is a weighted mean of losses of labelled sequences."""
         return None
 
     def intercepts(self) -> Intercepts | None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fenchel.solvers.constrained.basis_pursuit import BasisPursuit as BasisPursuit
     from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian as AugmentedLagrangian
     from fenchel.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from fenchel.solvers.frank_wolfe.solver import FrankWolfe as FrankWolfe
     from fenchel.solvers.interior_point.solver import InteriorPoint as InteriorPoint
     from fenchel.solvers.l1.linear_program import LinearProgram as LinearProgram
     from fenchel.solvers.l1.prox_newton import ProxNewton as ProxNewton
@@ -42,6 +43,7 @@ __all__ = [
     "Bundle",
     "DualConjugateGradient",
     "DualCoordinate",
+    "FrankWolfe",
     "Hint",
     "InteriorPoint",
     "LinearProgram",

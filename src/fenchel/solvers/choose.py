@@ -13,6 +13,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
+- Labelled sequences: with the log-loss L-BFGS (``smoothing``, at mu = 0; benchmarks/sequences.py).  With the max-margin
+  risk ``frank_wolfe``; where there are few weights, ``bundle`` needs tens of passes, and ``frank_wolfe`` thousands.
 - Performance measures that can be smoothed, and losses of pairs in queries: ``smoothing``, in which a smooth loss needs
   no smoothing (``benchmarks/ranking.py``).  With many features and weak regularization the smoothed NDCG converges
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
@@ -47,6 +49,9 @@ from fenchel.validation import check_seed, processors
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
 
+#: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings
+_FEW_CHAIN_WEIGHTS = 256
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -76,6 +81,8 @@ class Facts:
     ndcg: bool = False
     #: whether some directions of the weights are free
     free: bool = False
+    #: whether the risk is one of labelled sequences
+    chains: bool = False
 
     @property
     def tall(self) -> bool:
@@ -126,6 +133,14 @@ TABLE = (
     ),
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle")),
     Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
+    Row("labelled sequences, log-loss", lambda facts: facts.chains and facts.smooth, ("smoothing", "bundle")),
+    Row(
+        "labelled sequences, max-margin, few weights",
+        lambda facts: facts.chains and facts.features <= _FEW_CHAIN_WEIGHTS,
+        ("bundle", "frank_wolfe", "bundle"),
+        200.0,
+    ),
+    Row("labelled sequences, max-margin", lambda facts: facts.chains, ("frank_wolfe", "bundle"), 2000.0),
     Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),
     Row("losses of pairs in queries", lambda facts: facts.ranking, ("smoothing", "bundle")),
     Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ("bundle",)),
@@ -281,4 +296,5 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         steep=regularizer.singular_hess,
         constraint=mean is not None and mean.loss.constraint is not None,
         free=regularizer.free_directions() is not None,
+        chains=risk.chains() is not None,
     )

@@ -18,6 +18,7 @@ HOMES = {
     "prox_newton": ("l1.prox_newton", "ProxNewton"),
     "proximal_gradient": ("l1.proximal_gradient", "ProximalGradient"),
     "linear_program": ("l1.linear_program", "LinearProgram"),
+    "frank_wolfe": ("frank_wolfe.solver", "FrankWolfe"),
     "smoothing": ("smoothing.solver", "Smoothing"),
     "agm": ("reference.agm", "AGM"),
     "bundle": ("bundle.solver", "Bundle"),

@@ -109,7 +109,7 @@ class PartedDesign(Design):
 def in_parts(problem: Problem, n_jobs: int | None) -> tuple[Problem, Parts]:
     """Return the problem, with a design that divides its products among threads if it is large, and the parts."""
     parts = Parts(problem.design, pool_of(n_jobs))
-    if parts.count == 1 or problem.design.kernel() is not None:
+    if parts.count == 1 or problem.design.kernel() is not None or not problem.design.divisible:
         return problem, parts
     return replace(problem, design=PartedDesign(problem.design, parts)), parts
 

@@ -1,0 +1,209 @@
+"""Sequences: CoNLL-2000 chunking beside CRFsuite on the equal problem, in processor seconds of one thread.
+
+    python benchmarks/sequences.py                              all sentences
+    python benchmarks/sequences.py --sentences 2000 --rounds 1  fewer
+
+Both minimize ``|w|^2 / 2 + C sum of log-losses`` over weights of features and labels and of pairs of labels: CRFsuite's
+L-BFGS with ``c2 = 1 / (2 C)``, ``all_possible_states`` and ``all_possible_transitions`` (its default features, which
+are those that occur in the data, beside it), Fenchel with ``transitions="pairs"``.  Time of CRFsuite is that to an
+objective within ``tol`` of the best dual bound; Fenchel's is that of the whole solve until it has proved ``tol``,
+certificates included, and that until its own objective is within ``tol``.  Features are made before the clock starts.
+CRFsuite (python-crfsuite) is left out if it is not installed.  The max-margin risk is reported beside.
+"""
+
+# ruff: noqa: RUF001 (typographic signs in tables for people)
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/sequences.py`
+
+import numpy as np
+
+from benchmarks.chunks import Corpus, conll2000, phrase_f1
+from benchmarks.report import markdown_table
+from fenchel import Problem, Progress, Solution, solve
+from fenchel.designs import ChainDesign
+from fenchel.risks import ChainHinge, ChainLogistic
+from fenchel.risks.chains.oracles import viterbi
+from fenchel.risks.chains.sequences import Sequences
+
+TOLS = (1e-2, 1e-3)
+#: passes between two looks at Fenchel's objective, whose certificates are not timed
+_LOOK_EVERY = 2.0
+
+
+class Chunking:
+    """The training problem, and the test sentences."""
+
+    def __init__(self, train: Corpus, test: Corpus, C: float) -> None:
+        self.train, self.test, self.C = train, test, C
+        self.classes, self.codes = np.unique([label for one in train.labels for label in one], return_inverse=True)
+        self.design = ChainDesign(train.X, len(self.classes), ends=False)
+
+    def problem(self, kind: Any) -> Problem:
+        """The problem of one of the risks."""
+        risk = kind(self.codes, self.train.lengths, len(self.classes))
+        return Problem(self.design, risk, 1.0 / (self.C * len(self.train.lengths)))
+
+    def f1(self, weights: Any) -> float:
+        """Phrase F1 on the test sentences."""
+        sequences = Sequences(self.test.lengths, len(self.classes))
+        scores = ChainDesign(self.test.X, len(self.classes), ends=False).scores(weights)
+        labels = self.classes[viterbi(sequences, sequences.split(scores)).labels]
+        parts = np.split(labels, np.cumsum(self.test.lengths)[:-1])
+        return phrase_f1(self.test.labels, [part.tolist() for part in parts])
+
+
+def fenchel_run(task: Chunking, kind: Any, tol: float) -> tuple[float, Solution]:
+    """Processor seconds until tol is proved."""
+    problem = task.problem(kind)
+    begin = time.process_time()
+    solution = solve(problem, tol=tol)
+    return time.process_time() - begin, solution
+
+
+def fenchel_curve(task: Chunking, kind: Any, tol: float) -> list[tuple[float, float]]:
+    """Processor seconds of the solver alone, and the objective, every two passes."""
+    problem, curve = task.problem(kind), []
+    share = {"last": time.process_time(), "solving": 0.0, "certifying": 0.0}
+
+    def look(progress: Progress) -> None:
+        now, present = time.process_time(), progress.present
+        # processor time is divided as the clock's time is
+        total = present.seconds_solving + present.seconds_certifying - share["solving"] - share["certifying"]
+        own = (present.seconds_solving - share["solving"]) / max(total, 1e-9)
+        before = curve[-1][0] if curve else 0.0
+        curve.append((before + own * (now - share["last"]), present.primal))
+        share.update(last=now, solving=present.seconds_solving, certifying=present.seconds_certifying)
+
+    solve(problem, tol=tol, callback=look, certify_every=_LOOK_EVERY)
+    return curve
+
+
+def crfsuite_curve(task: Chunking, *, everything: bool, iterations: int) -> tuple[list[tuple[float, float]], float]:
+    """Processor seconds and the objective (divided as Fenchel's is) of each iteration, and phrase F1."""
+    import pycrfsuite
+
+    curve: list[tuple[float, float]] = []
+    scale = 1.0 / len(task.train.lengths)
+
+    class Trainer(pycrfsuite.Trainer):  # type: ignore[misc]
+        def message(self, message: str) -> None:
+            if self.logparser.feed(message) == "iteration":
+                curve.append((time.process_time() - begin, self.logparser.last_iteration["loss"] * scale))
+
+    trainer = Trainer(verbose=False)
+    for names, labels in zip(task.train.names, task.train.labels, strict=True):
+        trainer.append(names, labels)
+    trainer.select("lbfgs")
+    trainer.set_params(
+        {
+            "c1": 0.0,
+            "c2": 1.0 / (2.0 * task.C),
+            "max_iterations": iterations,
+            "feature.possible_states": everything,
+            "feature.possible_transitions": everything,
+            # the run ends with max_iterations
+            "epsilon": 1e-9,
+            "delta": 1e-9,
+        }
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file = str(Path(folder) / "model")
+        begin = time.process_time()
+        trainer.train(file)
+        tagger = pycrfsuite.Tagger()
+        tagger.open(file)
+        predicted = [tagger.tag(names) for names in task.test.names]
+        tagger.close()
+    return curve, phrase_f1(task.test.labels, predicted)
+
+
+def first_below(curve: list[tuple[float, float]], bound: float) -> str:
+    """The first time at which the objective is below a bound."""
+    reached = [seconds for seconds, value in curve if value <= bound]
+    return f"{reached[0]:.1f}" if reached else "–"
+
+
+def measured(task: Chunking, rounds: int, iterations: int) -> list[list[str]]:
+    """The rows of the table."""
+    rows, last = [], TOLS[-1]
+    solve(task.problem(ChainHinge), max_iter=1)  # compiles
+    proofs: dict[float, list[float]] = {tol: [] for tol in TOLS}
+    peers, own = [], []
+    solution: Solution | None = None
+    for _ in range(rounds):
+        for tol in TOLS:
+            seconds, solution = fenchel_run(task, ChainLogistic, tol)
+            proofs[tol].append(seconds)
+        own.append(fenchel_curve(task, ChainLogistic, last))
+        try:
+            peers.append(crfsuite_curve(task, everything=True, iterations=iterations))
+        except ImportError:
+            break
+    assert solution is not None
+    best = solution.certificate.dual
+    proved = [f"{np.median(proofs[tol]):.1f}" for tol in TOLS]
+    f1 = f"{100 * task.f1(solution.model.weights):.2f}"
+    rows.append(["Fenchel, CRF, until proved", *proved, f"{solution.certificate.primal:.5f}", f1])
+    rows.append(["Fenchel, CRF, objective", *_medians(own, best), f"{min(v for _, v in own[0]):.5f}", f1])
+    if peers:
+        curves = [curve for curve, _ in peers]
+        rows.append(
+            [
+                "CRFsuite, all features",
+                *_medians(curves, best),
+                f"{curves[0][-1][1]:.5f}",
+                f"{100 * peers[0][1]:.2f}",
+            ]
+        )
+        _, default_f1 = crfsuite_curve(task, everything=False, iterations=iterations)
+        rows.append(["CRFsuite, default features", "–", "–", "–", f"{100 * default_f1:.2f}"])
+    seconds, hinge = fenchel_run(task, ChainHinge, TOLS[0])
+    rows.append(
+        [
+            "Fenchel, max-margin, until proved",
+            f"{seconds:.1f}",
+            "–",
+            f"{hinge.certificate.primal:.5f}",
+            f"{100 * task.f1(hinge.model.weights):.2f}",
+        ]
+    )
+    return rows
+
+
+def _medians(curves: list[list[tuple[float, float]]], best: float) -> list[str]:
+    found = []
+    for tol in TOLS:
+        times = [first_below(curve, (1.0 + tol) * best) for curve in curves]
+        found.append("–" if "–" in times else f"{np.median([float(one) for one in times]):.1f}")
+    return found
+
+
+def main() -> None:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sentences", type=int, default=None, help="of each file; all without it")
+    parser.add_argument("--C", type=float, default=1.0)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--iterations", type=int, default=200, help="of CRFsuite")
+    options = parser.parse_args()
+    task = Chunking(*conll2000(options.sentences), options.C)
+    rows = measured(task, options.rounds, options.iterations)
+    tokens, features = task.train.X.shape
+    print(f"{len(task.train.lengths)} sentences, {tokens} tokens, {features} features, {len(task.classes)} labels\n")
+    print(markdown_table(["method", "s to 1e-2", "s to 1e-3", "objective", "phrase F1, %"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""Sequences as users give them: lists of arrays or of tokens with named features, or a flat matrix with lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_extraction import DictVectorizer
+
+from fenchel.arrays import Array, Floats
+from fenchel.errors import FenchelError
+from fenchel.validation import check_number
+
+_FORMS = (
+    "X must be a list with an array or a sparse matrix of shape (tokens, features) for each sequence, a list of lists "
+    "of tokens (dicts or strings of features), or a matrix of all tokens with lengths="
+)
+
+
+class Tokens(NamedTuple):
+    """The features of all tokens, one sequence after the other, and the lengths of the sequences."""
+
+    X: Any
+    lengths: NDArray[np.int64]
+    #: of features with names; None if the features are numbers
+    vectorizer: DictVectorizer | None = None
+
+
+def tokens_of(X: Any, lengths: Any, known: DictVectorizer | None, features: int | None = None) -> Tokens:
+    """The tokens of any form of X.  ``known`` and ``features`` are those of a fitted estimator, to which X must fit."""
+    if lengths is not None:
+        found = _flat(X, _checked_lengths(lengths), known, features is None)
+    else:
+        found = _listed(X, known, features is None)
+    _check_numbers(found.X)
+    if features is not None and found.X.shape[1] != features:
+        raise FenchelError(f"X has {found.X.shape[1]} features, but this model was fitted with {features}")
+    if sum(found.lengths) != found.X.shape[0]:
+        raise FenchelError(f"lengths add up to {sum(found.lengths)} tokens but X has {found.X.shape[0]} rows")
+    return found
+
+
+def _checked_lengths(lengths: Any) -> NDArray[np.int64]:
+    found = np.asarray(lengths)
+    if found.ndim != 1 or not len(found) or found.dtype.kind not in "iu" or np.any(found < 1):
+        raise FenchelError("lengths must be a list of the number of tokens of each sequence, integers of at least 1")
+    return found.astype(np.int64)
+
+
+def _flat(X: Any, lengths: NDArray[np.int64], known: DictVectorizer | None, fitting: bool) -> Tokens:
+    if isinstance(X, Sequence) and len(X) and _is_named(X[0]):
+        return _vectorized([_bag(token, k) for k, token in enumerate(X)], lengths, known, fitting)
+    # other sparse formats have no array of all values
+    matrix = np.asarray(X) if not sp.issparse(X) else X if X.format in ("csr", "csc") else X.tocsr()
+    if matrix.ndim != 2:
+        raise FenchelError(f"with lengths= X must have the shape (tokens, features), got {matrix.shape}")
+    return Tokens(matrix, lengths, known)
+
+
+def _listed(X: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
+    if sp.issparse(X) or isinstance(X, (str, Mapping)) or not hasattr(X, "__len__"):
+        raise FenchelError(f"{_FORMS}; got {type(X).__name__}")
+    if not len(X):
+        raise FenchelError("X holds no sequences; pass at least one")
+    parts = list(X)
+    for q, part in enumerate(parts):
+        if isinstance(part, (str, Mapping)) or not (sp.issparse(part) or hasattr(part, "__len__")):
+            raise FenchelError(f"sequence {q} of X is a {type(part).__name__}, not a list of tokens. {_FORMS}")
+        if not (part.shape[0] if sp.issparse(part) else len(part)):
+            raise FenchelError(f"sequence {q} of X is empty; remove it, and its labels")
+    # of an array or a data frame in two dimensions tokens are rows of numbers
+    if getattr(parts[0], "ndim", 1) == 1 and _is_named(parts[0][0]):
+        lengths = np.array([len(part) for part in parts])
+        bags = [_bag(token, q) for q, part in enumerate(parts) for token in part]
+        return _vectorized(bags, lengths, known, fitting)
+    return _stacked(parts, known)
+
+
+def _stacked(parts: list[Any], known: DictVectorizer | None) -> Tokens:
+    """Arrays or sparse matrices below one another."""
+    for q, part in enumerate(parts):
+        if not sp.issparse(part):
+            try:
+                parts[q] = np.asarray(part)
+            except ValueError as error:
+                raise FenchelError(f"sequence {q} of X has tokens of different numbers of features: {error}") from error
+        shape = parts[q].shape
+        if len(shape) != 2 or shape[1] != parts[0].shape[1]:
+            wanted = f"(tokens, {parts[0].shape[1]})" if len(parts[0].shape) == 2 else "(tokens, features)"
+            raise FenchelError(f"sequence {q} of X must have the shape {wanted}, got {shape}. {_FORMS}")
+    lengths = np.array([part.shape[0] for part in parts])
+    if any(map(sp.issparse, parts)):
+        return Tokens(sp.vstack(parts, format="csr"), lengths, known)
+    return Tokens(np.concatenate(parts), lengths, known)
+
+
+def _is_named(token: Any) -> bool:
+    """Whether a token has features with names: a dict, a string, or a list of strings."""
+    if isinstance(token, (str, Mapping)):
+        return True
+    return isinstance(token, (list, tuple, set, frozenset)) and all(isinstance(one, str) for one in token)
+
+
+def _bag(token: Any, q: int) -> Mapping[str, Any]:
+    if isinstance(token, Mapping):
+        return token
+    if isinstance(token, str):
+        return {token: 1.0}
+    if not _is_named(token):
+        raise FenchelError(f"sequence {q} of X mixes tokens with named features and others: {token!r}")
+    return dict.fromkeys(token, 1.0)
+
+
+def _vectorized(bags: list[Any], lengths: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
+    if fitting:
+        known = DictVectorizer()
+        return Tokens(known.fit_transform(bags), lengths, known)
+    if known is None:
+        raise FenchelError("X has named features, but this model was fitted to arrays; pass arrays")
+    return Tokens(known.transform(bags), lengths, known)
+
+
+def _check_numbers(X: Any) -> None:
+    values = X.data if sp.issparse(X) else X
+    if values.dtype.kind not in "biuf":
+        raise FenchelError(f"X must hold real numbers, got values of type {values.dtype}. {_FORMS}")
+    if values.dtype.kind == "f" and not np.all(np.isfinite(values)):
+        raise FenchelError("X contains NaN or infinity; impute or remove them")
+
+
+def labels_of(y: Any, lengths: NDArray[np.int64], *, flat: bool) -> Array:
+    """The labels of all tokens as one array."""
+    if flat:
+        parts = [y]
+        counts = [int(np.sum(lengths))]
+    else:
+        if isinstance(y, str) or not hasattr(y, "__len__") or len(y) != len(lengths):
+            got = len(y) if hasattr(y, "__len__") else type(y).__name__
+            raise FenchelError(f"y must be a list with the labels of each of the {len(lengths)} sequences, got {got}")
+        parts, counts = list(y), lengths.tolist()
+    found = []
+    for q, (part, count) in enumerate(zip(parts, counts, strict=True)):
+        where = "y" if flat else f"sequence {q} of y"
+        if isinstance(part, str) or not hasattr(part, "__len__"):
+            raise FenchelError(f"{where} must be a list of labels, got {part!r}")
+        if len(part) != count:
+            raise FenchelError(f"{where} has {len(part)} labels, but there are {count} tokens in X")
+        labels = np.asarray(part)
+        if labels.ndim != 1 or labels.dtype.kind not in "biufUSO":
+            raise FenchelError(f"{where} must be a list of labels, one for each token, got shape {labels.shape}")
+        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
+            raise FenchelError(f"{where} contains NaN or infinity")
+        found.append(labels)
+    if {labels.dtype.kind in "USO" for labels in found} == {True, False}:
+        raise FenchelError("y mixes labels that are numbers and words; use one kind")
+    return np.concatenate(found)
+
+
+def weights_of(sample_weight: Any, count: int) -> Floats:
+    """The weights of the sequences, ones without any."""
+    if sample_weight is None:
+        return np.ones(count)
+    found = np.asarray(sample_weight, dtype=np.float64)
+    if found.ndim == 0:
+        check_number("sample_weight", float(found), above=0.0)
+        return np.full(count, float(found))
+    if found.shape != (count,) or not np.all(np.isfinite(found)) or np.any(found < 0) or not np.any(found > 0):
+        raise FenchelError(
+            f"sample_weight must hold a finite weight >= 0 for each of the {count} sequences, not all zero"
+        )
+    return found
+
+
+def split_by(values: Array, lengths: NDArray[np.int64]) -> list[Array]:
+    """The values of each sequence."""
+    return np.split(values, np.cumsum(lengths)[:-1])

@@ -1,0 +1,303 @@
+"""Classification of the tokens of sequences by linear chains: max-margin Markov networks and CRFs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel.arrays import Array, Floats
+from fenchel.designs import ChainDesign
+from fenchel.errors import FenchelError
+from fenchel.estimators.base import LazyProblem, LinearEstimator
+from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.task import Task
+from fenchel.loading import of_package
+from fenchel.problem import Model, Problem, Witness
+from fenchel.regularizers import L2
+from fenchel.risks import ChainHinge, ChainLogistic, ChainRisk
+from fenchel.risks.chains.oracles import marginals, viterbi
+from fenchel.risks.chains.sequences import ChainScores, Sequences
+from fenchel.solvers.base import Start, Warm
+from fenchel.solving.deadline import Deadline
+from fenchel.solving.solution import Solution
+from fenchel.validation import check_choice
+
+_RISKS: dict[str, type[ChainRisk]] = {"hinge": ChainHinge, "logistic": ChainLogistic}
+#: transitions=: whether there are weights of pairs of labels, and of first and last labels
+_TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
+
+
+class WeightedFeature(NamedTuple):
+    """A feature with its weight for a label."""
+
+    label: Any
+    feature: Any
+    weight: float
+
+
+class WeightedTransition(NamedTuple):
+    """A pair of neighbouring labels with its weight."""
+
+    label: Any
+    following: Any
+    weight: float
+
+
+@of_package
+@dataclass(eq=False, repr=False)
+class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
+    r"""Linear-chain classifier of the tokens of sequences, with a duality-gap certificate.
+
+    Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
+    of neighbouring labels, and of first and last labels, where :math:`f_q` is the loss of sequence q: "hinge", the
+    max-margin loss :math:`\max_y \mathrm{Hamming}(y, y_q) + \mathrm{score}(y) - \mathrm{score}(y_q)` of a structured
+    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.
+
+    Parameters
+    ----------
+    loss : {"hinge", "logistic"}, default="hinge"
+        The loss of a sequence.
+    C : float, default=1.0
+        Inverse strength of the regularization; positive.
+    warm_start : bool, default=False
+        Whether a fit starts from the weights and the dual variables of the last one.
+    tol : float, default=1e-3
+        The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
+    max_iter : float, default=1000
+        Maximum number of passes over the data (epochs).
+    solver : str or Solver, default="auto"
+        The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.
+    random_state : int, RandomState or None, default=None
+        Determines the order in which sequences are visited.  Pass an int for reproducible fits.
+    time_limit : float, default=None
+        Maximum number of seconds for a fit.
+    verbose : int, default=0
+        Whether to report each certificate during the fit.
+    transitions : {"full", "pairs", "none"}, default="full"
+        Which weights there are beside those of features: "full" has pairs of neighbouring labels, first and last
+        labels, "pairs" the pairs alone, "none" makes tokens independent of each other.
+    n_jobs : int, default=None
+        Threads of the solver where it uses them.  The result does not depend on it.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (labels, d)
+        Weights of the features for each label.
+    transitions_ : ndarray of shape (labels, labels)
+        Weights of pairs: the label of a token in rows, that of the next token in columns.
+    start_, end_ : ndarray of shape (labels,)
+        Weights of the first and of the last label of a sequence.
+    classes_ : ndarray
+        The labels.
+    vectorizer_ : DictVectorizer or None
+        The names of the features, if X has names.
+    certificate_ : Certificate
+        The duality gap of the fit; print it.
+    dual_gap_ : float
+        The duality gap, ``certificate_.gap``.
+    converged_ : bool
+        Whether the certificate proves ``tol``.
+    n_iter_ : float
+        Passes over the data.
+    solver_ : str
+        The solver, or the solvers that took part in turn.
+    theta_, decompositions_ : ndarray, list of ndarray
+        The dual point and the distributions of labellings that prove its bound: ``Witness(theta_, None,
+        decompositions_[0])``, from which anybody can recompute the certificate.
+    trace_ : list of TracePoint
+        The certificates on the way.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+
+    See Also
+    --------
+    LinearClassifier : Examples that are independent of each other.
+    fenchel.risks.ChainHinge : The max-margin risk.
+    fenchel.risks.ChainLogistic : The risk of a conditional random field.
+
+    Notes
+    -----
+    X is a list with an array or a sparse matrix of shape (tokens, features) for each sequence; or a list of lists of
+    tokens, each a dict of features (as for ``DictVectorizer``), a string or a list of strings; or a matrix of all
+    tokens, with ``lengths=`` in every method, which is not copied.  y has the same nesting.
+
+    References
+    ----------
+    .. [1] B. Taskar, C. Guestrin and D. Koller. "Max-margin Markov networks." NIPS 2003.
+    .. [2] J. Lafferty, A. McCallum and F. Pereira. "Conditional random fields." ICML 2001.
+
+    Examples
+    --------
+    >>> from fenchel import SequenceClassifier
+    >>> X = [["the", "dog", "barks"], ["a", "cat", "sleeps"]]
+    >>> y = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> model = SequenceClassifier("logistic", random_state=0).fit(X, y)
+    >>> [labels.tolist() for labels in model.predict([["the", "cat", "barks"]])]
+    [['D', 'N', 'V']]
+    >>> model.converged_
+    True
+    """
+
+    loss: str = "hinge"
+    _: KW_ONLY
+    transitions: str = "full"
+    n_jobs: int | None = None
+
+    # all weights are regularized
+    fit_intercept = False
+    l1_ratio = 0.0
+
+    # --- the steps of a fit
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
+        """Fit to sequences X with labels y; ``sample_weight`` has a weight for each sequence."""
+        deadline = Deadline(self.time_limit)
+        return self._fit(self.encode(X, y, sample_weight, lengths=lengths), deadline)
+
+    def encode(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Task:
+        """Check the parameters and the data, and encode the labels."""
+        self._check_parameters()
+        tokens = tokens_of(X, lengths, None)
+        labels = labels_of(y, tokens.lengths, flat=lengths is not None)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
+        pairs, ends = _TRANSITIONS[self.transitions]
+        weights = weights_of(sample_weight, len(tokens.lengths))
+        return Task(
+            X=tokens,
+            design=ChainDesign(tokens.X, len(classes), transitions=pairs, ends=ends),
+            y=labels,
+            targets=codes,
+            C=self.C,
+            regularizer=L2(),
+            sample_weight=weights,
+            weights=weights,
+            classes=classes,
+            fitted={
+                "classes_": classes,
+                "vectorizer_": tokens.vectorizer,
+                "n_features_in_": int(tokens.X.shape[1]),
+            },
+        )
+
+    def problems(self, task: Task) -> list[LazyProblem]:
+        """The one problem of all sequences."""
+        return [lambda: self._chain_problem(task)]
+
+    def _chain_problem(self, task: Task) -> Problem:
+        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights)
+        return Problem(task.design, risk, lam_of(task.C, task.total_weight))
+
+    def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
+        (solution,) = solutions
+        found = super().attributes(task, solutions)
+        chains = task.design.chains()
+        assert chains is not None
+        W, T, start, end = chains.split(solution.model.weights)
+        del found["intercept_"]
+        return {
+            **found,
+            "coef_": np.ascontiguousarray(W.T),
+            "transitions_": T.copy(),
+            "start_": start.copy(),
+            "end_": end.copy(),
+            "decompositions_": [solution.witness.decomposition],
+        }
+
+    def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
+        """The last fit, if it has the same labels and features."""
+        fitted, chains = vars(self), task.design.chains()
+        assert chains is not None
+        same = np.array_equal(fitted.get("classes_", ()), task.fitted["classes_"])
+        if "theta_" not in fitted or not same or self.coef_.shape[1] != task.X.X.shape[1]:
+            return [None]
+        model = Model(chains.joined(self.coef_.T, self.transitions_, self.start_, self.end_))
+        return [Start(model, Witness(self.theta_, None, self.decompositions_[0]))]
+
+    def _check_parameters(self) -> None:
+        check_choice("loss", self.loss, tuple(_RISKS))
+        check_choice("transitions", self.transitions, tuple(_TRANSITIONS))
+        self._check_strength()
+        self._check_run()
+
+    def _why_unproved(self, task: Task) -> str:
+        return "predictions of sequences are not proved: labels of neighbours depend on each other"
+
+    # --- predictions
+
+    def predict(self, X: Any, *, lengths: Any = None) -> Any:
+        """The best labels: an array for each sequence, or one of all tokens with ``lengths``."""
+        tokens, sequences, scores = self._scored(X, lengths)
+        labels = self.classes_[viterbi(sequences, scores).labels]
+        return labels if lengths is not None else split_by(labels, tokens.lengths)
+
+    def predict_marginals(self, X: Any, *, lengths: Any = None) -> Any:
+        """The probabilities of labels, (tokens, labels): an array for each sequence, or one with ``lengths``."""
+        check_is_fitted(self)
+        if self.loss != "logistic":
+            raise FenchelError(f"predict_marginals requires loss='logistic', a probability model, got {self.loss!r}")
+        tokens, sequences, scores = self._scored(X, lengths)
+        found = marginals(sequences, scores, np.ones(len(sequences))).nodes
+        return found if lengths is not None else split_by(found, tokens.lengths)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        """The share of tokens with the right label; weights are those of sequences."""
+        right, sizes, weights = self._right(X, y, sample_weight, lengths)
+        return float(weights @ right / (weights @ sizes))
+
+    def sequence_score(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> float:
+        """The share of sequences in which every label is right."""
+        right, sizes, weights = self._right(X, y, sample_weight, lengths)
+        return float(weights @ (right == sizes) / np.sum(weights))
+
+    def _right(self, X: Any, y: Any, sample_weight: Any, lengths: Any) -> tuple[Floats, Floats, Floats]:
+        """The right labels and the tokens of each sequence, and its weight."""
+        tokens, sequences, scores = self._scored(X, lengths)
+        labels = labels_of(y, tokens.lengths, flat=lengths is not None)
+        # a label that the fit has not seen is never right
+        right = self.classes_[viterbi(sequences, scores).labels] == labels
+        weights = weights_of(sample_weight, len(tokens.lengths))
+        return sequences.sums(np.asarray(right, dtype=np.float64)), tokens.lengths.astype(np.float64), weights
+
+    def _scored(self, X: Any, lengths: Any) -> tuple[Tokens, Sequences, ChainScores]:
+        check_is_fitted(self)
+        tokens = tokens_of(X, lengths, self.vectorizer_, self.n_features_in_)
+        sequences = Sequences(tokens.lengths, len(self.classes_))
+        design = ChainDesign(tokens.X, len(self.classes_))
+        weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
+        return tokens, sequences, sequences.split(design.scores(weights))
+
+    # --- what was learned
+
+    def top_features(self, count: int = 10) -> list[WeightedFeature]:
+        """The features of largest absolute weight, largest first, with their label."""
+        check_is_fitted(self)
+        names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
+        labels = self.classes_.tolist()
+        return [
+            WeightedFeature(labels[j], f if names is None else str(names[f]), float(self.coef_[j, f]))
+            for j, f in _largest(self.coef_, count)
+        ]
+
+    def top_transitions(self, count: int = 10) -> list[WeightedTransition]:
+        """The pairs of neighbouring labels of largest absolute weight, largest first."""
+        check_is_fitted(self)
+        labels = self.classes_.tolist()
+        return [
+            WeightedTransition(labels[i], labels[j], float(self.transitions_[i, j]))
+            for i, j in _largest(self.transitions_, count)
+        ]
+
+
+def _largest(values: Array, count: int) -> list[list[int]]:
+    """The places of the entries of largest absolute value."""
+    order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
+    places: list[list[int]] = np.stack(np.unravel_index(order, values.shape), axis=1).tolist()
+    return places

@@ -1,0 +1,223 @@
+r"""Viterbi and forward-backward recursions over blocks of sequences, vectorized with NumPy.
+
+.. math::
+    \max_y\,\mathrm{score}(y), \qquad \log Z = \log\sum_y e^{\mathrm{score}(y)}, \qquad
+    P(y) = e^{\mathrm{score}(y)}/Z
+
+Both recursions subtract a constant at each position and add the constants up exactly, so that errors grow with the
+length of a sequence and not with its square.  Forward-backward works with exponentials, where a step is one product of
+matrices: with :math:`E = e^{T}`, :math:`e_t = e^{u_t}`, each over its largest entry, and normalized vectors,
+
+.. math::
+    f_t \propto (E^Tf_{t-1})\circ e_t, \qquad b_t \propto E\,(e_{t+1}\circ b_{t+1}), \qquad
+    P(y_t) \propto f_t\circ b_t, \qquad P(y_t, y_{t+1}) \propto E\circ\bigl(f_t\,(e_{t+1}\circ b_{t+1})^T\bigr).
+
+The sum of edge marginals over the sequences of a block is a product of matrices too, so they are never formed.  Where
+scores differ by so much that exponentials underflow, logarithms are used, at m times the memory.
+
+Errors.  All terms are positive.  A step of a recursion multiplies relative errors of at most
+
+.. math:: (m + 4 + 2F)u + (r(u_t) + r(T))u, \qquad r(x) = \max x - \min x,
+
+with F u that of an exponential and the last term that of its argument; f and b together have L steps, and so has
+the normalization: ``relative_errors``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import logsumexp
+
+from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import FUNCTION, UNIT
+from fenchel.risks.chains.sequences import Block, ChainScores, Integers, Sequences
+from fenchel.stopping import stop_point
+
+#: differences of scores above which logarithms replace exponentials, of which a product of two must not underflow
+_WIDEST = 300.0
+#: positions between two stop points
+_STOP_EVERY = 256
+
+
+class Decoded(NamedTuple):
+    """The score of the best labelling of each sequence, and its labels."""
+
+    values: Floats
+    labels: Integers
+
+
+class Marginals(NamedTuple):
+    """log Z of each sequence, the marginals of tokens, and those of pairs summed with the sequences' shares."""
+
+    log_partitions: Floats
+    nodes: Floats
+    transitions: Floats
+
+
+def viterbi(sequences: Sequences, scores: ChainScores, wrong: Integers | None = None) -> Decoded:
+    """The best labellings; with ``wrong``, each label other than these adds one to its token's score."""
+    tops, values = np.empty(sequences.tokens), np.empty(len(sequences))
+    labels = np.empty(sequences.tokens, dtype=np.int64)
+    turned = np.ascontiguousarray(scores.transitions.T)
+    for block in sequences.blocks:
+        ends, pointers = np.empty((len(block.members), sequences.labels)), []
+        best = scores.start + _nodes(scores.nodes, block.begins, wrong)
+        for t, count in enumerate(block.active[:-1]):
+            if t % _STOP_EVERY == 0:
+                stop_point()
+            tokens = block.begins[:count] + t
+            if t:
+                # [sequence, label, label before]
+                table = best[:count, None, :] + turned
+                before = np.argmax(table, axis=2)
+                pointers.append(before)
+                best = np.take_along_axis(table, before[:, :, None], axis=2)[:, :, 0]
+                best += _nodes(scores.nodes, tokens, wrong)
+            tops[tokens] = top = np.max(best, axis=1)
+            best -= top[:, None]
+            ends[block.active[t + 1] : count] = best[block.active[t + 1] :]
+        ends += scores.end
+        values[block.members] = np.max(ends, axis=1)
+        _trace_back(block, np.argmax(ends, axis=1), pointers, labels)
+    return Decoded(values + sequences.sums(tops), labels)
+
+
+def _nodes(nodes: Array, tokens: Integers, wrong: Integers | None) -> Floats:
+    found = nodes[tokens]
+    if wrong is not None:
+        right = np.arange(len(tokens)), wrong[tokens]
+        kept = found[right]
+        found += 1.0
+        found[right] = kept
+    return found
+
+
+def _trace_back(block: Block, lasts: Integers, pointers: list[Integers], labels: Integers) -> None:
+    """Write the labels, from the last one of each sequence to its first."""
+    present = np.empty(len(block.members), dtype=np.int64)
+    for t in range(len(block.active) - 2, -1, -1):
+        after, count = block.active[t + 1], block.active[t]
+        present[after:count] = lasts[after:count]
+        if after:
+            present[:after] = pointers[t][np.arange(after), present[:after]]
+        labels[block.begins[:count] + t] = present[:count]
+
+
+def log_partitions(sequences: Sequences, scores: ChainScores) -> Floats:
+    """log Z of each sequence."""
+    return _evaluated(sequences, scores, None).log_partitions
+
+
+def marginals(sequences: Sequences, scores: ChainScores, shares: Array) -> Marginals:
+    """log Z, the marginals of all tokens, and the sum of those of pairs, times ``shares`` of their sequences."""
+    return _evaluated(sequences, scores, shares)
+
+
+def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
+    """Bounds on the relative errors of the computed marginals of each sequence, and on the error of log Z."""
+    ranges = np.add.reduceat(np.ptp(scores.nodes, axis=1), sequences.begins) + np.ptp(scores.start)
+    ranges += np.ptp(scores.end) + sequences.lengths * np.ptp(scores.transitions)
+    m = sequences.labels
+    steps = sequences.lengths * (m + 8.0 + 2.0 * FUNCTION) + 4.0 * ranges + 2.0 * m + 2.0 * FUNCTION + 16.0
+    rounded = 2.0 * UNIT * steps
+    return np.where(rounded < 0.5, rounded / (1.0 - np.minimum(rounded, 0.5)), np.inf)
+
+
+def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) -> Marginals:
+    m = sequences.labels
+    logs = np.empty(sequences.tokens)
+    found = Marginals(
+        np.empty(len(sequences)), np.empty((sequences.tokens if shares is not None else 0, m)), np.zeros((m, m))
+    )
+    widest = max(float(np.max(np.ptp(scores.nodes, axis=1))), float(np.ptp(scores.transitions)))
+    widest += max(float(np.ptp(scores.start)), float(np.ptp(scores.end)))
+    run = _exponentials if widest <= _WIDEST else _logarithms
+    for block in sequences.blocks:
+        run(block, scores, shares, logs, found)
+    values = found.log_partitions + sequences.sums(logs)
+    if run is _logarithms:
+        return found._replace(log_partitions=values)
+    peak = float(np.max(scores.transitions))
+    values += (sequences.lengths - 1) * peak
+    found.transitions[...] *= np.exp(scores.transitions - peak)
+    return found._replace(log_partitions=values)
+
+
+def _exponentials(block: Block, scores: ChainScores, shares: Array | None, logs: Array, found: Marginals) -> None:
+    """One block; the transitions of ``found`` are still to be multiplied with E."""
+    E = np.exp(scores.transitions - np.max(scores.transitions))
+    last = float(np.max(scores.end))
+    end = np.exp(scores.end - last)
+    forward, factors, tails = [], [], np.empty((len(block.members), len(end)))
+    f = tails
+    for t, count in enumerate(block.active[:-1]):
+        if t % _STOP_EVERY == 0:
+            stop_point()
+        tokens = block.begins[:count] + t
+        local = scores.nodes[tokens]
+        if not t:
+            local += scores.start
+        top = np.max(local, axis=1)
+        local -= top[:, None]
+        factor = np.exp(local, out=local)
+        f = factor * (f[:count] @ E) if t else factor.copy()
+        z = np.sum(f, axis=1)
+        f /= z[:, None]
+        logs[tokens] = np.log(z) + top
+        tails[block.active[t + 1] : count] = f[block.active[t + 1] :]
+        if shares is not None:
+            forward.append(f)
+            factors.append(factor)
+    found.log_partitions[block.members] = np.log(tails @ end) + last
+    if shares is None:
+        return
+    own, b = shares[block.members][:, None], np.empty((0, len(end)))
+    for t in range(len(block.active) - 2, -1, -1):
+        count, after = block.active[t], block.active[t + 1]
+        behind = np.empty((count, len(end)))
+        behind[after:] = end
+        if after:
+            right = factors[t + 1] * b
+            behind[:after] = right @ E.T
+            f = forward[t][:after]
+            weight = own[:after] / np.sum(f * behind[:after], axis=1, keepdims=True)
+            found.transitions[...] += (f * weight).T @ right
+        b = behind / np.max(behind, axis=1, keepdims=True)
+        joint = forward[t] * b
+        joint /= np.sum(joint, axis=1, keepdims=True)
+        found.nodes[block.begins[:count] + t] = joint
+
+
+def _logarithms(block: Block, scores: ChainScores, shares: Array | None, logs: Array, found: Marginals) -> None:
+    """The same with logarithms."""
+    T = scores.transitions
+    forward, tails = [], np.empty((len(block.members), len(T)))
+    f = tails
+    for t, count in enumerate(block.active[:-1]):
+        tokens = block.begins[:count] + t
+        f = scores.nodes[tokens] + (logsumexp(f[:count, :, None] + T, axis=1) if t else scores.start)
+        logs[tokens] = z = logsumexp(f, axis=1)
+        f -= z[:, None]
+        tails[block.active[t + 1] : count] = f[block.active[t + 1] :]
+        if shares is not None:
+            forward.append(f)
+    found.log_partitions[block.members] = logsumexp(tails + scores.end, axis=1)
+    if shares is None:
+        return
+    own, b = shares[block.members], np.empty((0, len(T)))
+    for t in range(len(block.active) - 2, -1, -1):
+        count, after = block.active[t], block.active[t + 1]
+        behind = np.empty((count, len(T)))
+        behind[after:] = scores.end
+        if after:
+            right = scores.nodes[block.begins[:after] + t + 1] + b
+            pairs = T + right[:, None, :]
+            behind[:after] = logsumexp(pairs, axis=2)
+            pairs += forward[t][:after, :, None]
+            pairs -= logsumexp(pairs, axis=(1, 2), keepdims=True)
+            found.transitions[...] += np.einsum("q,qij->ij", own[:after], np.exp(pairs))
+        b = behind - np.max(behind, axis=1, keepdims=True)
+        joint = forward[t] + b
+        found.nodes[block.begins[:count] + t] = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))

@@ -1,0 +1,1 @@
+"""Block-coordinate Frank-Wolfe for the max-margin risk of labelled sequences."""
