@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs clean
+.PHONY: run test test-all test-sklearn coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -19,6 +19,16 @@ test-all: $(VENV)/ci
 # scikit-learn's own test modules with the drop-ins in the place of its estimators
 test-sklearn: $(VENV)/ci
 	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
+
+# lines and branches that the tests of the mathematics reach, loops included: without the compiler, whose own
+# tests in losses/test_own_loss.py fail here
+COVERED ?= losses risks certificate regularizers projections numerics
+coverage: $(VENV)/ci
+	$(BIN)/python -m pip install -q coverage
+	mkdir -p out
+	-COVERAGE_FILE=out/coverage NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=fenchel \
+		-m pytest -q -p no:xdist $(addprefix tests/,$(COVERED))
+	COVERAGE_FILE=out/coverage $(BIN)/python tests/coverage_by_folder.py
 
 # random problems and fits, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for
 # each part

@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def instances(kind: str, classes: int, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """So many v, where their blocks start, and the bounds; the label is class 0."""
+    """Random v of several blocks, where the blocks start, and the bounds; the label is class 0."""
     rng = np.random.default_rng([seed, classes])
     v, starts, bounds = rng.standard_normal((count, classes)), np.zeros((count, classes)), np.ones(classes)
     bounds[0] = 0.0

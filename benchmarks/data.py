@@ -23,9 +23,9 @@ letter.scale, …       several classes, numbered from 0: letter.scale, dna.scal
                       divided by 255
 simulated,            small made-up sparse sets for smoke tests, need no files
 simulated-regression
-covtype@10000         so many rows of a set, drawn at random (any of the above)
-gaussian@10000        made-up data of so many rows, a dense array: see synthetic.py
-text@1000000          made-up texts with about so many non-zeros: see synthetic.py
+covtype@10000         that number of rows of a set, drawn at random (any of the above)
+gaussian@10000        made-up data of that number of rows, a dense array: see synthetic.py
+text@1000000          made-up texts with about that number of non-zeros: see synthetic.py
 …-dense               any of them as a dense array in C order
 ====================  ===========================================================================================
 """

@@ -33,7 +33,7 @@ class Ledger:
         return self._identity(identity) in self._cells
 
     def add(self, cells: Iterable[Cell]) -> None:
-        """Cells measured anew replace old ones; the order is that of the first measurement."""
+        """Cells that are measured again replace the old ones; the order is that of the first measurement."""
         self._cells.update({self._identity(cell): {**cell, "run": self.run} for cell in cells})
         report.write_json(self.file, {"cells": self.cells})
 

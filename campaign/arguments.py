@@ -81,6 +81,8 @@ VALID = {
 SPECIAL = {
     "MultilabelHinge": {"labels": np.tile(CLASSES[:, None], 3) == np.arange(3)},
     "OrdinalHinge": {"labels": CLASSES},
+    **{kind.__name__: {"labels": CLASSES} for kind in risks.RANKINGS.values()},
+    "LinearRanker": {"y": CLASSES},
     "OrdinalClassifier": {"y": CLASSES},
     "PrecisionAtK": {"k": 2},
     "CachedGram": {"source": lambda rows: np.eye(6)[rows], "diagonal": np.ones(6), "megabytes": 1.0},

@@ -48,7 +48,7 @@ import numpy as np
 from fenchel import LinearClassifier
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(20000, 50)), rng.integers(0, 2, 20000)
-# compiled loops and the buffers of BLAS first: OpenBLAS waits for ever where it can't allocate its own
+# compiled loops and the buffers of BLAS first: OpenBLAS waits without end where it can't allocate its own
 LinearClassifier(max_iter=20).fit(X[:500], y[:500])
 resource.setrlimit(resource.RLIMIT_DATA, ({limit} << 20, {limit} << 20))
 try:

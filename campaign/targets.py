@@ -153,7 +153,7 @@ def _saved(array, **options):
 
 
 def _archives(attack):
-    """Model files that attack whoever loads them."""
+    """Model files that attack the process that loads them."""
     with zipfile.ZipFile(attack.model) as source:
         members = {name: source.read(name) for name in source.namelist()}
     evil, mark = attack.folder / "evil.npz", attack.folder / "mark"

@@ -31,6 +31,7 @@ _RISKS: list[Section] = [
     ("Base classes", lambda kind: kind in (risks.Risk, risks.MulticlassRisk, risks.ContingencyRisk)),
     ("Means of losses", lambda kind: kind is risks.MeanRisk),
     ("Performance measures", lambda kind: kind.__module__.startswith("fenchel.risks.measures")),
+    ("Rankings", lambda kind: kind in risks.RANKINGS.values()),
     ("Several classes or labels", lambda kind: True),
 ]
 _ROOMS: list[tuple[ModuleType, str, str, list[Section]]] = [

@@ -11,7 +11,7 @@ import numpy as np
 from fenchel.losses import NAMED
 from fenchel.problem import Problem
 from fenchel.regularizers import REGULARIZERS, FreeDirections, Regularizer
-from fenchel.risks import MEASURES, MULTICLASS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge, Risk
+from fenchel.risks import MEASURES, MULTICLASS, RANKINGS, CustomMeasure, MeanRisk, MultilabelHinge, OrdinalHinge, Risk
 from fenchel.solvers import SOLVERS
 
 PAGE = Path(__file__).with_name("support.md")
@@ -59,6 +59,13 @@ _ORDERS = """
 `MultilabelHinge(labels)` is a risk for `solve`; it has no free intercepts.
 
 """
+_RANKINGS = """
+## Rankings
+
+`LinearRanker(loss=...)`: means over queries, which do not depend on an intercept. [ranking.md](ranking.md) says what is
+minimized.
+
+"""
 _REASONS = """
 ## Why a solver is missing
 
@@ -71,7 +78,7 @@ def table() -> str:
     free = FreeDirections.of_features([0], 2)
     parts = [_HEAD, _LOSSES, _rows("loss", _losses(), reasons, free), _OBJECTS, _JOINT]
     parts += [_rows("risk", _joint_risks(), reasons), _MEASURES, _rows("measure", _measures(), reasons)]
-    parts += [_ORDERS, _rows("risk", _orders(), reasons), _REASONS]
+    parts += [_ORDERS, _rows("risk", _orders(), reasons), _RANKINGS, _rows("loss", _rankings(), reasons), _REASONS]
     return "".join([*parts, *(f"- {reason}\n" for reason in _collected(reasons))])
 
 
@@ -105,6 +112,11 @@ def _measures() -> Iterator[tuple[str, Risk]]:
 def _orders() -> Iterator[tuple[str, Risk]]:
     yield OrdinalHinge.name, OrdinalHinge(np.arange(3))
     yield MultilabelHinge.name, MultilabelHinge(np.eye(3))
+
+
+def _rankings() -> Iterator[tuple[str, Risk]]:
+    for name, kind in RANKINGS.items():
+        yield name, kind(np.arange(3))
 
 
 def _rows(what: str, risks: Iterator[tuple[str, Risk]], reasons: dict[str, None], *more: Regularizer) -> str:

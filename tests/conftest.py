@@ -3,6 +3,7 @@
 ``FENCHEL_HYPOTHESIS_EXAMPLES`` raises the number of examples, ``FENCHEL_DATA`` says where the data lie (default
 ``../shared/data`` beside the project), ``FENCHEL_REQUIRE_DATA=1`` turns a missing data set from a skip to a failure.
 A run takes some cases of large products, see products.py; ``--full-products`` takes all, and so does naming a case.
+Tests marked ``thorough`` run with ``--full-products`` only, or by name.
 """
 
 import gc
@@ -45,6 +46,8 @@ def pytest_collection_modifyitems(config, items):
     if config.getoption("full_products") or any("[" in argument for argument in config.args):
         return
     left = left_out(items)
+    if not any("::" in argument for argument in config.args):
+        left.update(item for item in items if item.get_closest_marker("thorough"))
     config.hook.pytest_deselected(items=[item for item in items if item in left])
     items[:] = [item for item in items if item not in left]
 

@@ -12,6 +12,8 @@ import sys
 _SERVER = """
 import json, os, sys, traceback, warnings
 import joblib, numba, numpy, scipy.optimize, scipy.sparse, sklearn.utils.multiclass, sklearn.utils.validation
+for name in sys.argv[1:]:
+    __import__(name)
 numba.njit(lambda x: x)(1.0)  # fills the registries of the compiler
 assert not any(name.partition(".")[0] == "fenchel" for name in sys.modules)
 
@@ -43,11 +45,14 @@ for line in sys.stdin:
 
 
 class ForkServer:
-    """Runs code as ``python -c`` would; ``settings`` are environment variables that numba reads when it is imported."""
+    """Runs code as ``python -c`` would; ``settings`` are environment variables that numba reads when it is imported.
 
-    def __init__(self, **settings):
+    ``modules`` are further names to import before the fork.
+    """
+
+    def __init__(self, *modules, **settings):
         self._server = subprocess.Popen(
-            [sys.executable, "-c", _SERVER],
+            [sys.executable, "-c", _SERVER, *modules],
             env={**os.environ, "PYTHONPATH": "", **settings},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -14,6 +14,7 @@ import pytest
 import fenchel
 from benchmarks.cells import QUESTIONS, cells, is_held_out
 from commands import run_module
+from fenchel.risks import RANKINGS
 
 ROOT = Path(__file__).resolve().parents[1]
 SECTIONS = ("machine", "speed", "growth", "path", "bundle", "memory", "start")
@@ -46,6 +47,7 @@ def test_at_least_half_of_the_cells_are_held_out(question: str) -> None:
     assert all(cell.held_out == is_held_out(question, cell.data, cell.C) for cell in found)
 
 
+@pytest.mark.thorough
 def test_speed_table(tmp_path: Path) -> None:
     _need("liblinear", "rehline")
     options = ["--data", "simulated-dense", "--loss", "hinge", "--C", "1", "--rounds", "1", "--cap", "30"]
@@ -121,6 +123,7 @@ def test_growth_reports_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert "1.50 from 10 to 1,000 (goal: at most 1.1: missed)" in growth.markdown(cells)
 
 
+@pytest.mark.thorough
 def test_path(tmp_path: Path) -> None:
     _need("liblinear")
     if not hasattr(fenchel, "regularization_path"):
@@ -131,6 +134,7 @@ def test_path(tmp_path: Path) -> None:
     assert own["worst"] <= 1e-3
 
 
+@pytest.mark.thorough
 def test_oracle(tmp_path: Path) -> None:
     printed = run_module("benchmarks.oracle", "--quick", "--output", str(tmp_path))
     assert {cell["job"] for cell in _cells(tmp_path, "oracle")} >= {"np.argsort", "f1", "roc_auc"}
@@ -205,6 +209,19 @@ def test_fmeasure(tmp_path: Path) -> None:
     assert all(cell["relative_gap"] <= 1e-2 for cell in cells)
 
 
+@pytest.mark.thorough
+def test_ranking(tmp_path: Path) -> None:
+    options = ["--data", "simulated", "--rounds", "1", "--cap", "30", "--output", str(tmp_path)]
+    printed = run_module("benchmarks.ranking", *options)
+    times, quality = _cells(tmp_path, "ranking-times"), _cells(tmp_path, "ranking-quality")
+    assert len(times) == 32
+    assert all(cell["reached"] and cell["relative_gap"] <= cell["target"] for cell in times)
+    assert {cell["method"] for cell in quality} == {*RANKINGS, "ridge"}
+    assert all(0.7 < cell["ndcg"] <= 1.0 for cell in quality)
+    assert "| simulated | 1 | `pairwise_hinge` |" in printed
+
+
+@pytest.mark.thorough
 def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = ["--data", "simulated", "--lam", "0.01", "--cap", "30", "--output", str(tmp_path)]
     printed = run_module("benchmarks.bundle", *options)
@@ -231,6 +248,7 @@ def test_bundle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert not is_known(ledger, place, 60.0)
 
 
+@pytest.mark.thorough
 def test_benchopt_benchmark(tmp_path: Path) -> None:
     _need("benchopt", "liblinear", "rehline")
     from benchopt.results import read_results

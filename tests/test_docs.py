@@ -61,18 +61,6 @@ def test_import_is_lazy():
     assert done.stdout.strip() == "[]"
 
 
-def test_an_estimator_imports_neither_all_solvers_nor_scikit_learns_metrics():
-    script = """
-import sys
-from fenchel import LinearClassifier
-folders = {name.split(".")[2] for name in sys.modules if name.startswith("fenchel.solvers.")}
-print(sorted(folders & {"bundle", "constrained", "interior_point", "l1", "reference", "smoothing"}))
-print([name for name in ("sklearn.metrics", "sklearn.model_selection") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["[]", "[]"]
-
-
 @pytest.mark.parametrize("queries", [None, 40])
 def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("imbalanced", ROOT / "examples" / "imbalanced.py")
@@ -93,6 +81,23 @@ def test_the_example_of_rare_positives_runs(queries, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "made-up: 400 " in said
     assert all(f"| {name} | " in said for name in module.CLASSIFIERS)
+
+
+def test_the_example_of_a_ranking_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="pictures need the plot extra")
+    spec = importlib.util.spec_from_file_location("ranking", ROOT / "examples" / "ranking.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    rng = np.random.default_rng(0)
+    X, qid = rng.standard_normal((200, 5)), np.repeat(np.arange(20), 10)
+    y = np.digitize(X[:, 0] + X[:, 1], [0.0, 1.5])
+    monkeypatch.setattr(module, "read", lambda name: module.Queried(X, y, qid))
+    monkeypatch.setattr(module, "PICTURE", tmp_path / "ranking.png")
+    module.main()
+    said = capsys.readouterr().out
+    assert said.count("is proved to be within") == 4
+    assert "ridge on the gains: NDCG@10 " in said
+    assert (tmp_path / "ranking.png").stat().st_size > 10_000
 
 
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):

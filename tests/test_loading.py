@@ -69,10 +69,14 @@ def test_the_module_of_a_public_class_is_its_room():
 
 
 def test_one_estimator_is_imported_without_the_others():
+    """Nor all solvers, nor scikit-learn's metrics."""
     code = "import sys; from fenchel import LinearClassifier; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert "fenchel.estimators.classifier" in loaded
     assert not {f"fenchel.estimators.{name}" for name in ("cv", "kernel_base", "online", "path")} & set(loaded)
+    folders = {name.split(".")[2] for name in loaded if name.startswith("fenchel.solvers.")}
+    assert not folders & {"bundle", "constrained", "interior_point", "l1", "reference", "smoothing"}
+    assert not {"sklearn.metrics", "sklearn.model_selection"} & set(loaded)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")

@@ -67,6 +67,7 @@ def test_every_name_of_a_room_exists(room):
     assert all(hasattr(module, name) for name in module.__all__)
 
 
+@pytest.mark.thorough
 def test_mypy_knows_the_names(tmp_path):
     api = pytest.importorskip("mypy.api", reason="type checks need the lint extra")
     user = tmp_path / "user.py"

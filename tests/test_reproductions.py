@@ -26,6 +26,7 @@ def _run(script, *arguments, paper="wang2021"):
     return run_script(f"reproductions/{paper}/{script}.py", *arguments)
 
 
+@pytest.mark.thorough
 def test_tables_go_on_where_they_ended(tmp_path):
     options = ["--quick", "--output", str(tmp_path)]
     assert "[6/6]" in _run("tables", *options)
@@ -72,6 +73,7 @@ def test_the_committed_results_are_within_the_goals(monkeypatch):
     assert (RESULTS / "tables.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
 
 
+@pytest.mark.thorough
 def test_table_2_and_its_figures_go_on_where_they_ended(tmp_path, monkeypatch, figures):
     monkeypatch.syspath_prepend(str(ROOT))
     from reproductions.zhang2012 import runs
@@ -175,6 +177,7 @@ def test_the_collection_of_reuters_is_read(monkeypatch):
     assert data.test_members.tolist() == [[True, False, False]]
 
 
+@pytest.mark.thorough
 def test_table_2_of_zhang_goes_on_where_it_ended(tmp_path, figures):
     options = ["--quick", "--output", str(tmp_path)]
     text = _run("reuters", *options, paper="zhang2002")

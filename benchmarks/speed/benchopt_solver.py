@@ -10,7 +10,7 @@ from benchmarks.speed.contenders import Contender
 from benchmarks.speed.registry import CONTENDERS
 from benchmarks.speed.tasks import Task
 
-#: each tolerance is so many times smaller than the one before
+#: the factor from each tolerance to the next, smaller one
 _STEP = 10**0.5
 _TIGHTEST = 1e-12
 

@@ -21,7 +21,7 @@ class Advantage:
     factor: float
     #: the fastest peer; None if none of them got there
     peer: str | None
-    #: ">" or "<" if the cap stands in for whoever did not get there
+    #: ">" or "<" if the cap stands in for a contender that did not reach the target
     bound: str
 
     def __str__(self) -> str:  # noqa: D105 (the class says it)

@@ -19,11 +19,12 @@ from benchmarks.speed.worker import Outcome, Worker
 _TIGHTEST = 1e-13
 #: decades that are tried above a contender's usual loosest tolerance if that is already enough
 _LOOSER = 4.0
-#: bisections within the last decade: settings are told apart to a factor of 10 ** (1/8)
+#: bisections within the last decade: settings are resolved to a factor of 10 ** (1/8)
 _HALVINGS = 3
 #: runs into the cap within one search before it is given up
 _CAPS = 2
-#: who took so many times as long as the fastest peer while searching, and so many seconds, is timed once only
+#: a contender that took this many times as long as the fastest peer while searching, and this many seconds, is timed
+#: once only
 _FAR = 5.0
 _FAR_SECONDS = 1.0
 

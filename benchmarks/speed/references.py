@@ -52,7 +52,7 @@ def reference(
 
 
 def certified(task: Task, seconds: float, relative_gap: float = REFERENCE_GAP) -> Reference:
-    """Fenchel for so many seconds; then, if that was not enough, another method where there is one."""
+    """Fenchel for the given number of seconds; then, if that was not enough, another method where there is one."""
     from fenchel import certify, solve
 
     begin = time.perf_counter()

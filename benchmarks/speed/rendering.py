@@ -122,9 +122,9 @@ def _notes(cells: list[Cell], rows: list[Row]) -> list[str]:
     caps = sorted({cell["cap"] for cell in cells})
     notes = [
         f"Seconds: median [least–most] of {rounds} interleaved runs, one thread, and × Fenchel's median; (one run) for "
-        "whoever took more than 1 s and five times the fastest peer's time while settings were searched; > is the cap "
-        f"of {' or '.join(f'{cap:g}' for cap in caps)} s a run, (not tried) where it was hit at a smaller C. Where "
-        "no peer got there, or Fenchel did not, the cap stands in and the ratio is a bound. Target: relative "
+        "a contender that took more than 1 s and five times the fastest peer's time while settings were searched; > is "
+        f"the cap of {' or '.join(f'{cap:g}' for cap in caps)} s a run, (not tried) where it was hit at a smaller C. "
+        "Where no peer got there, or Fenchel did not, the cap stands in and the ratio is a bound. Target: relative "
         "suboptimality, judged from the weights. Columns in parentheses are reported beside and not counted as peers."
     ]
     coarse = {(c["loss"], c["data"], c["C"], c["reference_gap"]) for c in cells if _is_coarse(c)}

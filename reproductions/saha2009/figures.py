@@ -48,7 +48,7 @@ _AXES = {"steps": "iterations", "seconds": "processor seconds", "objective": "lo
 _AXES["test"] = "test accuracy, %"
 #: errors below this are not drawn; runs end at 1e-6
 _LEAST = 1e-6
-#: accuracies are drawn from so many points below the worst at the end, but for methods that are this much worse
+#: accuracies are drawn from this many points below the worst at the end, but for methods that are this much worse
 _BELOW, _FAR = 4.0, 12.0
 
 

@@ -50,7 +50,7 @@ SOLVERS: dict[str, Any] = {
 REFERENCES = {False: "reference", True: "reference-b"}
 #: relative gap of the references; a run ends at such an error
 _TOL, _ENDS = 1e-7, 1e-6
-#: J is computed after each of so many steps, then after this many times more
+#: J is computed after each of this many first steps, then at this ratio of steps
 _EACH, _GROWTH = 30, 1.04
 
 

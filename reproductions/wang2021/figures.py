@@ -28,7 +28,7 @@ from reproductions.wang2021.tables import crossing
 
 _COLOURS = {"walrus": "#0072b2", "greedy": "#d55e00", 0.09: "#56b4e9", 0.009: "#0072b2", 0.0009: "#1b1b4b"}
 _NAMES = {"walrus": "Walrus", "greedy": "greedy, as in Shark"}
-#: about so many points of a trace are kept
+#: about this many points of a trace are kept
 _POINTS = 200
 #: classes of the sets, for the order on the axis
 _CLASSES = {"dna": 3, "clouds": 4, "satimage": 6, "mnist": 10, "news20": 20, "letter": 26, "sector": 105}

@@ -41,7 +41,9 @@ def main() -> None:
     """Measure what is missing and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", type=Path, default=RESULTS, help="folder for the results")
-    parser.add_argument("--dense", type=int, default=2**10, help="up to so many variables Clarabel gets (4) as it is")
+    parser.add_argument(
+        "--dense", type=int, default=2**10, help="up to this number of variables Clarabel gets (4) itself"
+    )
     parser.add_argument("--quick", action="store_true", help="up to 2^6 + 1 classes")
     options = parser.parse_args()
     if options.quick and options.output == RESULTS:

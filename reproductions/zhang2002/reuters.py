@@ -59,7 +59,7 @@ LARGE_MARGIN: dict[str, tuple[Any, float]] = {
     "LM-UWin": (UnnormalizedEntropy(0.01, balanced=True), 1.0),
     "LM-NWin": (Entropy(prior=0.01, balanced=True), 1.0),
 }
-#: topics with so many training documents take part in the choice of lam
+#: topics with at least this many training documents take part in the choice of lam
 LARGE = 100
 #: exponents of ten, from strong to weak
 GRIDS = {

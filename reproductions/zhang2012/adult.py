@@ -64,7 +64,7 @@ def trained(split: BinarySplit, measure: str, lam: float) -> Cell:
 
 
 def area_of_equal_bells(right: float) -> float:
-    """The ROC area, in percent, of two normal clouds of scores of one width where so many percent are right."""
+    """The ROC area, in percent, of two normal clouds of scores of one width, from the percentage that is right."""
     return float(100.0 * norm.cdf(2.0**0.5 * norm.ppf(right / 100.0)))
 
 

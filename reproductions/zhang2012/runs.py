@@ -44,9 +44,9 @@ RACERS = ("smoothing", "level", "plain")
 NEAR = 0.01
 #: smoothing runs to this relative gap; the bundle methods are stopped at such shares, since a bound is known then
 _TOL, _ENDS = 1e-3, {"level": 2e-3, "plain": 9e-3}
-#: the plain bundle method is also stopped after so many times the seconds of smoothing, but not before this many
+#: the plain bundle method is also stopped after this many times the seconds of smoothing, but not before this many
 _PATIENCE, _LEAST_PATIENCE = 12.0, 1.0
-#: runs shorter than this are made so many times
+#: runs shorter than this are repeated this many times
 _SHORT, _TIMES = 0.3, 3
 #: points of a curve are this factor of time apart
 _GROWTH = 1.15
@@ -168,7 +168,7 @@ def tested(split: BinarySplit, measure: str, model: Model) -> float:
 def run(
     split: BinarySplit, row: Row, name: str, cap: float, goal: float = -np.inf, tol: float = _TOL
 ) -> tuple[Watched, Solution]:
-    """One solve.  The problem is made anew, so that each solver pays for what it wants to know of the data."""
+    """One solve.  The problem is made again, so that each solver pays for what it wants to know of the data."""
     problem = problem_of(split, row.measure, row.lam)
     watched = Watched(solver_of(name), goal, cap, lambda model: tested(split, row.measure, model))
     solution = solve(problem, watched, tol=tol, max_iter=np.inf, stop_requested=watched.is_over)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fenchel import designs as designs
     from fenchel import kernels as kernels
     from fenchel import losses as losses
+    from fenchel import metrics as metrics
     from fenchel import regularizers as regularizers
     from fenchel import risks as risks
     from fenchel import solvers as solvers
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import KernelRegressor as KernelRegressor
     from fenchel.estimators import LinearClassifier as LinearClassifier
     from fenchel.estimators import LinearClassifierCV as LinearClassifierCV
+    from fenchel.estimators import LinearRanker as LinearRanker
     from fenchel.estimators import LinearRegressor as LinearRegressor
     from fenchel.estimators import LinearRegressorCV as LinearRegressorCV
     from fenchel.estimators import LinearSVC as LinearSVC
@@ -60,6 +62,7 @@ _NAMES = {
         "KernelRegressor",
         "LinearClassifier",
         "LinearClassifierCV",
+        "LinearRanker",
         "LinearRegressor",
         "LinearRegressorCV",
         "LinearSVC",
@@ -77,7 +80,7 @@ _NAMES = {
     "fenchel.solving.loop": ("solve",),
     "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),
     "fenchel.verifying": ("certify",),
-    None: ("designs", "kernels", "losses", "regularizers", "risks", "solvers"),
+    None: ("designs", "kernels", "losses", "metrics", "regularizers", "risks", "solvers"),
 }
 #: the module of each public name; None for a submodule
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

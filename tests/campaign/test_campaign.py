@@ -56,6 +56,7 @@ def test_every_estimator_is_drawn():
     assert drawn == set(fits.SHARES)
 
 
+@pytest.mark.thorough
 def test_the_checker_confirms_what_is_trained(tmp_path, monkeypatch):
     rng = np.random.default_rng(SEED)
     rows = [f"{rng.choice([1, 2])} 1:{rng.normal()!r} 3:{rng.normal()!r}" for _ in range(40)]
@@ -110,6 +111,7 @@ def test_wrong_arguments():
     assert found["calls"] > 0
 
 
+@pytest.mark.thorough
 def test_a_directory_as_target(tmp_path):
     attack = targets.Attack(tmp_path)
     attack.refused("a directory as target", "train", attack.data, "--force", "-o", tmp_path)

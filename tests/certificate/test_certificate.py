@@ -238,6 +238,10 @@ def test_a_witness_on_trust_that_is_scaled_down_is_charged_for_its_scaled_sum():
     assert 0.4 < np.max(np.abs(whole.theta)) / np.max(np.abs(theta)) < 0.6
     assert whole.unbalanced == pytest.approx(np.abs(np.sum(whole.theta)), rel=1e-6)
     assert whole.value == pytest.approx(half.value, rel=1e-6)
+    # the charge lowers the bound
+    penalty = opaque.lam * opaque.regularizer.conjugate(half.v)
+    assert half.charge > 0.0
+    assert half.value == pytest.approx(-penalty - half.conjugate - half.charge, rel=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from fenchel.certificate.intercept_interval import _smallest_tree_edge, joint_interval
+from fenchel.certificate.intercept_interval import _first_positive, _smallest_tree_edge, joint_interval
 from fenchel.risks import Multinomial, WestonWatkins
 
 
@@ -18,6 +18,14 @@ def test_the_smallest_edge_of_the_tree_is_the_smallest_cut_by_its_largest_edge(s
     cuts = [set(some) for size in range(1, k) for some in itertools.combinations(range(k), size)]
     largest = [max(weights[i, j] for i in some for j in set(range(k)) - some) for some in cuts]
     assert _smallest_tree_edge(weights) == min(largest)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("distance", [1e-13, 3e-4, 7.0, 1e12])
+def test_the_end_of_an_interval_is_near_the_first_positive_derivative(sign, distance):
+    found = _first_positive(sign, 2.0, 1e-12, lambda side, b: side * (b - 2.0) - distance)
+    assert distance < sign * (found - 2.0) <= max(1.02 * distance, 2e-12)
+    assert _first_positive(sign, 2.0, 1e-12, lambda side, b: -distance) == sign * np.inf
 
 
 @pytest.mark.parametrize("risk", [Multinomial, WestonWatkins])

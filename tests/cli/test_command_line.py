@@ -372,3 +372,73 @@ def test_certify_rigorously_refuses_measures_without_a_closed_form(folder, two_c
     main(["train", str(data), "--measure", "f1"])
     assert main(["certify", "train.model.npz", str(data), "--rigorous"]) == REFUSED
     assert "rigorous=True has no enclosures of the risk 'f1'" in capsys.readouterr().err
+
+
+RANKED = "\n".join(
+    f"{grade} qid:{query} 1:{0.3 * grade + 0.1 * query + 0.05 * row} 2:{(7 * row + query) % 5 / 5}"
+    for query in range(6)
+    for row, grade in enumerate([2, 0, 1, 0, 1])
+)
+
+
+@pytest.mark.parametrize("loss", ["pairwise_hinge", "pairwise_squared_hinge", "pairwise_logistic", "ndcg"])
+def test_rankings_of_a_file_with_queries(loss, tmp_path, capsys):
+    data, model = tmp_path / "ranked.svm", tmp_path / "ranked.npz"
+    data.write_text(RANKED + "\n")
+    assert main(["train", str(data), "--loss", loss, "-o", str(model), "--tol", "1e-5", "--quiet"]) == 0
+    trained = capsys.readouterr().out
+    assert main(["certify", str(model), str(data)]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] in trained
+    assert main(["predict", str(model), str(data)]) == 0
+    shown = capsys.readouterr()
+    assert "30 rows in 6 queries: NDCG@10 " in shown.err
+    scores = np.array(shown.out.split(), dtype=float)
+    assert len(scores) == 30
+    # a table with the same rows, and its queries in a column
+    rows = [line.replace("qid:", "").replace("1:", "").replace("2:", "").split() for line in RANKED.splitlines()]
+    table = tmp_path / "ranked.csv"
+    lines = ["query,a,b,grade", *(f"q{query},{a},{b},{grade}" for grade, query, a, b in rows)]
+    table.write_text("\n".join(lines) + "\n")
+    other = tmp_path / "table.npz"
+    options = ["--loss", loss, "--qid", "query", "-o", str(other), "--tol", "1e-5", "--quiet"]
+    assert main(["train", str(table), *options]) == 0
+    assert main(["certify", str(other), str(table)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(other), str(table)]) == 0
+    np.testing.assert_allclose(np.array(capsys.readouterr().out.split(), dtype=float), scores, atol=1e-2)
+
+
+def test_tables_without_a_header_have_queries_by_number(tmp_path, capsys):
+    table, model = tmp_path / "ranked.csv", tmp_path / "ranked.npz"
+    grades = list(enumerate((1, 0, 2)))
+    rows = [(query, 0.5 * grade + 0.1 * row, 3 * row % 4, grade) for query in range(4) for row, grade in grades]
+    table.write_text("\n".join(",".join(map(str, row)) for row in rows) + "\n")
+    assert main(["train", str(table), "--loss", "pairwise_hinge", "--qid", "0", "-o", str(model), "--quiet"]) == 0
+    assert "2 features" in capsys.readouterr().out
+    assert main(["certify", str(model), str(table)]) == 0
+    # without labels
+    table.write_text("\n".join(",".join(map(str, row[:3])) for row in rows) + "\n")
+    capsys.readouterr()
+    assert main(["predict", str(model), str(table)]) == 0
+    assert len(capsys.readouterr().out.split()) == 12
+
+
+def test_wrong_queries_are_named(tmp_path, capsys):
+    data, table = tmp_path / "d.svm", tmp_path / "d.csv"
+    data.write_text("1 1:2\n0 1:3\n")
+    table.write_text("a,q,y\n1,1,0\n2,1,1\n")
+    ranking = ["--loss", "pairwise_hinge"]
+    for arguments, message in (
+        ([str(data), *ranking], "has no queries"),
+        ([str(table), *ranking], "has no queries"),
+        ([str(table), *ranking, "--qid", "z"], "--qid: "),
+        ([str(table), *ranking, "--qid", "7"], "--qid: "),
+        ([str(data), *ranking, "--qid", "q"], "--qid is for tables"),
+        ([str(table), "--qid", "q"], "--qid is for rankings"),
+        ([str(table), *ranking, "--qid", "q", "--label", "q"], "both name column 1"),
+    ):
+        assert main(["train", *arguments, "-o", str(tmp_path / "m.npz")]) == 2
+        assert message in capsys.readouterr().err
+    data.write_text("1 qid:1 1:2\n0 1:3\n")
+    assert main(["train", str(data), *ranking, "-o", str(tmp_path / "m.npz")]) == 2
+    assert "qid: in 1 of 2 rows" in capsys.readouterr().err

@@ -310,7 +310,7 @@ def test_roundings_of_a_sum_count_repeated_entries(repeated, dtype, block):
 
 
 def test_sums_of_long_columns_are_short():
-    """Blocks keep the sums of X^T theta short, unless X has so many features that blocks would cost more than X."""
+    """Blocks keep the sums of X^T theta short, unless blocks of that many features would cost more than X."""
     n = 1 << 17
     narrow = sp.csr_array((np.ones(4 * n), np.tile(np.arange(4, dtype=np.int32), n), 4 * np.arange(n + 1)), (n, 4))
     assert CSRDesign(narrow).adjoint_roundings < n / 1.9

@@ -21,8 +21,11 @@ ESTIMATORS = [
 
 @pytest.mark.meetings(1, law="scikit_learn_checks_of_other_risks")
 @parametrize_with_checks(ESTIMATORS)
-def test_scikit_learn_checks(estimator, check):
+def test_scikit_learn_checks(estimator, check, request):
     """No expected failures."""
+    # the checks run loops for few passes on many types of data
+    if isinstance(estimator, OnlineClassifier):
+        request.getfixturevalue("rarely_compiled")
     check(estimator)
 
 

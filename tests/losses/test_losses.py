@@ -14,6 +14,7 @@ import slow_reference as slow
 from catalog import LOSS_OBJECTS, example_labels, loss_id
 from fenchel.compile.primitives.dual_steps import dual_steps
 from fenchel.losses import Exponential, Interpolation
+from fenchel.losses.intercept import newton_root
 from strategies import EXTREME_SCORES, curvatures, fractions, loss_points, losses, scores, slope_at
 
 EPS = np.finfo(float).eps
@@ -281,3 +282,34 @@ def test_the_best_intercept_of_an_interpolation_has_the_smallest_largest_residua
     best = Interpolation().best_intercept(scores, labels, np.full(7, 1 / 7))
     largest = [np.max(np.abs(scores + b - labels)) for b in (best, best - 1e-6, best + 1e-6)]
     assert largest[0] == min(largest)
+
+
+@pytest.mark.parametrize("root", [-4e7, -1e-9, 2e-12, 0.7, 5e6])
+def test_newton_finds_a_root_of_any_size_to_rounding(root):
+    """A root of t + t^3 with t = b/|root| - sign, which takes several steps from both sides."""
+    size, sign = abs(root), np.sign(root)
+
+    def derivative(b):
+        t = b / size - sign
+        return t + t**3, (1.0 + 3.0 * t * t) / size
+
+    for start in (0.3 * root, 1.5 * root):
+        assert newton_root(derivative, start) == pytest.approx(root, rel=1e-15, abs=0.0)
+
+
+def test_the_best_intercept_of_the_exponential_loss_has_a_derivative_of_zero():
+    rng = np.random.default_rng(7)
+    score, label, share = rng.normal(size=30), np.where(rng.random(30) < 0.2, 1.0, -1.0), rng.dirichlet(np.ones(30))
+    slopes = share * Exponential().derivative(score + Exponential().best_intercept(score, label, share), label)
+    assert abs(np.sum(slopes)) <= 1e-14 * np.sum(np.abs(slopes))
+
+
+@every_loss
+@pytest.mark.parametrize("fraction", [0.1, 0.3, 0.7, 0.9])
+def test_no_example_rests_between_the_bounds(loss, fraction):
+    """A positive KKT margin shrinks an example, so only one at a bound, or at the kink at zero, may have it."""
+    for y in example_labels(loss):
+        low, high = (max(min(float(end), 5.0), -5.0) for end in loss.domain(np.float64(y)))
+        alpha = -(low + fraction * (high - low))
+        for score in np.linspace(-3.0, 3.0, 13):
+            assert loss.compiled().kkt_margin(y, alpha, float(score)) <= 0.0

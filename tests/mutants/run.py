@@ -3,17 +3,19 @@
 Each mutant is put into a copy of the package in a temporary folder, and tests run on that copy until one fails: first
 the test that killed it when it was stored, then, quickest first, those that call the mutated function (reach.py).  Only
 cases that a plain run takes (products.py) are tried, and loops are not compiled, which for the small tests here is
-faster.  Results are kept in a json file as they come, and a run resumes where the last one ended.
+faster.  pytest runs in a fork of a process that has all but the package imported (forked.py).  Results are kept in a
+json file as they come, and a run resumes where the last one ended.
 """
 
 import argparse
 import ast
+import functools
 import json
+import math
 import os
 import random
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,6 +23,10 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent))
+
+from forked import ForkServer  # noqa: E402
+
 #: where the laws of the three folders are
 TESTS = [
     *("losses", "risks", "certificate", "regularizers/test_dual_pairs.py", "regularizers/test_regularizer_errors.py"),
@@ -54,13 +60,34 @@ def mutated(text, mutant):
     return "".join(lines)
 
 
-def pytest_on(package, arguments, seconds=None):
-    """A finished run of pytest with reach.py on the package in this folder."""
-    quiet = {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(package), str(HERE)])}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "reach", "-p", "no:cacheprovider", "--tb=no", *arguments]
-    return subprocess.run(
-        command, cwd=PROJECT, env={**os.environ, **quiet}, capture_output=True, text=True, timeout=seconds, check=False
-    )
+@functools.cache
+def server():
+    """The process that pytest is forked from."""
+    modules = ("pytest", "sklearn.utils.estimator_checks", "scipy.stats", "scipy.special")
+    return ForkServer(*modules, NUMBA_DISABLE_JIT="1", OMP_NUM_THREADS="1")
+
+
+def pytest_on(package, arguments, seconds=0):
+    """The exit status of pytest with reach.py on the package in this folder, and its output.
+
+    The status is negative if it was ended after these seconds.
+    """
+    code = f"""
+import os, signal, sys
+os.chdir({str(PROJECT)!r})
+signal.alarm({math.ceil(seconds)})
+import pytest
+status = int(pytest.main(sys.argv[1:]))
+sys.stdout.flush()
+os._exit(status)
+"""
+    options = ["-q", "-p", "reach", "-p", "no:cacheprovider", "-p", "no:xdist", "--tb=no", *arguments]
+    path = [str(package), str(HERE), str(HERE.parent)]
+    with tempfile.TemporaryDirectory() as streams:
+        status, *output = server().run(
+            code, Path(streams), path=path, arguments=options, PYTHONPATH=os.pathsep.join(path)
+        )
+    return status, "".join(output)
 
 
 def reach(path):
@@ -91,13 +118,14 @@ def tested(names, folder, seconds):
     taken = folder / "names.json"
     taken.write_text(json.dumps(names), encoding="utf-8")
     files = sorted({name.partition("::")[0] for name in names})
-    try:
-        run = pytest_on(folder, ["-x", "--take-tests", str(taken), *files], max(1.0, seconds))
-    except subprocess.TimeoutExpired:
+    status, printed = pytest_on(folder, ["-x", "--take-tests", str(taken), *files], max(1.0, seconds))
+    if status < 0:
         return None, "timeout"
-    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", run.stdout, re.MULTILINE)
+    failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", printed, re.MULTILINE)
     # 1: a test failed; 2: the tests could not even be read; 4 and 5: the test that is known has another name now
-    return (run.returncode in (1, 2), failed.group(1) if failed else "")
+    if status == 1 and not failed:
+        raise RuntimeError(f"pytest itself failed: {printed}")
+    return (status in (1, 2), failed.group(1) if failed else "")
 
 
 def judged(mutant, limit, recorded):

@@ -314,3 +314,11 @@ def test_a_huge_cell_does_not_make_a_table_linear(huge):
             for z in (np.array(signs) for signs in itertools.product([-1.0, 1.0], repeat=4))
         )
         np.testing.assert_allclose(risk.value(scores), worst, rtol=1e-12)
+
+
+def test_a_table_that_crosses_zero_along_its_diagonals_is_linear_to_rounding():
+    """0.1 fn - 0.3 is not zero at fn = 3: the rounding of small entries is that of the large ones beside them."""
+    fn, fp = np.mgrid[0:8, 0:8]
+    table = (0.1 * fn - 0.3) * (fp - fn)
+    assert np.any(table[3]), "this law needs entries that are rounding errors"
+    assert CustomMeasure(np.repeat([1.0, -1.0], 7), table).linear

@@ -20,11 +20,11 @@ CLASSIFICATION = [name for name, loss in LOSSES.items() if loss.task == "classif
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_tol_zero_ends_quickly_with_a_status(case):
-    begin = time.perf_counter()
+    begin = time.process_time()
     solution = solve(case.problem(), tol=0.0, max_iter=100_000)
     assert solution.status in (Status.FLOOR, Status.STALLED, Status.CONVERGED)
     assert solution.certificate.at_floor or solution.certificate.relative_gap <= 1e-12
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -95,7 +95,7 @@ def test_a_solve_that_must_stop_is_not_begun():
 
 
 class Slow(DualCoordinate):
-    """Its third step takes longer than any limit: it comes to its stop points for ever."""
+    """Its third step takes longer than any limit: it comes to its stop points without end."""
 
     def step(self, state, hint):
         state.steps = getattr(state, "steps", 0) + 1
@@ -199,7 +199,7 @@ def test_a_linear_program_is_told_its_time_limit(solver, loss, monkeypatch):
 
 @PROGRAMS
 def test_a_linear_program_ends_at_a_limit(solver, loss, monkeypatch):
-    """HiGHS itself would take for ever."""
+    """HiGHS itself would not end."""
     may_end = threading.Event()
     monkeypatch.setattr(linear_program, "linprog", lambda *arguments, **options: may_end.wait())
     problem = Problem(X[:3], MeanRisk(loss, LABELS[:3]), LAM, regularizers.L1())

@@ -41,22 +41,24 @@ def _train(options: Namespace) -> int:
     # before the work, not after it
     _check_output(output, options.force)
     estimator = _estimator(options)
-    table = read(options.data, Layout(options.label, options.header))
+    ranks = _is_ranking(options)
+    table = read(options.data, Layout(options.label, options.header, ranks=ranks, qid=options.qid))
     assert table.y is not None
+    queries = _queries(table, options.data) if ranks else {}
     if options.positive is not None:
         estimator.set_params(pos_label=_label_of(options.positive, table.y))
     interrupted = False
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GapWarning)
         try:
-            estimator.fit(table.X, table.y)
+            estimator.fit(table.X, table.y, **queries)
         except KeyboardInterrupt:
             if not hasattr(estimator, "certificate_"):
                 raise
             interrupted = True
     for warning in caught:
         _say(f"warning: {warning.message}")
-    save(output, ModelFile(estimator, table.names, table.label, table.zero_based))
+    save(output, ModelFile(estimator, table.names, table.label, table.zero_based, table.query_column))
     rows, features = table.X.shape
     print(f"{options.data.name}: {rows:,} rows, {features:,} features{_classes(estimator)}")
     print(f"{estimator.solver_}: {estimator.n_iter_} passes over the data")
@@ -75,7 +77,7 @@ def _predict(options: Namespace) -> int:
         _check_output(options.output, options.force)
     model = load(options.model)
     estimator, features = model.estimator, model.estimator.n_features_in_
-    table = read(options.data, model.layout(options.label, options.header))
+    table = read(options.data, model.layout(options.label, options.header, options.qid))
     X = table.X
     if X.shape[1] > features:
         _say(f"features beyond the model's {features:,} are omitted: it has no weights for them")
@@ -101,7 +103,7 @@ def _predict(options: Namespace) -> int:
     else:
         options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
     if table.y is not None:
-        _say(_how_good(estimator, X, table.y, predicted))
+        _say(_how_ranked(estimator, table, predicted) if model.ranks else _how_good(estimator, X, table.y, predicted))
     return PROVED
 
 
@@ -118,15 +120,16 @@ def _certify(options: Namespace) -> int:
             raise FenchelError("--rigorous computes a new certificate, from the training data: name their file")
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
-    table = read(options.data, model.layout(options.label, options.header))
+    table = read(options.data, model.layout(options.label, options.header, options.qid))
     if table.y is None:
         raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-    certificate = _prove_again(estimator, table.X, table.y, rigorous=options.rigorous)
+    queries = _queries(table, options.data) if model.ranks else {}
+    certificate = _prove_again(estimator, table.X, table.y, queries, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
 
-def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certificate:
+def _prove_again(estimator: Any, X: Any, y: Any, queries: dict[str, Any], *, rigorous: bool) -> Certificate:
     """The certificate of the fitted estimator's model on the data that it was trained on.
 
     Only the weights and the witness are taken from the file.  Where the dual point alone proves little, because the
@@ -147,7 +150,7 @@ def _prove_again(estimator: Any, X: Any, y: Any, *, rigorous: bool) -> Certifica
             f"the model was trained on {len(estimator.theta_)} rows and these are {len(y)}: a certificate is about the "
             "training data; use `fenchel predict` for others"
         )
-    task = estimator.encode(X, y)
+    task = estimator.encode(X, y, **queries)
     problems = estimator.problems(task)
     starts = estimator.warm_starts(task, problems)
     if None in starts:
@@ -179,7 +182,7 @@ def _check_output(output: Path, force: bool) -> None:
 
 def _estimator(options: Namespace) -> Any:
     """The estimator that the options ask for."""
-    from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
+    from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier
     from fenchel.losses import as_loss
 
     if options.positive is not None and options.measure is None:
@@ -188,6 +191,8 @@ def _estimator(options: Namespace) -> Any:
         if options.loss is not None:
             raise FenchelError("--loss and --measure both choose the objective; set only one")
         kind: Any = MeasureClassifier
+    elif _is_ranking(options):
+        kind = LinearRanker
     else:
         options.loss = options.loss or "hinge"
         kind = LinearRegressor if as_loss(options.loss).task == "regression" else LinearClassifier
@@ -196,6 +201,23 @@ def _estimator(options: Namespace) -> Any:
     given = {named.get(option, option): value for option, value in vars(options).items()}
     known = {name: value for name, value in given.items() if name in kind().get_params(deep=False)}
     return kind(**known, verbose=int(sys.stderr.isatty() and not options.quiet))
+
+
+def _is_ranking(options: Namespace) -> bool:
+    """Whether the loss is one of rankings."""
+    from fenchel.risks import RANKINGS
+
+    found = options.loss in RANKINGS
+    if options.qid is not None and not found:
+        raise FenchelError(f"--qid is for rankings: choose --loss {', '.join(RANKINGS)}")
+    return found
+
+
+def _queries(table: Any, data: Path) -> dict[str, Any]:
+    """The argument of ``fit`` that only rankings have; raise if the file has no queries."""
+    if table.qid is None:
+        raise FenchelError(f"{data}: has no queries; write qid:NUMBER after each label, or name a table's --qid COLUMN")
+    return {"qid": table.qid}
 
 
 def _label_of(text: str, y: Any) -> Any:
@@ -225,6 +247,20 @@ def _how_good(estimator: Any, X: Any, y: Any, predicted: Any) -> str:
         area = metrics.roc_auc_score(y == classes[1], estimator.decision_function(X))
         said += f"; F1 of {positive!s} {f1:.4f}; ROC area {area:.4f}"
     return said
+
+
+def _how_ranked(estimator: Any, table: Any, predicted: Any) -> str:
+    """How the ranking agrees with the labels of the file."""
+    import numpy as np
+
+    from fenchel.metrics import mean_average_precision, mean_reciprocal_rank, ndcg_score
+
+    given = (table.y, predicted, table.qid)
+    queries = 1 if table.qid is None else len(np.unique(table.qid))
+    said = f"{len(table.y):,} rows in {queries:,} queries: "
+    if np.min(table.y) >= 0:
+        said += f"NDCG@10 {ndcg_score(*given, gain=estimator.gain):.4f}, "
+    return said + f"MAP {mean_average_precision(*given):.4f}, MRR {mean_reciprocal_rank(*given):.4f}"
 
 
 def _classes(estimator: Any) -> str:

@@ -34,7 +34,7 @@ def _registered() -> dict[str, str]:
     from fenchel.estimators.multiclass import FORMS
     from fenchel.losses import NAMED
     from fenchel.regularizers import REGULARIZERS
-    from fenchel.risks import MEASURES
+    from fenchel.risks import MEASURES, RANKINGS
     from fenchel.solvers import SOLVERS
 
     losses = {
@@ -42,7 +42,7 @@ def _registered() -> dict[str, str]:
         for task in ("classification", "regression")
     }
     return {
-        "loss": "; for ".join(f"{task} {names}" for task, names in losses.items()),
+        "loss": "; for ".join(f"{task} {names}" for task, names in {**losses, "ranking": ", ".join(RANKINGS)}.items()),
         "measure": ", ".join(MEASURES),
         "regularizer": ", ".join(REGULARIZERS),
         "multi_class": ", ".join(("auto", *FORMS)),
@@ -85,6 +85,9 @@ def parser() -> ArgumentParser:
         "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
     )
     for command in (train, predict, certify):
+        command.add_argument(
+            "--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings"
+        )
         command.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
     certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
     certify.add_argument(
@@ -102,7 +105,8 @@ def _add_train(train: ArgumentParser) -> None:
     what.add_argument("--loss", help=f"hinge if not given; for {_NAMES}")
     what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_NAMES}")
     what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
-    what.add_argument("--k", type=int, help="of precision_at_k and recall_at_k")
+    what.add_argument("--k", type=int, help="of precision_at_k, recall_at_k and ndcg")
+    what.add_argument("--gain", default="exponential", help="of ndcg: exponential (2^y - 1) or linear (%(default)s)")
     what.add_argument("--beta", type=float, default=1.0, help="of fbeta")
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
     what.add_argument("--l1-ratio", type=float, default=0.0, help="0 = ridge (L2), 1 = lasso (L1) (%(default)s)")

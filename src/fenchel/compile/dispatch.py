@@ -18,8 +18,8 @@ from numba.extending import intrinsic, overload
 from fenchel.designs.rows import prefetch
 
 #: rows whose sums may be reordered, so that they vectorize; nothing else is relaxed
-_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
-_IN_ORDER = {"error_model": "numpy"}
+_REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy", "no_cfunc_wrapper": True}
+_IN_ORDER = {"error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def _unknown(loss: Any, label: float, alpha: float, score: float) -> float:

@@ -106,7 +106,7 @@ def _culprit(theirs: list[Any], error: NumbaError) -> str:
 
 def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:
     # nogil lets threads run loops side by side
-    dispatcher = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     if not numba.config.DISABLE_JIT:
         dispatcher._cache = cache_for(function, on_disk=cached)
     return dispatcher
@@ -121,7 +121,8 @@ def loop(function: Callable[..., Any]) -> Loop:
     return Loop(function)
 
 
-#: for a function that loops call: compiled as a part of them, plain Python otherwise
-helper = register_jitable
+#: for a function that loops call: compiled as a part of them, plain Python otherwise (without a wrapper for C, which
+#: would compile it twice)
+helper = register_jitable(no_cfunc_wrapper=True)
 #: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
-summing_helper = register_jitable(fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+summing_helper = register_jitable(no_cfunc_wrapper=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")

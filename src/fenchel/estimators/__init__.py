@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fenchel.estimators.ordinal import OrdinalClassifier as OrdinalClassifier
     from fenchel.estimators.path import regularization_path as regularization_path
     from fenchel.estimators.path_models import RegularizationPath as RegularizationPath
+    from fenchel.estimators.ranker import LinearRanker as LinearRanker
     from fenchel.estimators.regressor import LinearRegressor as LinearRegressor
     from fenchel.estimators.sklearn_compat.logistic import LogisticRegression as LogisticRegression
     from fenchel.estimators.sklearn_compat.svm import LinearSVC as LinearSVC
@@ -37,6 +38,7 @@ _NAMES = {
     "ordinal": ("OrdinalClassifier",),
     "path": ("regularization_path",),
     "path_models": ("RegularizationPath",),
+    "ranker": ("LinearRanker",),
     "regressor": ("LinearRegressor",),
     "sklearn_compat.logistic": ("LogisticRegression",),
     "sklearn_compat.svm": ("LinearSVC", "LinearSVR"),

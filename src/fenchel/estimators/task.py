@@ -41,6 +41,8 @@ class Task:
     form: str | None = None
     #: the rows of X that the design holds; None for all
     active: NDArray[np.int64] | None = None
+    #: the query of each row of a ranking; None for one query, and for everything else
+    queries: Array | None = None
     #: (train, test) rows of the folds in which examples are held out
     folds: Sequence[tuple[Array, Array]] = ()
     #: fitted attributes that are known before anything is solved
@@ -60,7 +62,9 @@ class Task:
         """The same task for some of the rows."""
         X = self.X[rows]
         weights = None if self.weights is None else self.weights[rows]
-        return replace(self, X=X, design=as_design(X), y=self.y[rows], targets=self.targets[rows], weights=weights)
+        queries = None if self.queries is None else self.queries[rows]
+        y, targets = self.y[rows], self.targets[rows]
+        return replace(self, X=X, design=as_design(X), y=y, targets=targets, weights=weights, queries=queries)
 
 
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:

@@ -20,12 +20,16 @@ import fenchel
 from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
-from fenchel.estimators import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 
 #: what a model file can hold
-_KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRegressor, MeasureClassifier)}
+_KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier)}
+#: those whose witnesses may have a decomposition, and those without classes
+_DECOMPOSED, _UNCLASSED = (
+    {kind.__name__ for kind in kinds} for kinds in ((LinearRanker, MeasureClassifier), (LinearRanker, LinearRegressor))
+)
 #: fitted attributes that are kept, where an estimator has them
 _ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_")
 #: the decomposition of the k-th problem's witness, where it has one
@@ -60,11 +64,20 @@ class ModelFile:
     label: str | int | None
     #: whether the features of its svmlight file were numbered from 0
     zero_based: bool
+    #: the column of the queries of a ranking in a table
+    query_column: str | int | None = None
 
-    def layout(self, label: str | None, header: bool | None) -> Layout:
+    @property
+    def ranks(self) -> bool:
+        """Whether the model is a ranking."""
+        return isinstance(self.estimator, LinearRanker)
+
+    def layout(self, label: str | None, header: bool | None, qid: str | None = None) -> Layout:
         """How a file is read for this model, by what the user says of it."""
         label = label if label is not None or self.label is None else str(self.label)
-        return Layout(label, header, self.estimator.n_features_in_, self.names, self.zero_based)
+        qid = qid if qid is not None or self.query_column is None else str(self.query_column)
+        features = self.estimator.n_features_in_
+        return Layout(label, header, features, self.names, self.zero_based, self.ranks, qid)
 
 
 def save(path: Path, model: ModelFile) -> None:
@@ -88,6 +101,7 @@ def save(path: Path, model: ModelFile) -> None:
         "names": model.names,
         "label": model.label,
         "zero_based": model.zero_based,
+        "query_column": model.query_column,
     }
     # a link stays, and the file that it leads to is replaced
     path = path.resolve()
@@ -134,12 +148,12 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
             f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
             f"format {_FORMAT}: train the model again"
         )
-    _check_arrays(arrays, about["features"], has_classes=about["kind"] != LinearRegressor.__name__)
+    _check_arrays(arrays, about["features"], has_classes=about["kind"] not in _UNCLASSED)
     estimator: Any = _KINDS[about["kind"]](**about["parameters"])
     for name in _ARRAYS:
         if name in arrays:
             setattr(estimator, name, arrays[name] if arrays[name].ndim else float(arrays[name]))
-    if about["kind"] == MeasureClassifier.__name__:
+    if about["kind"] in _DECOMPOSED:
         estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
     if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
@@ -153,7 +167,7 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
     estimator._optimum = restored_optimum(
         proved, about.get("unproved", NOTHING_KNOWN), estimator.certificates_, classes, about["features"]
     )
-    return ModelFile(estimator, about["names"], about["label"], about["zero_based"])
+    return ModelFile(estimator, about["names"], about["label"], about["zero_based"], about.get("query_column"))
 
 
 def _check_arrays(arrays: dict[str, Array], features: int, *, has_classes: bool) -> None:

@@ -38,6 +38,9 @@ class Table(NamedTuple):
     label: str | int | None = None
     #: whether the features of a svmlight file are numbered from 0
     zero_based: bool = False
+    #: the query of each row, if they were asked for and the file has them, and a table's column of them
+    qid: Array | None = None
+    query_column: str | int | None = None
 
 
 def is_table(path: Path) -> bool:
@@ -64,6 +67,10 @@ class Layout(NamedTuple):
     names: Sequence[str] | None = None
     #: of the model, for svmlight files; None looks
     zero_based: bool | None = None
+    #: whether queries are read, for a ranking
+    ranks: bool = False
+    #: the name or the number of a table's column of queries
+    qid: str | None = None
 
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
@@ -93,9 +100,11 @@ def _read_svmlight(path: Path, layout: Layout) -> Table:
 
     if layout.label is not None or layout.header is not None:
         raise FenchelError("--label and --header are for tables (.csv): a svmlight file begins its rows with the label")
+    if layout.qid is not None:
+        raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
     try:
         with _open(path, "rb") as stream:
-            X, y = load_svmlight_file(stream, zero_based=True)
+            X, y, *ids = load_svmlight_file(stream, zero_based=True, query_id=layout.ranks)
     except (ValueError, OverflowError) as error:
         if isinstance(error, FenchelError):
             raise
@@ -114,7 +123,10 @@ def _read_svmlight(path: Path, layout: Layout) -> Table:
     if layout.features is not None and X.shape[1] < layout.features:
         # trailing features that no row has are not in the file
         X.resize((X.shape[0], layout.features))
-    return Table(X, _whole(y), zero_based=zero_based)
+    queries = ids[0] if ids and len(ids[0]) else None
+    if queries is not None and len(queries) != len(y):
+        raise FenchelError(f"{path}: has qid: in {len(queries)} of {len(y)} rows; give every row its query")
+    return Table(X, _whole(y), zero_based=zero_based, qid=queries)
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
@@ -126,22 +138,26 @@ def _read_table(path: Path, layout: Layout) -> Table:
     if repeated:
         raise FenchelError(f"{path}: the header names {', '.join(repeated[:5])} more than once; rename the columns")
     _check_widths(path, len(first))
-    column = _label_column(path, first, header, layout)
+    queries = _query_column(path, first, header, layout)
+    column = _label_column(path, first, header, layout, queries)
+    if queries is not None and queries == column:
+        raise FenchelError(f"--qid and --label both name column {queries} of {path}; choose two columns")
     if names is not None and header is not None:
         missing = [name for name in names if name not in header]
         if missing:
             raise FenchelError(f"{path}: lacks the features {', '.join(missing[:5])} of the model")
         columns = [header.index(name) for name in names]
     else:
-        columns = [place for place in range(len(first)) if place != column]
+        columns = [place for place in range(len(first)) if place not in (column, queries)]
     if not columns:
         raise FenchelError(f"{path}: has no column besides the labels")
     skipped = 0 if header is None else lines
     X = _load(path, columns, skipped, np.float64)
     y = None if column is None else _labels(_load(path, [column], skipped, str)[:, 0])
     found = None if header is None else [header[place] for place in columns]
-    kept = column if header is None or column is None else header[column]
-    return Table(X, y, found, kept)
+    kept, own = (place if header is None or place is None else header[place] for place in (column, queries))
+    qid = None if queries is None else _labels(_load(path, [queries], skipped, str)[:, 0])
+    return Table(X, y, found, kept, qid=qid, query_column=own)
 
 
 def _has_header(first: list[str], layout: Layout) -> bool:
@@ -187,7 +203,24 @@ def _first_row(path: Path) -> tuple[list[str], int]:
     return first, reader.line_num
 
 
-def _label_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
+def _query_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
+    """The place of the queries; None if they are not asked for, or a file that is read for a model has none."""
+    asked, count = layout.qid, len(first)
+    if asked is None:
+        return None
+    if header is not None and asked in header:
+        return header.index(asked)
+    if layout.names is not None:
+        return None
+    if not _is_whole(asked) or not -count <= int(asked) < count:
+        known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
+        raise FenchelError(f"--qid: {path} has no column {asked!r}; it {known}")
+    return int(asked) % count
+
+
+def _label_column(
+    path: Path, first: list[str], header: list[str] | None, layout: Layout, queries: int | None
+) -> int | None:
     """The place of the labels; None if a file that is read for a model has none."""
     count, label, names = len(first), layout.label, layout.names
     if header is not None and label in header:
@@ -198,10 +231,13 @@ def _label_column(path: Path, first: list[str], header: list[str] | None, layout
         known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
         raise FenchelError(f"--label: {path} has no column {label!r}; it {known}")
     number = None if label is None else int(label)
-    if layout.features is not None and names is None and count == layout.features:
+    if layout.features is not None and names is None and count - (queries is not None) == layout.features:
+        return None
+    if number is None and names is not None:
         return None
     if number is None:
-        return None if names is not None else count - 1
+        # the last column, or the one before it
+        return count - 2 if queries == count - 1 else count - 1
     if not -count <= number < count:
         raise FenchelError(f"--label: {path} has {count} columns, from 0 to {count - 1}; got {number}")
     return number % count

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.group_sums import group_sums
+from fenchel.numerics.group_sums import group_sums, order_in_groups
 from fenchel.numerics.limits import EPS
 
 #: relative violation of the inequalities and of the equality that counts as rounding
@@ -32,10 +32,11 @@ _TOLERANCE = 4.0 * EPS
 _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 
-def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs: float) -> Floats:
+def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs: float | Array) -> Floats:
     """Net flows near x; entries of amount zero become zero.
 
-    ``upper`` says which examples are on the upper side, and ``pairs`` is M.
+    ``upper`` says which examples are on the upper side, and ``pairs`` is M, which may differ between groups: a number
+    for each example then.
     """
     found, counted = np.zeros(len(x)), np.flatnonzero(amounts > 0.0)
     # side 2g is the lower one of group g, side 2g + 1 the upper one
@@ -46,6 +47,7 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     side: NDArray[np.integer[Any]] = numbers.astype(short)
     order = np.argsort(side, kind="stable")
     counted, side = counted[order], side[order]
+    M = np.broadcast_to(pairs, amounts.shape)[counted]
     c, sizes = amounts[counted], np.bincount(side, minlength=sides)
     # sums of whole numbers are exact in float64
     whole = bool(np.all(c == np.rint(c)))
@@ -53,14 +55,14 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     running = partial(group_sums, precision=np.float64 if whole else np.longdouble)
     totals = _less(_totals(c, sizes), slack)
     # 1. no more than all pairs of an example allow, and equal sums
-    y = np.clip(np.asarray(x, dtype=np.float64)[counted], 0.0, c * totals[side ^ 1] / pairs)
+    y = np.clip(np.asarray(x, dtype=np.float64)[counted], 0.0, c * totals[side ^ 1] / M)
     y = _balanced(y, side, sizes)
     # 2. the differences of min(P, U), wherever one of the two ends changed
     top = np.flatnonzero(side & 1)
-    order = top[_by_group(-y[top] / c[top], side[top])]
+    order = top[order_in_groups(-y[top] / c[top], side[top])]
     sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
     reached = _less(running(c[order], sizes[1::2]), slack)
-    caps = _caps(y, c, side, order, reached, pairs, slack)
+    caps = _caps(y, c, side, order, reached, M, slack)
     over = sums > (1.0 + _TOLERANCE) * caps
     if np.any(over):
         first = np.concatenate([[True], side[order][1:] != side[order][:-1]])
@@ -71,12 +73,6 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
         y = _balanced(y, side, sizes)
     found[counted] = y
     return found
-
-
-def _by_group(keys: Array, groups: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """The order of the keys within each group: short integers are sorted in linear time, and keys fastest alone."""
-    order = np.argsort(keys)
-    return order[np.argsort(groups[order], kind="stable")]
 
 
 def _less(sums: Array, slack: float) -> Floats:
@@ -106,12 +102,12 @@ def _balanced(y: Array, side: Array, sizes: NDArray[np.int64]) -> Floats:
     return y * factors[side] if np.any(larger) else y
 
 
-def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, pairs: float, slack: float) -> Floats:
+def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, M: Array, slack: float) -> Floats:
     """U at each upper example in order: the lower ones of its group with x_j M / c_j <= t give all of x_j."""
     low = np.flatnonzero(side & 1 == 0)
     group = np.concatenate([side[low], side[order]]) >> 1
     # where keys are equal, both orders mean the same U
-    merged = _by_group(np.concatenate([y[low] * pairs / c[low], reached]), group)
+    merged = order_in_groups(np.concatenate([y[low] * M[low] / c[low], reached]), group)
     is_low = merged < len(low)
     in_order = low[merged[is_low]]
     given = np.concatenate([[0.0], np.cumsum(y[in_order], dtype=np.longdouble)])
@@ -121,4 +117,4 @@ def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, pairs: 
     own, before = side[order] >> 1, np.cumsum(is_low)[~is_low]
     begin = np.concatenate([[0], ends])[own]
     full = (given[before] - given[begin]).astype(np.float64)
-    return full + reached / pairs * _less(amounts[ends[own]] - amounts[before], slack)
+    return full + reached / M[order] * _less(amounts[ends[own]] - amounts[before], slack)

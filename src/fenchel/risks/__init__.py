@@ -24,11 +24,18 @@ from fenchel.risks.multiclass.hinges import WestonWatkins as WestonWatkins
 from fenchel.risks.multiclass.multinomial import Multinomial as Multinomial
 from fenchel.risks.multilabel import MultilabelHinge as MultilabelHinge
 from fenchel.risks.ordinal import OrdinalHinge as OrdinalHinge
+from fenchel.risks.ranking.ndcg import NDCG as NDCG
+from fenchel.risks.ranking.pairwise_hinge import PairwiseHinge as PairwiseHinge
+from fenchel.risks.ranking.smooth_pairs import PairwiseLogistic as PairwiseLogistic
+from fenchel.risks.ranking.smooth_pairs import PairwiseSquaredHinge as PairwiseSquaredHinge
 
 #: the joint risks of several classes that users can name
 MULTICLASS: dict[str, type[MulticlassRisk]] = named(globals(), MulticlassRisk)
 
 #: the measures that users can name: called with labels, and beta or k where they have one
 MEASURES: dict[str, Any] = {name: risk for name, risk in named(globals(), Risk).items() if risk.is_measure}
+
+#: the risks of rankings that users can name: called with labels, queries and weights
+RANKINGS: dict[str, Any] = {kind.name: kind for kind in (PairwiseHinge, PairwiseSquaredHinge, PairwiseLogistic, NDCG)}
 
 __all__ = public(globals())

@@ -3,22 +3,24 @@ r"""Base class of risks: convex functions :math:`R(s)` of all scores.
 Every risk has a value and a subgradient.  Other capabilities have an accessor, which returns the risk under a narrower
 type, or None:
 
-==================  ====================================================================================
-accessor            capability
-==================  ====================================================================================
-``closed_form()``   the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
-``decomposable()``  a bound on the conjugate from a decomposition of :math:`\theta`
-``separable()``     a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
-``multiclass()``    a weighted mean of joint losses of the k scores of an example
-``smoothable()``    Nesterov's smoothing :math:`R_\mu`
-``intercepts()``    the best intercept, a bound on it, and a map of :math:`\theta` to
-                    :math:`\sum\theta = 0`
-``contingency()``   a measure of the contingency table
-``roc_auc()``       one minus the area under the ROC curve
-``ordinal()``       the mean hinge of all pairs of ordered labels
-``multilabel()``    the mean hinge of the worst pair of labels of an example
-``enclosure()``     both functions in ball arithmetic, for rigorous certificates
-==================  ====================================================================================
+======================  ====================================================================================
+accessor                capability
+======================  ====================================================================================
+``closed_form()``       the conjugate :math:`R^*(-\theta)` and a map of any :math:`\theta` into its domain
+``decomposable()``      a bound on the conjugate from a decomposition of :math:`\theta`
+``separable()``         a weighted mean of one loss, :math:`\sum_i c_i f(s_i, y_i)`
+``multiclass()``        a weighted mean of joint losses of the k scores of an example
+``smoothable()``        Nesterov's smoothing :math:`R_\mu`
+``intercepts()``        the best intercept, a bound on it, and a map of :math:`\theta` to
+                        :math:`\sum\theta = 0`
+``contingency()``       a measure of the contingency table
+``roc_auc()``           one minus the area under the ROC curve
+``ordinal()``           the mean hinge of all pairs of ordered labels
+``multilabel()``        the mean hinge of the worst pair of labels of an example
+``pairwise_ranking()``  the mean over queries of a loss of the pairs of a query
+``ndcg()``              the mean over queries of a bound on one minus the NDCG
+``enclosure()``         both functions in ball arithmetic, for rigorous certificates
+======================  ====================================================================================
 
 Conventions: scores and :math:`\theta` are (n,), or (n, k) for k outputs; :math:`-\theta\in\partial R(s)` at the
 optimum; a risk never changes its arguments.
@@ -49,7 +51,8 @@ if TYPE_CHECKING:
     from fenchel.risks.multiclass.base import MulticlassRisk
     from fenchel.risks.multilabel import MultilabelHinge
     from fenchel.risks.ordinal import OrdinalHinge
-    from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
+    from fenchel.risks.protocols import ClosedForm, Intercepts, PairwiseRanking, Smoothable
+    from fenchel.risks.ranking.ndcg import NDCG
 
 #: subgradient a, offset c and value: R(t) >= a.t + c for every t, with equality at the scores of the plane
 CuttingPlane = tuple[Floats, float, float]
@@ -277,6 +280,14 @@ class Risk(abc.ABC):
 
     def multilabel(self) -> MultilabelHinge | None:
         """This risk if it is the mean hinge of the worst pair of labels of an example."""
+        return None
+
+    def pairwise_ranking(self) -> PairwiseRanking | None:
+        """This risk if it is the mean over queries of a loss of pairs."""
+        return None
+
+    def ndcg(self) -> NDCG | None:
+        """This risk if it is the mean over queries of a bound on one minus the NDCG."""
         return None
 
     def intercepts(self) -> Intercepts | None:

@@ -10,6 +10,8 @@ risk                decomposition
 ==================  ========================================================================
 contingency table   mixture of labellings: a weight and the counts fn and fp of each, (m, 3)
 ordered labels      the flows of the pairs of each bit of the labels' numbers, (bits, n)
+pairwise hinge      the same, with the flows within queries
+smooth pairs        weights and scores of which theta is minus the mean gradient, (m, 1 + n)
 ==================  ========================================================================
 """
 

@@ -5,57 +5,23 @@ r"""Ordinal hinge: the mean hinge over all pairs of examples with different labe
 
 One of the piecewise linear risks that Saha, Zhang and Vishwanathan (2009, Sec. 1) name without a formula, in the form
 of Joachims (2006) and of Teo et al. (2010): a pair costs 1 at equal scores, and with two labels this is the ROC area.
-Only the order of the labels counts.  Pairs at the kink count as wrong.
-
-A pair is wrong if :math:`s_j - 1 \le s_i`; running sums count all wrong pairs in :math:`O(n\log n + n\log k)` for k
-labels (``ordinal_sums``).
-
-The dual points are the net flows :math:`\theta_i = \sum_{y_j<y_i}\beta_{ji} - \sum_{y_j>y_i}\beta_{ij}` with
-:math:`0\le\beta_{ij}\le c_i c_j/M`, and :math:`-R^*(-\theta)` is the largest total flow with these net flows: no closed
-form, but the flows of each bit have one, and they bound it (``ordinal_flows``).
+Only the order of the labels counts.  Pairs at the kink count as wrong.  Everything but M is in ``graded_pairs``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.limits import EPS
-from fenchel.risks.base import CuttingPlane, Risk
-from fenchel.risks.decomposition import Decomposable, DecomposedForm
-from fenchel.risks.ordinal_flows import flows_form
-from fenchel.risks.ordinal_sums import BitSums, sums_by_bit
-from fenchel.risks.protocols import Smoothable
-from fenchel.risks.smoothing import Smoothed
-from fenchel.stopping import stop_point
-
-#: pairs listed explicitly at most, or 8 n if that is more
-_LISTED_PAIRS = 1 << 16
-#: spacing of extended precision at 1
-_EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
+from fenchel.risks.graded_pairs import GradedPairs
 
 
-class _Wrong(NamedTuple):
-    """For each example the weight of those above it that are too low, and of those below it that are too high."""
-
-    above: Floats
-    below: Floats
-
-
-class _Pairs(NamedTuple):
-    """The example with the lower label and that with the higher one of each pair."""
-
-    lower: NDArray[np.int64]
-    upper: NDArray[np.int64]
-
-
-class OrdinalHinge(Risk):
+class OrdinalHinge(GradedPairs):
     r"""Ordinal hinge: the mean hinge over all pairs of examples with different labels.
 
     .. math:: R(s) = \frac1M\sum_{y_i<y_j} c_i c_j\,[1 - s_j + s_i]_+, \qquad M = \sum_{y_i<y_j} c_i c_j
@@ -87,12 +53,6 @@ class OrdinalHinge(Risk):
     """
 
     name = "ordinal_hinge"
-    #: R*(0): minus the infimum of the risk
-    conjugate_at_zero = 0.0
-    #: R(0): every pair is tied
-    value_at_zero = 1.0
-    #: D: beta^2/2 of all pairs
-    smoothing_range = 0.5
 
     def __init__(self, labels: ArrayLike, weights: ArrayLike | None = None) -> None:
         found = np.asarray(labels)
@@ -100,178 +60,16 @@ class OrdinalHinge(Risk):
             raise FenchelError("labels must be (n,) finite numbers, not empty; encode ordered classes as 0, 1, 2, ...")
         self.levels, codes = np.unique(found, return_inverse=True)
         # short integers are sorted in linear time
-        self._codes: NDArray[np.integer[Any]] = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
+        self._codes = codes.astype(np.uint16 if len(self.levels) <= 1 << 16 else np.int64)
+        self.bits = int(len(self.levels) - 1).bit_length()
         self.examples = len(found)
         self._weigh(weights)
+        self._whole = weights is None
         if len(np.unique(self._codes[self.shares > 0.0])) < 2:
             raise FenchelError(f"the risk {self.name!r} needs two different labels with positive weight")
 
-    def smoothable(self) -> Smoothable:
-        return self
-
     def ordinal(self) -> OrdinalHinge:
         return self
-
-    def decomposable(self) -> Decomposable:
-        return self
-
-    def value(self, scores: Array) -> float:
-        """R(s)."""
-        return self.cutting_plane(scores)[2]
-
-    def subgradient(self, scores: Array) -> Floats:
-        """One element of the subdifferential of R at s; pairs at the kink count as wrong."""
-        return self.cutting_plane(scores)[0]
-
-    def cutting_plane(self, scores: Array) -> CuttingPlane:
-        """The cutting plane of the pairs that are wrong at s: subgradient, offset and R(s)."""
-        scores = np.asarray(scores, dtype=np.float64)
-        above, below = self._wrong(scores, scores)
-        subgradient = self.amounts * (above - below) / self.pairs
-        offset = float(self.amounts @ above) / self.pairs
-        # subgradients sum to zero: centred scores reduce cancellation
-        middle = 0.5 * float(np.max(scores)) + 0.5 * float(np.min(scores))
-        return subgradient, offset, max(0.0, offset + float(subgradient @ (scores - middle)))
-
-    def decompose(self, scores: Array, subgradient: Array) -> Floats:
-        """The flows of the wrong pairs of each bit, of which minus the subgradient is the sum."""
-        rows = np.zeros((self.bits, self.examples))
-        scores = np.asarray(scores, dtype=np.float64)
-        for part in self._by_bit(scores, scores, 1.0, self.amounts[None], extended=self._weights is not None):
-            rows[part.bit, part.lower] = -self.amounts[part.lower] * np.maximum(part.before[0], 0.0) / self.pairs
-            rows[part.bit, part.upper] = self.amounts[part.upper] * np.maximum(part.after[0], 0.0) / self.pairs
-        return rows
-
-    def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
-        """The weighted mean of flows."""
-        total, found = float(np.sum(weights)), np.zeros((self.bits, self.examples))
-        for weight, rows in zip(weights, decompositions, strict=True):
-            found += (weight / total) * rows
-        return found
-
-    def decomposed_form(
-        self, theta: Array, decomposition: Array | None, *, balanced: bool = False
-    ) -> DecomposedForm | None:
-        """The bound of the flows of each bit; without them only for two labels."""
-        return flows_form(self, theta, decomposition)
-
-    @property
-    def bits(self) -> int:
-        """The bits of the numbers 0, 1, ... of the labels."""
-        return int(len(self.levels) - 1).bit_length()
-
-    def is_upper(self, bit: int) -> NDArray[np.bool_]:
-        """Whether each example is the upper one of its pairs of a bit."""
-        return (self._codes >> bit) & 1 == 1
-
-    def groups(self, bit: int) -> NDArray[np.integer[Any]]:
-        """The bits above: pairs of a bit agree in them."""
-        return self._codes >> (bit + 1)
-
-    def subgradient_norm_bound(self) -> float:
-        """A bound on the 1-norm of a subgradient at any scores."""
-        return 2.0
-
-    def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
-        """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
-        above, below = self._wrong(scores + radius, scores - radius)
-        return self.amounts * np.maximum(above, below) / self.pairs
-
-    def smoothed(self, scores: Array, mu: float) -> Smoothed:
-        r"""R smoothed with mu > 0, by two counts of wrong pairs: one of the margin 1, one of the margin 1 - mu.
-
-        The flow of a pair is :math:`\beta = ([x]_+ - [x - \mu]_+)/\mu` of :math:`x = 1 - s_j + s_i`, in units of its
-        upper bound, so that running sums of 1, s and s^2 make :math:`\sum\beta` and :math:`R_\mu =
-        \sum ([x]_+^2 - [x - \mu]_+^2)/(2\mu)`.  The conjugate is bounded by these flows.
-
-        The net flows and their sum must be consistent, and differences of running sums divided by a small mu round
-        differently in each: for small mu the pairs with 0 < x < mu are listed explicitly.
-        """
-        amounts = self.amounts
-        # centred scores reduce the cancellation of squares
-        scores = scores - 0.5 * float(np.max(scores)) - 0.5 * float(np.min(scores))
-        s = scores.astype(np.longdouble)
-        parts = []
-        for margin in (np.longdouble(1.0), np.longdouble(1.0) - mu):
-            above, below = self._sums(scores, scores, float(margin), np.stack([amounts, amounts * s, amounts * s * s]))
-            gap = margin + s
-            low = gap * above[0] - above[1]
-            high = (margin - s) * below[0] + below[1]
-            squares = gap * (low - above[1]) + above[2]
-            parts.append((low, high, squares))
-        down, up, falls = (one - other for one, other in zip(*parts, strict=True))
-        theta = amounts * (np.maximum(up, 0.0) - np.maximum(down, 0.0)) / mu
-        risk, flow = amounts @ parts[0][0], amounts @ down / mu
-        band = self._band(scores, mu)
-        if band is not None:
-            # the last sums are over the pairs whose flow is at its upper bound
-            flows = self._band_flows(band, s, mu)
-            theta = amounts * (below[0] - above[0])
-            np.add.at(theta, band.upper, flows)
-            np.subtract.at(theta, band.lower, flows)
-            flow = amounts @ above[0] + np.sum(flows)
-        numbers = (0.5 * (amounts @ falls) / mu, risk, max(0.0, risk - flow + theta @ s))
-        value, risk, excess = (float(number / self.pairs) for number in numbers)
-        found = (theta / self.pairs).astype(np.float64)
-        return Smoothed(value, found, risk, excess, partial(self._smoothed_flows, scores, mu))
-
-    def _smoothed_flows(self, scores: Array, mu: float) -> Floats:
-        """The flows of each bit in the smoothed risk of centred scores, as ``decompose``."""
-        amounts, s = self.amounts, scores.astype(np.longdouble)
-        rows, band = np.zeros((self.bits, self.examples), dtype=np.longdouble), self._band(scores, mu)
-        inner = np.longdouble(1.0) - mu
-        if band is not None:
-            for part in self._by_bit(scores, scores, float(inner), amounts[None]):
-                rows[part.bit, part.lower] = -amounts[part.lower] * part.before[0]
-                rows[part.bit, part.upper] = amounts[part.upper] * part.after[0]
-            flows, bits = self._band_flows(band, s, mu), self._bit_of(band)
-            np.add.at(rows, (bits, band.upper), flows)
-            np.subtract.at(rows, (bits, band.lower), flows)
-            return (rows / self.pairs).astype(np.float64)
-        for sign, margin in ((1.0, np.longdouble(1.0)), (-1.0, inner)):
-            for part in self._by_bit(scores, scores, float(margin), np.stack([amounts, amounts * s])):
-                lower, upper = part.lower, part.upper
-                rows[part.bit, lower] -= sign * ((margin + s[lower]) * part.before[0] - part.before[1])
-                rows[part.bit, upper] += sign * ((margin - s[upper]) * part.after[0] + part.after[1])
-        return (amounts * rows / (mu * self.pairs)).astype(np.float64)
-
-    def _band(self, scores: Array, mu: float) -> _Pairs | None:
-        """The pairs with 0 < x < mu if differences of running sums would round too much for this mu."""
-        small = _EXTENDED_EPS * (1.0 + float(np.max(np.abs(scores)))) > EPS * mu
-        return self._between(scores, 1.0, float(np.longdouble(1.0) - mu)) if small else None
-
-    def _band_flows(self, band: _Pairs, s: Array, mu: float) -> Array:
-        """The flows of listed pairs, times M."""
-        flows = np.clip((1.0 - s[band.upper] + s[band.lower]) / mu, 0.0, 1.0)
-        return flows * (self.amounts[band.lower] * self.amounts[band.upper])
-
-    def _bit_of(self, band: _Pairs) -> NDArray[np.int64]:
-        """The highest bit in which the labels of each pair differ."""
-        differ = self._codes[band.lower].astype(np.int64) ^ self._codes[band.upper].astype(np.int64)
-        return np.asarray(np.frexp(differ.astype(np.float64))[1] - 1, dtype=np.int64)
-
-    def _between(self, scores: Array, wide: float, narrow: float) -> _Pairs | None:
-        """The pairs that are wrong with the wider margin alone; None if there are too many."""
-        order = np.argsort(scores)
-        # 1. with the keys of ``_sums``, so that a pair is in those sums or here
-        end, begin = (np.searchsorted(scores[order] - margin, scores, side="right") for margin in (wide, narrow))
-        counts = end - begin
-        total = int(np.sum(counts))
-        if total > max(_LISTED_PAIRS, 8 * self.examples):
-            return None
-        # 2. for each lower one the places of the upper ones in that order
-        lower = np.repeat(np.arange(self.examples), counts)
-        places = np.arange(total) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
-        upper = order[places]
-        differ = self._codes[lower] < self._codes[upper]
-        return _Pairs(lower[differ], upper[differ])
-
-    @cached_property
-    def in_pairs(self) -> Floats:
-        """The share of all pairs that each example is in; they add up to two."""
-        zero = np.zeros(self.examples)
-        above, below = self._wrong(zero, zero)
-        return self.amounts * (above + below) / self.pairs
 
     @cached_property
     def amounts(self) -> Floats:
@@ -287,24 +85,5 @@ class OrdinalHinge(Risk):
         sums = np.add.reduceat(by_class, np.cumsum(sizes) - sizes)
         return float(np.sum(sums[1:] * np.cumsum(sums)[:-1]))
 
-    def _wrong(self, lower: Array, upper: Array) -> _Wrong:
-        """The wrong pairs, with scores for the lower one of a pair and others for the upper one."""
-        # integer counts are exact in float64
-        found = self._sums(lower, upper, 1.0, self.amounts[None], extended=self._weights is not None)
-        return _Wrong(*(np.maximum(side[0], 0.0).astype(np.float64, copy=False) for side in found))
-
-    def _sums(self, lower: Array, upper: Array, margin: float, values: Array, *, extended: bool = True) -> _Wrong:
-        """Sums of the rows of values over the other ones of the pairs of each example with upper - margin <= lower."""
-        above, below = np.zeros((2, len(values), self.examples), dtype=np.longdouble if extended else np.float64)
-        for part in self._by_bit(lower, upper, margin, values, extended=extended):
-            stop_point()
-            for row in range(len(values)):
-                above[row, part.lower] += part.before[row]
-                below[row, part.upper] += part.after[row]
-        return _Wrong(above, below)
-
-    def _by_bit(
-        self, lower: Array, upper: Array, margin: float, values: Array, *, extended: bool = True
-    ) -> Iterator[BitSums]:
-        precision = np.longdouble if extended else np.float64
-        return sums_by_bit(self._codes, self.bits, lower, upper, margin, values, precision)
+    def _total(self, values: Array) -> Any:
+        return (self.amounts @ values) / self.pairs

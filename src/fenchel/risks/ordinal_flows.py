@@ -24,7 +24,7 @@ from fenchel.numerics.rounding import absolute_sum, gamma
 from fenchel.projections.flows import onto_net_flows
 
 if TYPE_CHECKING:
-    from fenchel.risks.ordinal import OrdinalHinge
+    from fenchel.risks.graded_pairs import GradedPairs
 
 #: |t - 1| that counts as rounding
 _WHOLE = 1e-12
@@ -37,7 +37,7 @@ _PER_TERM = 2.0**-11 if np.finfo(np.longdouble).nmant >= 63 else 1.0
 class FlowsByBits:
     """The bound of the rows of a decomposition, and of their multiples."""
 
-    def __init__(self, risk: OrdinalHinge, rows: Array) -> None:
+    def __init__(self, risk: GradedPairs, rows: Array) -> None:
         self.decomposition = np.zeros((risk.bits, risk.examples))
         self._theta, self._flow, size = np.zeros(risk.examples), 0.0, 0.0
         for bit, row in enumerate(rows):
@@ -81,7 +81,7 @@ class FlowsByBits:
         return min(absolute_sum(np.asarray(theta, dtype=np.float64)) / self._size, 1.0) if self._size > 0.0 else 0.0
 
 
-def flows_form(risk: OrdinalHinge, theta: Array, decomposition: Array | None) -> FlowsByBits | None:
+def flows_form(risk: GradedPairs, theta: Array, decomposition: Array | None) -> FlowsByBits | None:
     """The bound of rows, one for each bit; theta itself is the row of two labels; None for rows that are not finite."""
     if decomposition is None and risk.bits > 1:
         return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 from fenchel.arrays import Array, Floats
 
 if TYPE_CHECKING:
+    from fenchel.risks.ranking.queries import Queries
     from fenchel.risks.smoothing import Smoothed
 
 
@@ -57,3 +58,10 @@ class Intercepts(Protocol):
     def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
         """A point of the domain near theta with columns that sum to zero, and bounds on the sums after rounding."""
         ...
+
+
+class PairwiseRanking(Smoothable, Protocol):
+    """A mean over queries of a loss of the difference of the scores of each pair of a query."""
+
+    name: str
+    queries: Queries

@@ -17,6 +17,8 @@ risk               d                                                           D
 mean of a loss     :math:`\sum c_i\,\alpha_i^2/2,\ \theta_i = c_i\alpha_i`      that of the loss, for each output
 ROC area           :math:`\sum a_i b_j\,\beta_{ij}^2/2`                        1/2
 ordered classes    :math:`\sum c_i c_j\,\beta_{ij}^2/(2M)`                     1/2
+pairwise hinge     :math:`\sum_q c_q\sum\beta_{ij}^2/(2M_q)`                  1/2
+NDCG               :math:`\sum_q c_q\|a - a^*\|^2/2`                         of the worst ranking
 break-even         :math:`\sum\beta_i^2/(2n),\ \beta_i = n y_i\theta_i`        :math:`\min(n_+, n_-)/n`
 recall at k        the same                                                    :math:`(n_+ + \min(n_-, k))/(2n)`
 =================  ==========================================================  ================================

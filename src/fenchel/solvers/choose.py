@@ -13,7 +13,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   once with few features of large scale.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
-- Performance measures that can be smoothed: ``smoothing``.  Other risks that are not sums over examples: ``bundle``.
+- Performance measures that can be smoothed, and losses of pairs in queries: ``smoothing``, in which a smooth loss needs
+  no smoothing (``benchmarks/ranking.py``).  With many features and weak regularization the smoothed NDCG converges
+  slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
 - Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks.  With a piecewise linear loss and about as many
   features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
@@ -66,6 +68,10 @@ class Facts:
     steep: bool = False
     #: whether the loss is a hard constraint
     constraint: bool = False
+    #: whether the risk is a mean over queries of a loss of pairs
+    ranking: bool = False
+    #: whether it is a mean over queries of a bound on the NDCG
+    ndcg: bool = False
     #: whether some directions of the weights are free
     free: bool = False
 
@@ -113,7 +119,9 @@ TABLE = (
         50.0,
     ),
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle")),
+    Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
     Row("performance measure with a smoothing", lambda facts: facts.smoothable, ("smoothing", "bundle")),
+    Row("losses of pairs in queries", lambda facts: facts.ranking, ("smoothing", "bundle")),
     Row("only a subgradient oracle is available", lambda facts: facts.subgradient_only, ("bundle",)),
     Row(
         "joint smooth multiclass risk, many features or small curvature",
@@ -240,6 +248,8 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         subgradient_only=subgradient_only,
         smoothable=subgradient_only and risk.smoothable() is not None and risk.closed_form() is not None,
         curvature=problem.design.mean_square / (problem.lam * examples),
+        ndcg=risk.ndcg() is not None,
+        ranking=risk.pairwise_ranking() is not None,
         lasso=regularizer.l1_ratio == 1.0,
         steep=regularizer.singular_hess,
         constraint=mean is not None and mean.loss.constraint is not None,

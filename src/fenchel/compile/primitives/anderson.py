@@ -6,7 +6,8 @@ the last one (Scieur, d'Aspremont and Bach, NIPS 2016, algorithm 1; for coordina
 
 .. math:: z = \sum_k c_k z_k, \qquad c = \frac{(U^T U)^{-1} 1}{1^T (U^T U)^{-1} 1}
 
-The caller checks that its objective falls.
+The caller checks that its objective falls.  All is written in scalar loops: expressions of whole arrays take seconds to
+compile.
 """
 
 from __future__ import annotations
@@ -34,7 +35,10 @@ def anderson_coefficients(iterates: Any) -> Any:
             for j in range(iterates.shape[1]):
                 total += (iterates[a + 1, j] - iterates[a, j]) * (iterates[b + 1, j] - iterates[b, j])
             gram[a, b] = gram[b, a] = total
-    ridge = _RIDGE * np.trace(gram)
+    trace = 0.0
+    for a in range(depth):
+        trace += gram[a, a]
+    ridge = _RIDGE * trace
     if not 0.0 < ridge < np.inf:
         return result
     for a in range(depth):
@@ -43,13 +47,29 @@ def anderson_coefficients(iterates: Any) -> Any:
     for a in range(depth):
         for b in range(a + 1, depth):
             factor = gram[b, a] / gram[a, a]
-            gram[b, a:] -= factor * gram[a, a:]
+            for c in range(a, depth):
+                gram[b, c] -= factor * gram[a, c]
             solution[b] -= factor * solution[a]
     for a in range(depth - 1, -1, -1):
         for b in range(a + 1, depth):
             solution[a] -= gram[a, b] * solution[b]
         solution[a] /= gram[a, a]
-    total = np.sum(solution)
+    total = 0.0
+    for a in range(depth):
+        total += solution[a]
     if total != 0.0 and np.isfinite(total):
-        result[1:] = solution / total
+        for a in range(depth):
+            result[a + 1] = solution[a] / total
     return result
+
+
+@helper
+def combined(coefficients: Any, rows: Any) -> tuple[Any, bool]:
+    """Return sum_k c_k rows_k, and whether there are coefficients, not only zeros."""
+    total, any_nonzero = np.zeros(rows.shape[1]), False
+    for k in range(len(coefficients)):
+        if coefficients[k] != 0.0:
+            any_nonzero = True
+            for j in range(np.uint64(len(total))):
+                total[j] += coefficients[k] * rows[k, j]
+    return total, any_nonzero

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients
+from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients, combined
+from fenchel.compile.primitives.copying import copy
 
 
 @helper
@@ -48,7 +49,9 @@ def descend_coordinates(
     stored = 0
     for k in range(sweeps):
         if stored == 0:
-            iterates[0], gradients[0], stored = point, gradient, 1
+            copy(point, iterates[0])
+            copy(gradient, gradients[0])
+            stored = 1
         worst = _sweep(matrix, thresholds, point, gradient)
         if worst <= step_tolerance:
             return True
@@ -60,13 +63,17 @@ def descend_coordinates(
             violation = max(violation, abs(slope))
         if violation <= tolerance:
             return True
-        iterates[stored], gradients[stored], stored = point, gradient, stored + 1
+        copy(point, iterates[stored])
+        copy(gradient, gradients[stored])
+        stored += 1
         # a sweep follows, which sets coordinates to zero that the extrapolation moved across it
         if stored > ANDERSON_DEPTH and k + 1 < sweeps:
-            coefficients, stored = anderson_coefficients(iterates), 0
-            new, slopes = coefficients @ iterates, coefficients @ gradients
-            change = 0.5 * np.sum((new - point) * (slopes + gradient))
-            change += np.sum(thresholds * (np.abs(new) - np.abs(point)))
-            if np.any(coefficients != 0.0) and change < 0.0:
-                point[:], gradient[:] = new, slopes
+            coefficients, stored, change = anderson_coefficients(iterates), 0, 0.0
+            (new, exists), (slopes, _) = combined(coefficients, iterates), combined(coefficients, gradients)
+            for j in range(len(point)):
+                change += 0.5 * (new[j] - point[j]) * (slopes[j] + gradient[j])
+                change += thresholds[j] * (abs(new[j]) - abs(point[j]))
+            if exists and change < 0.0:
+                copy(new, point)
+                copy(slopes, gradient)
     return False

@@ -154,8 +154,11 @@ def clip_exactly(linear: Any, bounds: Any, sum_bound: float, t: float, beta: Any
     """
     if t > 1e15 * sum_bound:
         # the numbers are too large to tell entries apart that differ by the bound on their sum
-        largest = np.argmax(np.where(bounds > 0.0, linear, -np.inf))
-        beta[:] = 0.0
+        largest = 0
+        for j in range(len(beta)):
+            beta[j] = 0.0
+            if bounds[j] > 0.0 and not (bounds[largest] > 0.0 and linear[largest] >= linear[j]):
+                largest = j
         beta[largest] = sum_bound
         return
     total, between = _clip(linear, bounds, t, beta)

@@ -30,6 +30,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.class_rows import add_row, add_scores
+from fenchel.compile.primitives.copying import copy
 from fenchel.compile.primitives.epoch import begin, keep
 from fenchel.risks import MulticlassRisk
 from fenchel.solvers.block_coordinate.loop import CENTRING, CURVATURE, SCALE, intercept_scores, move_intercepts
@@ -170,7 +171,7 @@ def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: An
         if new:
             own_gap = first_step(scores, label, curvature, p, log_p)
         else:
-            p[:] = before
+            copy(before, p)
             own_gap = second_order_gap(scores, log_p, before)
         away = solve_softmax_block(scores, before, curvature, p, log_p)
         remaining = keep(order, t, remaining)
@@ -179,7 +180,7 @@ def epoch_softmax(rows: Any, images: Any, blocks: Any, logs: Any, intercepts: An
             continue
         violation = max(violation, away)
         changes += 1
-        logs[i] = log_p
+        copy(log_p, logs[i])
         _store(alpha[i], p, label, scale, change)
         add_row(images, i, change, v)
         move_intercepts(state, constant, square - table[i, CENTRING], change)

@@ -28,7 +28,8 @@ import numpy as np
 
 from fenchel.compile.dispatch import row_begin, row_column, row_dot, row_end, row_entry
 from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients
+from fenchel.compile.primitives.anderson import ANDERSON_DEPTH, anderson_coefficients, combined
+from fenchel.compile.primitives.copying import copy
 
 #: passes over nonzero weights end when their steps are this share of those of the last pass over all columns
 PARTIAL_TOLERANCE = 0.1
@@ -75,7 +76,9 @@ def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes
     full, partial, everything, stored, end = 0, 0, True, 0, 0.0
     while full + partial < max_passes:
         if stored == 0:
-            iterates[0], gradients[0], shifts[0], stored = weights, gradient, shift[0], 1
+            copy(weights, iterates[0])
+            copy(gradient, gradients[0])
+            shifts[0], stored = shift[0], 1
         worst = 0.0
         for k in range(np.uint64(len(weights))):
             old, curvature = weights[k], second[k]
@@ -104,7 +107,9 @@ def descend(columns: Any, weights: Any, model: Any, tolerance: float, max_passes
         else:
             partial += 1
             everything = worst <= end
-        iterates[stored], gradients[stored], shifts[stored], stored = weights, gradient, shift[0], stored + 1
+        copy(weights, iterates[stored])
+        copy(gradient, gradients[stored])
+        shifts[stored], stored = shift[0], stored + 1
         # a pass follows, which sets weights to zero that the extrapolation moved across it
         if stored > ANDERSON_DEPTH and full + partial < max_passes:
             _extrapolate(iterates, gradients, shifts, hess, lam, weights, gradient, shift)
@@ -118,13 +123,18 @@ def _extrapolate(
 ) -> None:
     """Replace the weights by the Anderson extrapolation of the iterates if the objective is smaller there."""
     coefficients = anderson_coefficients(iterates)
-    point, slopes, moved = coefficients @ iterates, coefficients @ gradients, coefficients @ shifts
-    change = 0.0
+    (point, exists), (slopes, _), moved, change = (
+        combined(coefficients, iterates), combined(coefficients, gradients), 0.0, 0.0
+    )  # fmt: skip
+    for k in range(len(shifts)):
+        moved += coefficients[k] * shifts[k]
     for i in range(len(hess)):
         if hess[i] > 0.0:
             after, before = slopes[i] / hess[i] + moved, gradient[i] / hess[i] + shift[0]
             change += 0.5 * hess[i] * (after - before) * (after + before)
     for k in range(len(weights)):
         change += lam * (abs(point[k]) - abs(weights[k]))
-    if np.any(coefficients != 0.0) and change < 0.0:
-        weights[:], gradient[:], shift[0] = point, slopes, moved
+    if exists and change < 0.0:
+        copy(point, weights)
+        copy(slopes, gradient)
+        shift[0] = moved

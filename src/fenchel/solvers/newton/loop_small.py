@@ -86,7 +86,8 @@ def _update_dual_point(loss: Any, small: Any) -> int:
     square = 0.0
     for j in range(len(small.v)):
         small.v[j] /= small.lam
-        square += (small.weights[j] - small.v[j]) ** 2
+        away = small.weights[j] - small.v[j]
+        square += away * away
     numbers[REGULARIZER_GAP] = 0.5 * small.lam * square
     return _non_zeros(small.theta)
 

@@ -18,6 +18,7 @@ from fenchel.risks import ContingencyRisk, MeanRisk, Risk, RocAUC
 from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers.smoothing.loop import count_point, count_shift, pairs_of_negatives, pairs_of_positives
+from fenchel.solvers.smoothing.rankings import RankedPairs, Rankings
 
 Evaluate = Callable[[Array, float], Smoothed]
 #: largest error of the sum of the clipped gains, per example; ``risk.smoothed`` is called beyond it
@@ -31,6 +32,11 @@ def evaluator(risk: Risk, pool: ThreadPoolExecutor | None = None) -> Evaluate:
     smoothable, pairs, table = risk.smoothable(), risk.roc_auc(), risk.contingency()
     assert smoothable is not None
     bound = None if table is None else table.count_bound()
+    ranking, ndcg = risk.pairwise_ranking(), risk.ndcg()
+    if ranking is not None:
+        return RankedPairs(ranking)
+    if ndcg is not None:
+        return Rankings(ndcg)
     if pairs is not None:
         return _Pairs(pairs, pool)
     if table is not None and bound is not None:

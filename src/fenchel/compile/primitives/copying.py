@@ -1,0 +1,16 @@
+"""Copies of arrays in compiled code, in a loop: numba takes more than a second to compile ``target[:] = source``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fenchel.compile.loop import helper
+
+
+@helper
+def copy(source: Any, target: Any) -> None:
+    """Write the entries of one vector into another of the same length."""
+    for j in range(np.uint64(len(source))):
+        target[j] = source[j]
