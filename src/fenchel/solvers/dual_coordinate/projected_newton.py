@@ -89,15 +89,15 @@ def newton_step(state: State, output: OutputState) -> int:
 
 
 def _face(state: State, output: OutputState) -> _Face | None:
-    """The face of the present dual point; None for a loss that is not piecewise quadratic, and with too few or too many
-    free variables."""
+    """The face of the dual point; None unless the loss is piecewise quadratic and a few thousand variables are free."""
     loss, table = state.problem.mean_risk.loss, output.table
     form = loss.piecewise_quadratic()
     if form is None:
         return None
     alpha, low, high = table[:, ALPHA], *(-bound for bound in reversed(loss.domain(table[:, LABEL])))
     if form.epsilon > 0.0:
-        low, high = np.where(alpha > 0.0, 0.0, low), np.where(alpha < 0.0, 0.0, high)
+        # zero is the kink of the tube: a bound from both sides
+        low, high = np.where(alpha >= 0.0, 0.0, low), np.where(alpha <= 0.0, 0.0, high)
     free = np.flatnonzero((alpha > low) & (alpha < high) & (table[:, SCALE] > 0.0))
     if not 1 < len(free) <= _MOST_FREE:
         return None
