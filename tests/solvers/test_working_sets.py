@@ -7,7 +7,7 @@ import pytest
 
 from fenchel import Problem, solve
 from fenchel.kernels import GramDesign, GramNorm
-from fenchel.losses import LOSSES, Quantile
+from fenchel.losses import Quantile, as_loss
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Hint
@@ -28,9 +28,8 @@ def _problem(
     X[: n // 6] = X[n // 6 : 2 * (n // 6)]
     distances = np.sum((X[:, None] - X) ** 2, axis=2)
     gram = GramDesign(np.exp(-width * distances))
-    name = loss if isinstance(loss, str) else "quantile"
     y = np.where(X[:, 0] + random.standard_normal(n) > 0, 1.0, -1.0)
-    if LOSSES[name].task == "regression":
+    if as_loss(loss).task == "regression":
         y = np.abs(X[:, 0] + 0.3 * random.standard_normal(n))
     share = random.integers(0, 3, n).astype(float) if weights else None
     return Problem(gram, MeanRisk(loss, y, share), 1.0 / (50.0 * n), GramNorm(gram), intercept)
