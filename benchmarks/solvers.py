@@ -1,10 +1,12 @@
-"""Which solver for which problem: the measurement behind the table of ``solver="auto"`` (solvers/choose.py).
+"""The regret of ``solver="auto"``: its processor seconds over those of the fastest solver of its table.
 
-    python benchmarks/solvers.py --update-readme        9 data sets, every C and accuracy (about half an hour)
-    python benchmarks/solvers.py --data a9a --C 1 10    these cells
+    python benchmarks/solvers.py --update-readme                 all problems, about half an hour; resumable
+    python benchmarks/solvers.py --family text --C 1             these problems
+    python benchmarks/solvers.py --report-only
 
-Each solver runs twice (once if a run takes longer than a second), at most ``--cap`` seconds; the better time counts.
-``auto`` is timed as well: its last column says how many times as long as the better of the two it takes.
+Every solver of the table (solvers/choose.py) that supports a problem runs on it, ``auto`` among them, each for at most
+five times the shortest time so far.  A run below a second is repeated twice, the median counts.  The rules are set on
+problems that benchmarks/cells.py leaves open for tuning; the column "held out" marks the others.
 """
 
 # ruff: noqa: RUF001 (typographic signs in tables for people)
@@ -12,109 +14,189 @@ Each solver runs twice (once if a run takes longer than a second), at most ``--c
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for `python benchmarks/solvers.py`
 
+from benchmarks.cells import is_held_out
 from benchmarks.data import DataSet, load
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
 
-KEY = ("data", "loss", "C", "tol")
-SOLVERS = ("dual_coordinate", "newton", "auto")
-CLASSIFICATION = ("a9a", "w8a", "20news.binary", "imdb", "covtype", "mnist")
-REGRESSION = ("abalone", "cpusmall", "cadata")
-_LOSSES = {"classification": ("hinge", "squared_hinge", "logistic"), "regression": ("epsilon_insensitive", "squared")}
+KEY = ("family", "data", "loss", "C", "tol")
+AUTO = "auto"
+#: a solver may take this many times the shortest time so far
+CAP = 5.0
+#: rounds of runs that take less than a second
+_ROUNDS = 3
+#: processor seconds below which a ratio is noise of the clock and of the caches
+_MEASURABLE = 0.004
+
+
+class Family(NamedTuple):
+    """Problems as a product; ``question`` of cells.py says which of them are held out."""
+
+    question: str
+    losses: tuple[str, ...]
+    data: tuple[str, ...]
+    tols: tuple[float, ...] = (1e-3, 1e-6)
+    Cs: tuple[float, ...] = (1.0, 100.0)
+
+
+FAMILIES = {
+    "classification": Family(
+        "classification",
+        ("hinge", "logistic"),
+        ("a9a", "w8a", "mushrooms", "covtype@50000", "kddcup99@50000", "mnist@10000-dense"),
+    ),
+    "text": Family("text", ("hinge", "logistic"), ("20news.binary", "imdb", "reuters-moneyfx")),
+    "regression": Family(
+        "regression", ("epsilon_insensitive", "squared", "quantile"), ("abalone", "cpusmall", "cadata", "housing.scale")
+    ),
+    "several classes": Family(
+        "several classes",
+        ("weston_watkins", "crammer_singer", "multinomial"),
+        ("dna.scale", "letter.scale@5000", "banking77", "satimage.scale", "sector.scale"),
+        tols=(1e-3,),
+        Cs=(1.0,),
+    ),
+    "L1": Family(
+        "L1",
+        ("logistic", "squared", "hinge"),
+        ("a9a@10000", "20news.binary@5000", "cpusmall", "w8a@10000"),
+        (1e-3,),
+        (0.1, 10.0),
+    ),
+    "measures": Family(
+        "measures", ("roc_auc", "prbep", "f1"), ("a9a@10000", "reuters-moneyfx", "w8a@10000"), (1e-2,), (1.0, 10.0)
+    ),
+}
 
 
 def main() -> None:
-    """Measure the cells that are missing and report."""
+    """Measure the problems that are missing and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=[*REGRESSION, *CLASSIFICATION], help="see benchmarks/data.py")
-    parser.add_argument("--C", nargs="+", type=float, default=[0.1, 1.0, 10.0, 100.0])
-    parser.add_argument("--tol", nargs="+", type=float, default=[1e-3, 1e-6])
-    parser.add_argument("--cap", type=float, default=5.0, help="seconds that one run may take")
+    parser.add_argument("--family", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
+    parser.add_argument("--data", nargs="+", help="these data sets of the families only")
+    parser.add_argument("--C", nargs="+", type=float, help="these values of C only")
+    parser.add_argument("--cap", type=float, default=30.0, help="seconds that the first run may take")
     add_common_options(parser, "solvers.json and solvers.md")
     options = parser.parse_args()
     ledger = Ledger(options.output / "solvers.json", KEY, options.fresh and not options.report_only)
-    for name in [] if options.report_only else options.data:
-        data = load(name)
-        for loss in _LOSSES["regression" if name in REGRESSION else "classification"]:
-            for C in options.C:
-                for tol in options.tol:
-                    if options.again or not ledger.has(data=name, loss=loss, C=C, tol=tol):
-                        ledger.add([_measured(data, loss, C, tol, options.cap)])
-                        print(name, loss, C, tol, flush=True)
+    for name in [] if options.report_only else options.family:
+        family = FAMILIES[name]
+        for data in (load(one) for one in options.data or family.data):
+            for loss in _losses(family, data):
+                for C in options.C or family.Cs:
+                    for tol in family.tols:
+                        if options.again or not ledger.has(family=name, data=data.name, loss=loss, C=C, tol=tol):
+                            ledger.add([_measured(name, data, loss, C, tol, options.cap)])
+                            print(name, data.name, loss, C, tol, flush=True)
     publish(options, "solvers", markdown(ledger.cells))
 
 
-def _measured(data: DataSet, loss: str, C: float, tol: float, cap: float) -> Cell:
-    from fenchel import Problem
-    from fenchel.risks import MeanRisk
-    from fenchel.solvers.choose import facts_of
+def _losses(family: Family, data: DataSet) -> list[str]:
+    """The losses of a family that fit the labels of a data set."""
+    if family.question != "L1":
+        return list(family.losses)
+    return [loss for loss in family.losses if data.regression == (loss == "squared")]
 
-    problem = Problem(data.matrix, MeanRisk(loss, data.labels), 1.0 / (C * len(data.labels)))
-    facts = {"description": data.description, "curvature": facts_of(problem, tol).curvature}
-    times = {name: _timed(problem, name, tol, cap) for name in SOLVERS}
-    return {"data": data.name, "loss": loss, "C": C, "tol": tol, **facts, "cap": cap, "solvers": times}
+
+def _problem(family: str, data: DataSet, loss: str, C: float) -> Any:
+    from fenchel import Problem
+    from fenchel.regularizers import L1, L2
+    from fenchel.risks import MEASURES, MULTICLASS, MeanRisk
+
+    if loss in MULTICLASS:
+        risk = MULTICLASS[loss](data.labels.astype(int))
+    elif loss in MEASURES:
+        risk = MEASURES[loss](data.labels)
+    else:
+        risk = MeanRisk(loss, data.labels)
+    return Problem(data.matrix, risk, 1.0 / (C * len(data.labels)), L1() if family == "L1" else L2())
+
+
+def _measured(family: str, data: DataSet, loss: str, C: float, tol: float, cap: float) -> Cell:
+    from fenchel.solvers.choose import TABLE
+    from fenchel.solvers.named import SOLVERS
+
+    problem = _problem(family, data, loss, C)
+    names = dict.fromkeys(name for row in TABLE for name in row.solvers)
+    found: dict[str, dict[str, Any]] = {}
+    for name in [AUTO, *(name for name in names if SOLVERS[name]().supports(problem) is None)]:
+        reached = [run["seconds"] for run in found.values() if run["reached"]]
+        found[name] = _timed(problem, name, tol, min([cap, *(max(CAP * seconds, 0.5) for seconds in reached)]))
+    held_out = is_held_out(FAMILIES[family].question, data.name.partition("@")[0].removesuffix(".scale"), C)
+    identity = {"family": family, "data": data.name, "loss": loss, "C": C, "tol": tol, "held_out": held_out}
+    return {**identity, "description": data.description, "load": os.getloadavg()[0], "solvers": found}
 
 
 def _timed(problem: Any, solver: str, tol: float, cap: float) -> dict[str, Any]:
+    """The median of the runs in processor seconds of this thread; the first one compiles, and does not count."""
     from fenchel import solve
 
-    best: dict[str, Any] = {}
-    for _ in range(2):
-        begin = time.perf_counter()
+    solve(problem, solver, tol=tol, max_iter=1.0)
+    runs = []
+    while not runs or (len(runs) < _ROUNDS and runs[-1] < 1.0):
+        begin = time.thread_time()
         solution = solve(problem, solver, tol=tol, max_iter=1e5, time_limit=cap)
-        seconds = time.perf_counter() - begin
-        if not best or seconds < best["seconds"]:
-            gap = float(solution.certificate.relative_gap)
-            best = {"seconds": seconds, "passes": solution.passes, "gap": gap, "reached": solution.converged}
-            best["by"] = solution.solver
-        if seconds > 1.0:
-            break
-    return best
+        runs.append(time.thread_time() - begin)
+    return {
+        "seconds": statistics.median(runs),
+        "passes": solution.passes,
+        "gap": float(solution.certificate.relative_gap),
+        "reached": solution.converged,
+        "by": solution.solver,
+    }
+
+
+def regret(cell: Cell) -> float | None:
+    """Seconds of auto over those of the fastest solver; None if no solver reached the tolerance."""
+    found = cell["solvers"]
+    able = [run["seconds"] for name, run in found.items() if name != AUTO and run["reached"]]
+    return max(found[AUTO]["seconds"], _MEASURABLE) / max(min(able), _MEASURABLE) if able else None
 
 
 def markdown(cells: list[Cell]) -> str:
-    """One line for each cell, and what the table costs where it is wrong."""
+    """The regret of each family, and a line for each problem."""
     if not cells:
         return "(not measured yet)"
     lines = []
     for cell in cells:
-        found = cell["solvers"]
-        shown = [_shown(found[name], cell["cap"]) for name in SOLVERS]
-        place = [f"{cell['data']} ({cell['description']})", cell["loss"], f"{cell['C']:g}", f"{cell['tol']:g}"]
-        lines.append([*place, f"{cell['curvature']:.3g}", *shown, found["auto"]["by"], _loss_of_auto(found)])
-    head = ["data set", "loss", "C", "tol", "curvature", *SOLVERS, "auto used", "auto ÷ better"]
-    ratios = [_ratio(cell["solvers"]) for cell in cells]
-    known = [ratio for ratio in ratios if ratio is not None]
-    worse = sum(ratio > 1.5 for ratio in known)
-    legend = (
-        f"Seconds (best of two). In {len(known)} cells where a solver gets there, auto takes "
-        f"{statistics.median(known):.2f} times as long as the better one in the median, {max(known):.2f} at worst, and "
-        f"more than 1.5 times as long in {worse}."
-    )
-    return "\n\n".join([markdown_table(head, lines), legend])
+        found, ratio = cell["solvers"], regret(cell)
+        others = ", ".join(f"{name} {_shown(run)}" for name, run in found.items() if name != AUTO)
+        place = [cell["data"], cell["loss"], f"{cell['C']:g}", f"{cell['tol']:g}", "yes" if cell["held_out"] else ""]
+        auto = f"{_shown(found[AUTO])} ({found[AUTO]['by']})"
+        lines.append([*place, others, auto, "–" if ratio is None else f"{ratio:.2f}"])
+    head = ["data set", "loss", "C", "tol", "held out", "processor seconds of each solver", "auto", "regret"]
+    return "\n\n".join([_summary(cells), markdown_table(head, lines)])
 
 
-def _shown(found: dict[str, Any], cap: float) -> str:
-    return f"{found['seconds']:.3g}" if found["reached"] else f"> {cap:g} (gap {found['gap']:.1e})"
+def _summary(cells: list[Cell]) -> str:
+    groups = {name: [cell for cell in cells if cell["family"] == name] for name in FAMILIES}
+    groups["all, open"] = [cell for cell in cells if not cell["held_out"]]
+    groups["all, held out"] = [cell for cell in cells if cell["held_out"]]
+    groups["all"] = cells
+    rows = []
+    for name, group in groups.items():
+        known = [ratio for ratio in map(regret, group) if ratio is not None]
+        if known:
+            worse = sum(ratio > 2.0 for ratio in known)
+            rows.append(
+                [name, str(len(known)), f"{statistics.geometric_mean(known):.2f}", f"{max(known):.2f}", str(worse)]
+            )
+    return markdown_table(["problems", "number", "geometric mean of the regret", "worst", "above 2"], rows)
 
 
-def _ratio(found: dict[str, dict[str, Any]]) -> float | None:
-    """Seconds of auto over those of the better solver, if one of them gets there."""
-    able = [found[name]["seconds"] for name in SOLVERS[:2] if found[name]["reached"]]
-    return found["auto"]["seconds"] / min(able) if able else None
-
-
-def _loss_of_auto(found: dict[str, dict[str, Any]]) -> str:
-    ratio = _ratio(found)
-    return "–" if ratio is None else f"{ratio:.2f}"
+def _shown(run: dict[str, Any]) -> str:
+    return f"{run['seconds']:.3g}" if run["reached"] else f"> {run['seconds']:.3g}"
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
-from fenchel.kernels import CachedGram
+from fenchel.kernels import CachedGram, GramDesign
 from fenchel.regularizers import L2, REGULARIZERS, FreeDirections, Regularizer
 from fenchel.risks import MeanRisk, MulticlassRisk, Risk
 from fenchel.risks.protocols import ClosedForm, Smoothable
@@ -250,6 +250,12 @@ class Problem:
         """The Gram matrix if only some of its rows are kept in memory."""
         kernel = self.design.kernel()
         return None if kernel is None else kernel.cached()
+
+    @property
+    def gram_in_memory(self) -> GramDesign | None:
+        """The Gram matrix if all of it is in memory."""
+        kernel = self.design.kernel()
+        return None if kernel is None else kernel.in_memory()
 
     @property
     def level_bound(self) -> float:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
@@ -142,7 +141,7 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
 
     def problems(self, task: Task) -> list[LazyProblem]:
         whole = isinstance(task.design, GramDesign)
-        if task.form not in _JOINT or (task.n_classes == 2 and not whole):
+        if task.form not in _JOINT or task.n_classes == 2:
             return [partial(self._one_score_each, task)]
         if not whole:
             n = task.design.shape[0]
@@ -179,11 +178,4 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
         return self._problem(task, MeanRisk(self._loss(), labels, task.weights))
 
     def _joint(self, task: Task) -> Problem:
-        if task.n_classes == 2:
-            # s_1 = -s_0 and |w_1 - w_0|^2 = 2 (|w_0|^2 + |w_1|^2): the hinge of two classes has twice the lam
-            task = replace(task, C=task.C / 2.0)
         return self._problem(task, _JOINT[str(task.form)](task.targets, task.n_classes, task.weights))
-
-    def _coefficients(self, task: Task, coefficients: Array) -> Floats:
-        two = task.n_classes == 2 and len(coefficients) == 2
-        return coefficients[[1]] - coefficients[[0]] if two else coefficients

@@ -56,7 +56,11 @@ class Radial:
 
     def gram(self) -> Floats:
         """K(x, z) for all rows of Z as x."""
-        found = self._between(self.Z, self._centred, self._squares)
+        others = self._centred.T
+        if sp.issparse(others) and others.shape[0] <= others.shape[1]:
+            # not larger than K; products of a sparse with a dense matrix need no search for common columns
+            others = np.ascontiguousarray(others.toarray())
+        found = self._between(self.Z, self._centred, self._squares, others)
         np.fill_diagonal(found, 1.0)
         # -gamma |x|^2 - gamma |z|^2 is added in two orders
         mirror_lower_triangle(found)
@@ -78,10 +82,10 @@ class Radial:
             squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
             return self.gamma * np.asarray(squares, dtype=np.float64).ravel()
 
-    def _between(self, X: Any, centred: Any, squares: Array) -> Floats:
+    def _between(self, X: Any, centred: Any, squares: Array, others: Any = None) -> Floats:
         # 1. 2 gamma x.z - gamma |x|^2 - gamma |z|^2, in place
         with np.errstate(over="ignore", invalid="ignore"):
-            found = centred @ self._centred.T
+            found = centred @ (self._centred.T if others is None else others)
             found = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
             found *= 2.0 * self.gamma
             found -= squares[:, None]

@@ -47,6 +47,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.arrays import Array
+from fenchel.compile.primitives.epoch import Part
 from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
@@ -54,7 +55,9 @@ from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
 from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand, near_mean
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
+from fenchel.solvers.dual_coordinate.loop_working_set import optimize_working_sets, tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
+from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 from fenchel.solvers.dual_coordinate.state import (
     OutputState,
     State,
@@ -69,6 +72,8 @@ from fenchel.validation import check_bool, check_choice, check_number, check_see
 
 #: entries of X that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 23
+#: examples that are optimized together with a Gram matrix in memory
+_WORKING_SET = 4
 #: the time of an entry with a mirror map that is not linear, in entries without one
 _MIRROR_COST = 16
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
@@ -274,21 +279,36 @@ class DualCoordinate(Solver):
 
     def _advance(self, state: State, output: OutputState) -> int:
         """One part of the present epoch of one output; the number of examples that had a turn."""
-        active_set, cached = output.active_set, state.problem.cached_gram
+        active_set, cached, mirror = output.active_set, state.problem.cached_gram, output.mirror
         most = _STEP_ENTRIES // self._entries_per_turn(state, output)
         part = active_set.next_part(most, state.random, self.shrinking)
+        greedy = self._working_sets(state, output, part._replace(end=active_set.size), most)
+        if greedy:
+            part = part._replace(end=active_set.size)
+        turns = greedy or part.end - part.begin
         if cached is not None:
             turns = epoch_on_demand(state, output, cached, part)
+        elif mirror is not None:
+            active_set.record(mirror.epoch(state, output, part), part.end, state.problem.lam)
         else:
-            turns = part.end - part.begin
-            intercept = state.intercept(output)
-            data = (state.rows, state.loss, state.regularizer, output.table)
-            mirror = output.mirror
-            tally = epoch(*data, output.v, intercept, part) if mirror is None else mirror.epoch(state, output, part)
+            arrays = (output.table, output.v, state.intercept(output), part)
+            tally = (
+                tally_of(state.loss, *arrays) if greedy else epoch(state.rows, state.loss, state.regularizer, *arrays)
+            )
             active_set.record(tally, part.end, state.problem.lam)
         if active_set.position == active_set.size:
             self._end_epoch(state, output)
         return turns
+
+    def _working_sets(self, state: State, output: OutputState, part: Part, most: int) -> int:
+        """Optimize working sets before an epoch, if the Gram matrix is in memory; turns of examples."""
+        plain = self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
+        if not plain or part.begin > 0 or state.problem.gram_in_memory is None:
+            return 0
+        arrays = (output.table, output.v, state.intercept(output), part)
+        rounds = max(1, most // _WORKING_SET)
+        turns = int(optimize_working_sets(state.rows, state.loss, *arrays, _WORKING_SET, rounds))
+        return turns + (newton_step(state, output) if turns else 0)
 
     def _end_epoch(self, state: State, output: OutputState) -> None:
         active_set, centre = output.active_set, np.copy(output.intercept[CENTRE])

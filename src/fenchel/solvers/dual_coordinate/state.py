@@ -34,6 +34,8 @@ class OutputState:
     constant: float = 0.0
     #: of a mirror map that is not linear
     mirror: MirrorState | None = None
+    #: of Newton steps with a Gram matrix, relative to its largest diagonal entry
+    damping: float = 1e-6
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
     last_residual: float = math.inf
@@ -81,7 +83,11 @@ class State:
 
     def intercept(self, output: OutputState) -> Intercept:
         """The intercept of an output as the loops see it."""
-        return Intercept(output.intercept, self.projection, self.centre_square + output.constant)
+        return Intercept(output.intercept, self.projection, self.spread(output))
+
+    def spread(self, output: OutputState) -> float:
+        """M + B^2, the square of the centre and of the constant feature."""
+        return self.centre_square + output.constant
 
     def theta(self) -> Floats:
         """The dual variables of all outputs."""

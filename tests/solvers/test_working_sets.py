@@ -1,0 +1,113 @@
+"""Kernels in memory: working sets and projected Newton steps, against random epochs and recomputed sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from fenchel import Problem, solve
+from fenchel.kernels import GramDesign, GramNorm
+from fenchel.losses import Quantile, as_loss
+from fenchel.risks import MeanRisk
+from fenchel.solvers import DualCoordinate
+from fenchel.solvers.base import Hint
+from fenchel.solvers.dual_coordinate import solver as module
+from fenchel.solvers.dual_coordinate.projected_newton import newton_step
+
+PIECEWISE = ("hinge", "squared_hinge", "huber_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "huber")
+#: no KKT margin tells anything: random epochs
+OTHERS = ("logistic", "exponential")
+
+
+def _problem(
+    loss: object, intercept: bool = False, seed: int = 0, n: int = 60, weights: bool = False, width: float = 1.0
+) -> Problem:
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, 3))
+    # equal rows: K is singular
+    X[: n // 6] = X[n // 6 : 2 * (n // 6)]
+    distances = np.sum((X[:, None] - X) ** 2, axis=2)
+    gram = GramDesign(np.exp(-width * distances))
+    y = np.where(X[:, 0] + random.standard_normal(n) > 0, 1.0, -1.0)
+    if as_loss(loss).task == "regression":
+        y = np.abs(X[:, 0] + 0.3 * random.standard_normal(n))
+    share = random.integers(0, 3, n).astype(float) if weights else None
+    return Problem(gram, MeanRisk(loss, y, share), 1.0 / (50.0 * n), GramNorm(gram), intercept)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", [*PIECEWISE, *OTHERS, Quantile(0.8)], ids=str)
+def test_agrees_with_random_epochs(loss: object, intercept: bool, weights: bool) -> None:
+    problem = _problem(loss, intercept, weights=weights)
+    found = solve(problem, DualCoordinate(), tol=1e-7, max_iter=20000).certificate
+    other = solve(problem, DualCoordinate(rule="exact"), tol=1e-4, max_iter=20000).certificate
+    assert found.meets(1e-7)
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper
+
+
+def _started(problem: Problem) -> tuple[DualCoordinate, object]:
+    solver = DualCoordinate(seed=0)
+    return solver, solver.start(problem, None)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", PIECEWISE)
+def test_running_sums_are_those_of_theta(loss: str, intercept: bool) -> None:
+    solver, state = _started(_problem(loss, intercept))
+    for _ in range(5):
+        solver.step(state, Hint(None, 0.0, lambda: False, passes=1.0))
+    [output] = state.outputs
+    kept, sums = output.v.copy(), output.intercept.copy()
+    assert np.any(output.v)
+    state.refresh(output)
+    np.testing.assert_allclose(kept, output.v, atol=1e-9 * np.max(np.abs(output.v)))
+    np.testing.assert_allclose(sums, output.intercept, atol=1e-9 * np.max(np.abs(output.v)))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("loss", PIECEWISE)
+def test_steps_never_lower_the_dual(loss: str, intercept: bool) -> None:
+    _, state = _started(_problem(loss, intercept, seed=1))
+    [output] = state.outputs
+
+    def dual() -> float:
+        # the augmented Lagrangian that the steps maximize: with the constant feature and the present centre
+        value = state.objective()
+        total, centre, lam = output.intercept[0], output.intercept[2], state.problem.lam
+        return value - lam * total * (0.5 * output.constant * total + centre)
+
+    for _ in range(6):
+        part = output.active_set.next_part(10**6, state.random, True)
+        before = dual()
+        module.optimize_working_sets(
+            state.rows, state.loss, output.table, output.v, state.intercept(output), part, 4, 3
+        )
+        between = dual()
+        assert between >= before - 1e-12
+        newton_step(state, output)
+        assert dual() >= between - 1e-12
+
+
+def test_one_newton_step_is_exact_where_no_bound_is_reached() -> None:
+    """The squared loss has no bounds: the first undamped step solves the linear system."""
+    problem = _problem("squared", seed=2, width=4.0)
+    _, state = _started(problem)
+    [output] = state.outputs
+    output.table[:, 1] = 1e-3
+    state.refresh(output)
+    output.damping = 0.0
+    assert newton_step(state, output) == problem.risk.examples
+    gram = problem.gram_in_memory.descending().values
+    theta = np.linalg.solve(gram / problem.lam + np.eye(60) / problem.risk.shares, problem.mean_risk.labels)
+    np.testing.assert_allclose(state.theta(), theta, atol=1e-10 * np.max(np.abs(theta)))
+
+
+def test_several_outputs() -> None:
+    random = np.random.default_rng(3)
+    X = random.standard_normal((50, 2))
+    gram = GramDesign(X @ X.T + 1.0)
+    labels = np.where(random.standard_normal((50, 3)) + X[:, :1] > 0, 1.0, -1.0)
+    problem = Problem(gram, MeanRisk("hinge", labels), 1e-3, GramNorm(gram))
+    assert solve(problem, DualCoordinate(), tol=1e-6, max_iter=20000).converged
