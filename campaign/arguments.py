@@ -83,6 +83,11 @@ SPECIAL = {
     "OrdinalHinge": {"labels": CLASSES},
     **{kind.__name__: {"labels": CLASSES} for kind in risks.RANKINGS.values()},
     "LinearRanker": {"y": CLASSES},
+    "MultilabelClassifier": {"y": (np.tile(CLASSES[:, None], 3) == np.arange(3)).astype(int)},
+    "SequenceClassifier": {"X": [X[:4], X[4:]], "y": [CLASSES[:4], CLASSES[4:]]},
+    "ChainDesign": {"tokens": X, "labels": 3},
+    "ChainHinge": {"labels": CLASSES, "lengths": [4, 2]},
+    "ChainLogistic": {"labels": CLASSES, "lengths": [4, 2]},
     "OrdinalClassifier": {"y": CLASSES},
     "PrecisionAtK": {"k": 2},
     "CachedGram": {"source": lambda rows: np.eye(6)[rows], "diagonal": np.ones(6), "megabytes": 1.0},
@@ -93,7 +98,7 @@ SPECIAL = {
 #: not called: abstract, made by the library, or in need of a file
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}
 LEFT_OUT |= {"CustomLoss", "Solution", "Progress", "TracePoint", "Status", "RegularizationPath", "GapWarning"}
-LEFT_OUT |= {"Hint", "Need", "Start"}
+LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk"}
 LEFT_OUT |= {"CacheWarning", "FenchelError", "plot_convergence", "plot_path", "MicroRisk", "CertifiedPredictions"}
 ALLOWED = (ValueError, TypeError, OverflowError, MemoryError)
 
@@ -123,7 +128,8 @@ def required(name, one):
 def _call(name, one, changed, **values):
     """Call with valid values but for the changed ones; an estimator is fitted too, with few iterations."""
     arguments = {**required(name, one), **values}
-    return _quick(one(**arguments), changed).fit(X, _labels(name)) if hasattr(one, "fit") else one(**arguments)
+    rows = SPECIAL.get(name, {}).get("X", X)
+    return _quick(one(**arguments), changed).fit(rows, _labels(name)) if hasattr(one, "fit") else one(**arguments)
 
 
 def _quick(estimator, changed=()):

@@ -18,6 +18,9 @@ from fenchel.losses import NAMED, EpsilonInsensitive, Quantile
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
 from fenchel.risks import MULTICLASS, MeanRisk
 
+#: estimators whose objectives have no exact formulas here: tests/risks/test_ranking_errors.py and
+#: tests/certificate/test_chain_errors.py judge their risks, tests/estimators/test_multilabel_classifier.py the problems
+NOT_DRAWN = {"LinearRanker", "MultilabelClassifier", "SequenceClassifier"}
 #: estimators with their shares of the fits
 SHARES = {
     "LinearClassifier": 24,

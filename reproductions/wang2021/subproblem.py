@@ -83,7 +83,7 @@ def measured(count: int, bound: float, dense: int) -> Cell:
 
 def _own(inner: Any, v: np.ndarray, bound: float) -> np.ndarray:
     values, bounds, b = np.append(v, 0.0), np.append(np.full(len(v), bound), 0.0), np.zeros(len(v) + 1)
-    solve_block(inner, values, bounds, b, len(v))
+    solve_block(inner, values, bounds, b)
     return b[:-1]
 
 

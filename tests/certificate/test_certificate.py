@@ -19,6 +19,7 @@ from fenchel.certificate.dual import lower_bound
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.losses import LOSSES
 from fenchel.risks import MeanRisk, Risk
+from fenchel.solvers import DualCoordinate
 from fenchel.solving.solution import Status
 from strategies import problem_data, seeds
 
@@ -349,7 +350,7 @@ def test_a_solve_that_contradicts_itself_ends():
     labels = np.where((X[:, 0] > 3e7) == (X[:, 1] > 3e7), 1.0, -1.0)
     problem = Problem(gram, MeanRisk("hinge", labels), 1.0 / 4000.0, GramNorm(gram))
     for settings in ({"tol": 1e-9, "certify_every": 3.0}, {"tol": 0.0, "decay": 0.5}):
-        solution = solve(problem, "dual_coordinate", max_iter=200, **settings)
+        solution = solve(problem, DualCoordinate(rule="exact"), max_iter=200, **settings)
         assert solution.certificate.contradictory
         assert not solution.converged
         assert solution.status is Status.UNRESOLVED

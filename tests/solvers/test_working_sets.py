@@ -111,3 +111,14 @@ def test_several_outputs() -> None:
     labels = np.where(random.standard_normal((50, 3)) + X[:, :1] > 0, 1.0, -1.0)
     problem = Problem(gram, MeanRisk("hinge", labels), 1e-3, GramNorm(gram))
     assert solve(problem, DualCoordinate(), tol=1e-6, max_iter=20000).converged
+
+
+def test_max_iter_is_kept() -> None:
+    """Working sets on few examples: each call makes about one pass before a Newton step and the next look at limits."""
+    random = np.random.default_rng(60)
+    X = random.standard_normal((60, 2))
+    y = np.where(X[:, 0] + 0.5 * random.standard_normal(60) > 0, 1.0, -1.0)
+    gram = GramDesign(np.exp(-0.1 * np.sum((X[:, None] - X) ** 2, axis=2)))
+    problem = Problem(gram, MeanRisk("hinge", y), 1.0 / (1e5 * 60), GramNorm(gram))
+    assert solve(problem, DualCoordinate(), tol=1e-3, max_iter=20).passes <= 24
+    assert solve(problem, DualCoordinate(), tol=1e-3, max_iter=1000).converged

@@ -67,10 +67,11 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
         theta = np.asarray(theta, dtype=np.float64)
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
-    if math.isfinite(_at_zero(problem)) and witness.decomposition is None and not np.any(theta):
+    trusted = closed is None and decomposable is None
+    if not trusted and math.isfinite(_at_zero(problem)) and witness.decomposition is None and not np.any(theta):
         return _zero(problem)
     if not _usable(theta):
-        bound = _nothing(problem, None, trusted=closed is None and decomposable is None)
+        bound = _nothing(problem, None, trusted=trusted)
     elif closed is not None:
         bound = _recomputed(problem, closed, theta, level)
     elif decomposable is not None:

@@ -79,7 +79,9 @@ class KernelEstimator(FitParameters, LinearEstimator):
         if not same or np.shape(fitted.get("theta_", ())) != shape:
             return [None]
         start = self.theta_[task.active]
-        return [Start(Model(problem.design.adjoint(start) / problem.lam, problem.no_intercept()), Witness(start))]
+        # the certificate chooses the intercept
+        intercept = None if problem.intercept else problem.no_intercept()
+        return [Start(Model(problem.design.adjoint(start) / problem.lam, intercept), Witness(start))]
 
     def _regularizer(self) -> Regularizer:
         """Ridge, which in the feature space is the norm of the Gram matrix of the task."""

@@ -20,8 +20,8 @@ _FEW_ENTRIES, _ROUNDS = 1 << 10, 2
 def zero_sum(theta: Array) -> tuple[Floats, float]:
     """Scale down the sign of theta with the larger sum until they cancel; return theta and a bound on its sum.
 
-    Entries only move towards zero, so theta stays in every box that contains zero.  If theta sums to zero
-    already, at most one entry changes.  (The nearest such point is a projection, which takes several times as long:
+    Entries only move towards zero, so theta stays in every box that contains zero.  If theta sums to zero up to
+    rounding, at most two entries change.  (The nearest such point is a projection, which takes several times as long:
     benchmarks/README.md, Projections.)
     """
     up, down = float(np.sum(np.maximum(theta, 0.0))), -float(np.sum(np.minimum(theta, 0.0)))

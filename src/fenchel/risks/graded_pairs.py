@@ -110,7 +110,7 @@ class GradedPairs(Risk):
         subgradient = self.amounts * (above - below) / self.pairs
         offset = float(self._total(above))
         # subgradients sum to zero: centred scores reduce cancellation
-        return subgradient, offset, max(0.0, offset + float(subgradient @ self._centred(scores)))
+        return subgradient, offset, max(offset + float(subgradient @ self._centred(scores)), 0.0)
 
     def decompose(self, scores: Array, subgradient: Array) -> Floats:
         """The flows of the wrong pairs of each bit, of which minus the subgradient is the sum."""
@@ -188,7 +188,7 @@ class GradedPairs(Risk):
         value, risk, excess = (
             0.5 * float(self._total(falls)) / mu,
             float(risk),
-            float(max(0.0, risk - flow + theta @ s)),
+            float(max(risk - flow + theta @ s, 0.0)),
         )
         found = theta.astype(np.float64)
         return Smoothed(value, found, risk, excess, partial(self._smoothed_flows, scores, mu))

@@ -16,6 +16,7 @@ import numpy as np
 
 from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge, judge_moved
 from fenchel.compile.stopwatch import stopwatch
+from fenchel.errors import FenchelError
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
@@ -292,11 +293,20 @@ class Run:
             # the same data: no product with X is needed
             self._record(judge_moved(self.problem, warm.model, warm.witness, warm.path_certificate))
         else:
-            self._record(judge(self.problem, warm.model, warm.witness))
+            self._record(self._verdict_on(warm))
         assert self.best is not None
         if self._predictions_proved():
             return Status.PREDICTIONS_PROVED
         return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
+
+    def _verdict_on(self, warm: Warm) -> Verdict:
+        """The verdict on a warm start; the decomposition of another risk proves nothing."""
+        try:
+            return judge(self.problem, warm.model, warm.witness)
+        except FenchelError:
+            if warm.witness.decomposition is None:
+                raise
+            return judge(self.problem, warm.model, Witness(np.zeros(self.problem.theta_shape)))
 
     def _record(self, verdict: Verdict) -> None:
         """Append a trace point and update the best verdict."""

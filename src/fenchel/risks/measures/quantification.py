@@ -145,9 +145,10 @@ class KullbackLeibler(PrevalenceRisk):
         return shares[0] * (x - np.log1p(x)) + shares[1] * (z - np.log1p(z))
 
     def delta_error(self, fn: Array, fp: Array) -> Floats:
-        # x and log(1 + x) cancel
-        x, z = self._relative(np.asarray(fp, dtype=np.float64) - np.asarray(fn))
-        return gamma(_ROUNDINGS) * (np.abs(x) + np.abs(np.log1p(x)) + np.abs(z) + np.abs(np.log1p(z)))
+        surplus = np.asarray(fp, dtype=np.float64) - np.asarray(fn)
+        # x and log(1 + x) cancel, and near -1 the logarithm enlarges the rounding of x
+        x, z = (np.abs(x) + np.abs(np.log1p(x)) + np.abs(x) / (1.0 + x) for x in self._relative(surplus))
+        return gamma(_ROUNDINGS) * (x + z)
 
 
 class NormalizedKullbackLeibler(KullbackLeibler):

@@ -45,7 +45,11 @@ from fenchel.stopping import stop_point
 from fenchel.validation import check_integer
 
 #: the gain of a label y, by its name
-GAINS = {"exponential": lambda y: np.exp2(y) - 1.0, "linear": lambda y: y}
+GAINS = {
+    # exact for integers; 2^y - 1 cancels for small y
+    "exponential": lambda y: np.where(y >= 1.0, np.exp2(y) - 1.0, np.expm1(np.log(2.0) * y)),
+    "linear": lambda y: y,
+}
 #: relative spacing of extended precision, float64 where there is none
 _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
@@ -131,9 +135,14 @@ class NDCG(RankingRisk):
         gains = gains_of(found.levels, gain)[found.grades[found.order]]
         ranks = np.arange(len(found.order)) - np.repeat(found.starts, found.sizes) + 1
         self.discounts = rank_discounts(ranks, k)
-        d = self.discounts.astype(np.longdouble)
+        d, largest = self.discounts.astype(np.longdouble), np.maximum.reduceat(gains, found.starts)
+        if not np.all(largest > 0.0):
+            raise FenchelError(
+                f"the gains of a query with different labels are all zero: its labels are too small for gain={gain!r}; "
+                "scale the labels, or use gain='linear'"
+            )
         # divided by the largest, so that the sum does not overflow
-        gains = gains / np.repeat(np.maximum.reduceat(gains, found.starts), found.sizes)
+        gains = gains / np.repeat(largest, found.sizes)
         best = np.add.reduceat(gains * d, found.starts)
         self.gains = (gains / np.repeat(best, found.sizes)).astype(np.float64)
         runs = np.flatnonzero(np.concatenate([[True], found.first[1:] != found.first[:-1]]))
@@ -166,7 +175,7 @@ class NDCG(RankingRisk):
         ordered[order_in_groups(-z, queries.query)] = self.discounts
         slope = queries.share * (ordered - self.ideal)
         value, offset = tree_sum(slope * z), -tree_sum(slope * self.gains)
-        return queries.scattered(slope, self.examples), offset, max(0.0, value)
+        return queries.scattered(slope, self.examples), offset, max(value, 0.0)
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
@@ -233,7 +242,7 @@ class NDCG(RankingRisk):
         attained = tree_sum(queries.share * move * z)
         value = attained - 0.5 * mu * tree_sum(queries.share * move * move)
         theta = queries.scattered(-queries.share * move, self.examples)
-        return Smoothed(value, theta, risk, max(0.0, risk - attained))
+        return Smoothed(value, theta, risk, max(risk - attained, 0.0))
 
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores, and on that of its terms."""

@@ -302,11 +302,14 @@ class DualCoordinate(Solver):
 
     def _working_sets(self, state: State, output: OutputState, part: Part, most: int) -> int:
         """Optimize working sets before an epoch, if the Gram matrix is in memory; turns of examples."""
-        plain = self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
-        if not plain or part.begin > 0 or state.problem.gram_in_memory is None:
+        problem, plain = state.problem, self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
+        if not plain or part.begin > 0 or problem.gram_in_memory is None:
+            return 0
+        if problem.mean_risk.loss.piecewise_quadratic() is None:
+            # without Newton steps they take more passes than random epochs
             return 0
         arrays = (output.table, output.v, state.intercept(output), part)
-        rounds = max(1, most // _WORKING_SET)
+        rounds = max(1, min(most, problem.risk.examples) // _WORKING_SET)
         turns = int(optimize_working_sets(state.rows, state.loss, *arrays, _WORKING_SET, rounds))
         return turns + (newton_step(state, output) if turns else 0)
 

@@ -18,6 +18,8 @@ _MOST_FEATURES, _FEATURES_PER_LAM = 1000, 20
 _TOLERANCE, _MAX_SWEEPS = 0.3, 300
 #: smallest tolerance for which the estimate of the gap is accurate
 _LEAST_TOLERANCE = 1e-9
+#: variance of a column, relative to its mean square, below which centring G loses too many digits
+_LEAST_SPREAD = 1e-6
 #: products of one call of the loop at most, about a quarter of a second
 _WORK_OF_CALL = 500_000_000
 #: most points of a block, and their scores (32 MB)
@@ -33,9 +35,11 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
 
 def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[tuple[Model, Witness]]]:
     """Yield models and dual points for the values of lam in turn, a block of them at a time."""
-    gram, correlations, square = _moments(problem)
-    form = problem.mean_risk.loss.piecewise_quadratic()
+    moments, form = _moments(problem), problem.mean_risk.loss.piecewise_quadratic()
     assert form is not None
+    if moments is None:
+        return
+    gram, correlations, square = moments
     step = max(1, min(_MOST_POINTS, _MOST_SCORES // problem.design.shape[0]))
     start = np.zeros(len(correlations))
     # a call of a loop can't be stopped
@@ -60,7 +64,10 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
     problem, risk = output.problem, output.problem.mean_risk
     form = risk.loss.piecewise_quadratic()
     assert form is not None
-    gram, correlations, square = _moments(problem)
+    moments = _moments(problem)
+    if moments is None:
+        return 1.0
+    gram, correlations, square = moments
     weights, lams = np.empty((1, len(output.weights))), np.array([form.kappa * problem.lam])
     # P is at most R(0)
     tol = max(_TOLERANCE * target_gap / max(risk.value_at_zero, float(np.finfo(np.float64).tiny)), _LEAST_TOLERANCE)
@@ -81,8 +88,8 @@ def _proposal(problem: Problem, weights: Floats, scores: Floats) -> tuple[Model,
     return Model(weights, intercept), Witness(-problem.risk.subgradient(scores + intercept))
 
 
-def _moments(problem: Problem) -> tuple[Floats, Floats, float]:
-    """G, q and y^T C y, centred beside an intercept."""
+def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
+    """G, q and y^T C y, centred beside an intercept; None if a column is so far from zero that centring cancels."""
     design, risk = problem.design, problem.mean_risk
     gram, mean = reused(
         design,
@@ -93,6 +100,9 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float]:
     labels = risk.labels - float(risk.shares @ risk.labels) if problem.intercept else risk.labels
     correlations, square = design.adjoint(risk.shares * labels), float(risk.shares @ labels**2)
     if problem.intercept:
+        squares = np.diagonal(gram)
         gram = gram - np.outer(mean, mean)
+        if np.any(np.diagonal(gram) < _LEAST_SPREAD * squares):
+            return None
         correlations -= mean * float(risk.shares @ labels)
     return gram, correlations, square
