@@ -157,7 +157,7 @@ def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_cl
 
 def test_no_intercept_is_bracketed_for_problems_that_a_limit_came_before(monkeypatch):
     monkeypatch.setattr("fenchel.estimators.proved._MOST_PENDING", 0)
-    monkeypatch.setattr("fenchel.certificate.confinement._bracketed", None)
+    monkeypatch.setattr("fenchel.certificate.confinement._bracketed", lambda *given: pytest.fail("bracketed"))
     model = LinearClassifier("logistic", multi_class="ovr", time_limit=0)
     with warned("the time limit was reached"):
         model.fit(X, CLASSES)

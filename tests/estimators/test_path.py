@@ -371,3 +371,13 @@ def test_a_path_that_ends_early_says_so():
     with pytest.warns(GapWarning, match=r"before C=100"):
         path = regularization_path(X, y, (0.01, 100.0), accuracy=20.0, time_limit=1e-9)
     assert path.accuracy == 20.0  # of what there is
+
+
+def test_a_lasso_path_of_columns_far_from_zero():
+    """Centring their Gram matrix would cancel: the points are solved one after the other."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((50, 8))
+    y = X[:, :3] @ [1.0, -2.0, 3.0] + 0.1 * random.standard_normal(50)
+    for offset in (3e7, 1e8):
+        path = regularization_path(X + offset, y, [0.1, 1.0, 10.0], loss="squared", l1_ratio=1)
+        assert all(certificate.relative_gap <= 1e-3 for certificate in path.certificates)

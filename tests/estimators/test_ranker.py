@@ -245,3 +245,19 @@ def test_measures_weigh_queries():
             measure(y, [1.0, 2.0, np.nan, 1.0], qid)
     with pytest.raises(FenchelError, match="not be negative"):
         ndcg_score([-1, 1], [1.0, 2.0])
+
+
+def test_a_warm_start_survives_another_loss_and_other_grades():
+    X = np.random.default_rng(0).standard_normal((8, 3))
+    model = LinearRanker(warm_start=True).fit(X, np.arange(8) % 3)
+    assert model.set_params(loss="pairwise_logistic").fit(X, np.arange(8) % 3).converged_
+    model = LinearRanker(warm_start=True).fit(X, np.arange(8) % 3)
+    assert model.fit(X, np.arange(8) % 2).converged_
+
+
+def test_the_score_of_several_queries_needs_them():
+    X, qid = np.random.default_rng(0).standard_normal((8, 3)), np.repeat([0, 1], 4)
+    model = LinearRanker().fit(X, np.arange(8) % 3, qid=qid)
+    assert 0.0 <= model.score(X, np.arange(8) % 3, qid=qid) <= 1.0
+    with pytest.raises(FenchelError, match="score needs qid"):
+        model.score(X, np.arange(8) % 3)

@@ -1,6 +1,7 @@
 """Measures as risks: values, planes and intercepts against every labelling; bad input."""
 
 import itertools
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -362,3 +363,18 @@ def test_no_table_of_a_large_q_measure_is_kept():
     table = slow.table("q", risk.n_pos, risk.n_neg)
     assert risk.value(scores) == pytest.approx(slow.table_value(scores, y, table), abs=1e-12)
     assert all(np.size(value) <= 2 * len(y) for value in vars(risk).values())
+
+
+@pytest.mark.parametrize("name", ["kld", "nkld"])
+def test_errors_of_divergences_where_all_positives_are_missed(name):
+    """At a predicted prevalence near zero the logarithm enlarges the rounding of its argument."""
+    for n_pos, n_neg in ((20_011, 19_997), (50_000, 49_000), (100_003, 200_017)):
+        risk = MEASURES[name](np.repeat([1.0, -1.0], [n_pos, n_neg]))
+        with localcontext(prec=50):
+            half = Decimal("0.5")
+            x, z = -Decimal(n_pos) / (n_pos + half), Decimal(n_pos) / (n_neg + half)
+            exact = ((n_pos + half) * (x - (1 + x).ln()) + (n_neg + half) * (z - (1 + z).ln())) / (n_pos + n_neg + 1)
+            if name == "nkld":
+                exact = 2 / (1 + (-exact).exp()) - 1
+            error = abs(Decimal(float(risk.delta(n_pos, 0))) - exact)
+        assert error <= Decimal(float(risk.delta_error(n_pos, 0)))

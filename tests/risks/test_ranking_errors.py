@@ -1,16 +1,18 @@
 """Risks of rankings keep their own bounds on rounding errors: in exact rational arithmetic, and with 60 digits."""
 
 import itertools
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import slow_ranking as slow
+from fenchel import Problem, solve
 from fenchel.numerics.rounding import gamma
 from fenchel.projections.permutahedron import into_permutahedra
 from fenchel.risks import NDCG, PairwiseLogistic, PairwiseSquaredHinge
+from fenchel.risks.ranking.ndcg import gains_of
 
 Y = np.array([0, 2, 1, 1, 0, 3, 1, 0, 2, 2])
 QUERIES = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1, 2])
@@ -143,3 +145,20 @@ def test_a_point_inside_a_permutahedron_does_not_move():
     # outside: the differences of the smaller of the two running sums, in the same order
     found, moved = into_permutahedra(np.array([0.0, 4.0, 2.0, 6.0, -1.0]), d, groups, sizes)
     np.testing.assert_allclose(found.astype(float), [1.0, 3.0, 2.0, 5.0, 0.0])
+
+
+@pytest.mark.parametrize("y", [[0.0, 1e-7, 3e-7, 2e-7], [1e-14, 3e-14, 0.0, 2e-14], [0.0, 1e-5, 2e-5, 3.0]])
+def test_gains_of_small_labels_do_not_cancel(y):
+    """2^y - 1 of labels near zero; integers have exact gains."""
+    X = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, 1.0]])
+    with localcontext(prec=60):
+        gains = [float((Decimal(label) * Decimal(2).ln()).exp() - 1) for label in y]
+    found = solve(Problem(X, NDCG(y), 0.1), tol=0.0).certificate
+    other = solve(Problem(X, NDCG(gains, gain="linear"), 0.1), tol=0.0).certificate
+    assert found.lower <= other.upper
+    assert other.lower <= found.upper
+    np.testing.assert_array_equal(gains_of([0.0, 1.0, 2.0, 5.0], "exponential"), [0.0, 1.0, 3.0, 31.0])
+
+
+def test_the_smallest_label_has_a_gain():
+    assert np.all(np.isfinite(NDCG([0.0, 5e-324, 1.0, 0.0], queries=[0, 0, 1, 1]).gains))

@@ -72,6 +72,8 @@ def row_lengths(design: Design) -> CSRDesign:
     >>> row_lengths(as_design([[3.0, 4.0], [0.0, 1.0]])).squared_row_norms.round(9)
     array([25.,  1.])
     """
+    if not isinstance(design, Design):
+        raise FenchelError(f"design must be a Design, got {type(design).__name__}; use as_design")
     examples = design.shape[0]
     entries = np.sqrt(design.squared_row_norms), np.zeros(examples, dtype=np.int32), np.arange(examples + 1)
     return CSRDesign(sp.csr_array(entries, shape=design.shape))

@@ -217,8 +217,8 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         """
         if qid is None and self.n_queries_ > 1:
             raise FenchelError(
-                f"score needs qid, the query of each row: the model was fitted to {self.n_queries_} queries. In a search or "
-                "a pipeline route it with metadata routing, LinearRanker().set_score_request(qid=True)"
+                f"score needs qid, the query of each row: the model was fitted to {self.n_queries_} queries. In a "
+                "search or a pipeline route it with metadata routing, LinearRanker().set_score_request(qid=True)"
             )
         return ndcg_score(y, self.predict(X), qid, k=_SCORED_RANKS, gain=self.gain, sample_weight=sample_weight)
 

@@ -210,6 +210,8 @@ def choose(
     >>> [candidate.solver.name for candidate in choose(Problem(np.eye(2), F1([1, -1]), 1.0), "auto")]
     ['bundle']
     """
+    if not isinstance(problem, Problem):
+        raise FenchelError(f"problem must be a Problem, got {type(problem).__name__}")
     candidates = _candidates(problem, solver, tol)
     reasons = {candidate.solver.name: candidate.solver.supports(problem) for candidate in candidates}
     able = [candidate for candidate in candidates if reasons[candidate.solver.name] is None]

@@ -135,14 +135,9 @@ class NDCG(RankingRisk):
         gains = gains_of(found.levels, gain)[found.grades[found.order]]
         ranks = np.arange(len(found.order)) - np.repeat(found.starts, found.sizes) + 1
         self.discounts = rank_discounts(ranks, k)
-        d, largest = self.discounts.astype(np.longdouble), np.maximum.reduceat(gains, found.starts)
-        if not np.all(largest > 0.0):
-            raise FenchelError(
-                f"the gains of a query with different labels are all zero: its labels are too small for gain={gain!r}; "
-                "scale the labels, or use gain='linear'"
-            )
+        d = self.discounts.astype(np.longdouble)
         # divided by the largest, so that the sum does not overflow
-        gains = gains / np.repeat(largest, found.sizes)
+        gains = gains / np.repeat(np.maximum.reduceat(gains, found.starts), found.sizes)
         best = np.add.reduceat(gains * d, found.starts)
         self.gains = (gains / np.repeat(best, found.sizes)).astype(np.float64)
         runs = np.flatnonzero(np.concatenate([[True], found.first[1:] != found.first[:-1]]))
