@@ -20,6 +20,8 @@ _TOLERANCE, _MAX_SWEEPS = 0.3, 300
 _LEAST_TOLERANCE = 1e-9
 #: variance of a column, relative to its mean square, below which centring G loses too many digits
 _LEAST_SPREAD = 1e-6
+#: and below which the column counts as constant
+_CONSTANT = 1e-14
 #: products of one call of the loop at most, about a quarter of a second
 _WORK_OF_CALL = 500_000_000
 #: most points of a block, and their scores (32 MB)
@@ -102,7 +104,10 @@ def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:
     if problem.intercept:
         squares = np.diagonal(gram)
         gram = gram - np.outer(mean, mean)
-        if np.any(np.diagonal(gram) < _LEAST_SPREAD * squares):
+        constant = np.diagonal(gram) <= _CONSTANT * squares
+        if np.any((np.diagonal(gram) < _LEAST_SPREAD * squares) & ~constant):
             return None
         correlations -= mean * float(risk.shares @ labels)
+        # a column that is constant up to rounding has no weight beside an intercept
+        gram[constant], gram[:, constant], correlations[constant] = 0.0, 0.0, 0.0
     return gram, correlations, square
