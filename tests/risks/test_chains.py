@@ -255,6 +255,7 @@ def test_errors_of_the_recursions_are_within_their_bounds(scale):
         assert np.all(found.nodes[tiny] < 1e-240)
 
 
+@pytest.mark.thorough
 def test_forward_backward_of_a_hundred_thousand_tokens():
     rng, length = np.random.default_rng(0), 100_000
     sequences = Sequences([length], 2)
