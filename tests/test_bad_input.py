@@ -13,14 +13,18 @@ from hypothesis.extra import numpy as arrays
 from fenchel import (
     FenchelError,
     GapWarning,
+    KernelClassifier,
     LinearClassifier,
+    LinearClassifierCV,
     LinearRegressor,
     MeasureClassifier,
     Model,
+    OrdinalClassifier,
     Problem,
     certify,
     solve,
 )
+from fenchel.metrics import mean_average_precision, mean_reciprocal_rank, ndcg_score
 from fenchel.risks import F1, MeanRisk, micro
 from fenchel.solvers import DualCoordinate, Newton
 from fenchel.solvers.choose import SOLVERS, choose, processors
@@ -85,6 +89,45 @@ def test_parameters_are_named(parameters, match):
 def test_sample_weights_are_named(weights, match):
     with pytest.raises(ValueError, match=match):
         LinearClassifier().fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        LinearClassifier(),
+        LinearClassifier("logistic", multi_class="multinomial"),
+        LinearRegressor(),
+        KernelClassifier(),
+        OrdinalClassifier(),
+        LinearClassifierCV(cv=2),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("size", [1e308, 5e-324])
+def test_weights_whose_sum_is_no_float_are_named(model, size):
+    with pytest.raises(FenchelError, match=r"sum of the sample weights, .*: divide sample_weight by its largest"):
+        model.fit(X, y, sample_weight=np.full(4, size))
+
+
+def test_class_weights_whose_sum_is_no_float_are_named():
+    with pytest.raises(FenchelError, match="sum of the sample weights, inf"):
+        LinearClassifier(class_weight={0: 1e308, 1: 1e308}).fit(X, y)
+
+
+@pytest.mark.parametrize("measure", [ndcg_score, mean_average_precision, mean_reciprocal_rank])
+@pytest.mark.parametrize("size", [1e308, 1e-323])
+def test_measures_of_rankings_take_weights_of_any_size(measure, size):
+    qid, weights = [0, 0, 1, 1], np.array([1.0, 1.0, 0.5, 0.5])
+    scores, grades = [1.0, 2.0, 2.0, 1.0], [1, 0, 1, 0]
+    assert measure(grades, scores, qid, sample_weight=size * weights) == pytest.approx(
+        measure(grades, scores, qid, sample_weight=weights)
+    )
+
+
+@pytest.mark.parametrize(("name", "value"), [("C", 10**400), ("tol", -(10**400))])
+def test_integers_beyond_floats_are_named(name, value):
+    with pytest.raises(FenchelError, match=f"{name} must be"):
+        LinearClassifier(**{name: value}).fit(X, y)
 
 
 def test_shapes_and_sizes(rarely_compiled):

@@ -15,7 +15,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.group_sums import order_in_groups
 from fenchel.risks.ranking.ndcg import gains_of, rank_discounts
-from fenchel.validation import check_integer
+from fenchel.validation import check_integer, real_numbers
 
 __all__ = ["mean_average_precision", "mean_reciprocal_rank", "ndcg_score"]
 
@@ -177,10 +177,7 @@ def _last_ranks(scores: Array) -> Floats:
 
 def _vector(name: str, values: ArrayLike, count: int | None = None) -> Floats:
     """As an array of finite numbers; raise otherwise, or for another number of rows."""
-    try:
-        found = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise FenchelError(f"{name} must hold numbers") from error
+    found = real_numbers(name, values)
     if found.ndim != 1 or not found.size or not np.all(np.isfinite(found)):
         raise FenchelError(f"{name} must be (n,) finite numbers, not empty; got shape {found.shape}")
     if count is not None and len(found) != count:
@@ -204,6 +201,8 @@ def _mean(
     weights = np.ones(count) if sample_weight is None else _vector("sample_weight", sample_weight, count)
     if np.any(weights < 0.0):
         raise FenchelError("sample_weight must not be negative; use 0 to omit a row")
+    # of moderate size, whose sum does not overflow
+    weights = weights / (np.max(weights) or 1.0)
     kept = np.flatnonzero(weights > 0.0)
     _, numbers = np.unique(queries[kept], return_inverse=True)
     kept = kept[order_in_groups(kept, numbers)]

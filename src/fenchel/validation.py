@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 
 
@@ -26,7 +27,26 @@ def is_integer(value: Any, *, least: float = -math.inf) -> bool:
 
 def is_positive(value: Any) -> bool:
     """Whether this is a positive finite number."""
-    return is_number(value) and 0.0 < float(value) < math.inf
+    return is_number(value) and 0.0 < as_float(value) < math.inf
+
+
+def as_float(value: Any) -> float:
+    """A number as a float; infinite if it is larger than any."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def real_numbers(name: str, values: Any) -> Floats:
+    """Values as an array of floats; raise unless they are real numbers."""
+    try:
+        given = np.asarray(values)
+        if given.dtype.kind in "cmM":
+            raise TypeError(f"got values of type {given.dtype}")
+        return np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FenchelError(f"{name} must hold real numbers: {error}") from error
 
 
 def check_number(
@@ -45,7 +65,7 @@ def check_number(
         return
     inside = is_number(value)
     if inside:
-        number = float(value)
+        number = as_float(value)
         inside = (above is None or number > above) and (least is None or number >= least)
         inside = inside and (below is None or number < below) and (most is None or number <= most)
         inside = inside and not math.isnan(number) and not (finite and math.isinf(number))
@@ -54,10 +74,12 @@ def check_number(
         raise FenchelError(f"{name} must be {allowed}{_or_none(optional)}, got {value!r}")
 
 
-def check_integer(name: str, value: Any, *, least: int, optional: bool = False) -> None:
-    """Raise unless this is an integer of at least ``least``."""
-    if not (is_integer(value, least=least) or (optional and value is None)):
-        raise FenchelError(f"{name} must be an integer >= {least}{_or_none(optional)}, got {value!r}")
+def check_integer(name: str, value: Any, *, least: int, most: int | None = None, optional: bool = False) -> None:
+    """Raise unless this is an integer from ``least`` to ``most``."""
+    inside = is_integer(value, least=least) and (most is None or int(value) <= most)
+    if not (inside or (optional and value is None)):
+        allowed = f">= {least}" if most is None else f"from {least} to {most}"
+        raise FenchelError(f"{name} must be an integer {allowed}{_or_none(optional)}, got {value!r}")
 
 
 def check_bool(name: str, value: Any, *, optional: bool = False) -> None:

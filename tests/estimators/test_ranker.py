@@ -199,6 +199,7 @@ def test_what_is_wrong_is_named():
         (LinearRanker(), {"qid": np.arange(len(y))}, "two different labels"),
         (LinearRanker(), {"qid": qid, "sample_weight": np.arange(1.0, len(y) + 1)}, "same for all rows of a query"),
         (LinearRanker(), {"qid": qid, "sample_weight": -np.ones(len(y))}, "Negative values"),
+        (LinearRanker(), {"qid": qid, "sample_weight": np.full(len(y), 1e308)}, "sum of the sample weights, inf"),
     ]
     for model, more, message in wrong:
         with pytest.raises(FenchelError, match=message):

@@ -6,6 +6,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import slow_chains as slow
 from fenchel import FenchelError, Problem, Witness
@@ -311,6 +312,70 @@ def test_sequences_in_many_blocks_are_as_those_of_one(kind):
 def test_bad_arguments(kind, arguments, message):
     with pytest.raises(FenchelError, match=message):
         KINDS[kind](*arguments)
+
+
+@every_kind
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": [0, 1e300]}, "labels must be 0, 1, ..., up to 65535, got 1e[+]300"),
+        ({"labels": [0, np.inf]}, "labels must be"),
+        ({"count": "3"}, "count must be an integer from 1 to 65536, or None, got '3'"),
+        ({"count": 2.5}, "count must be an integer"),
+        ({"count": 10**12}, "count must be an integer"),
+        ({"lengths": ["a"]}, "lengths must hold real numbers"),
+        ({"lengths": [np.nan]}, "lengths must hold the number"),
+        ({"lengths": [1.5, 0.5]}, "lengths must hold the number"),
+        ({"lengths": [10**30]}, "lengths must hold the number"),
+        ({"weights": "a"}, "weights must hold real numbers"),
+        ({"weights": [1j]}, "weights must hold real numbers"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(kind, options, message):
+    with pytest.raises(FenchelError, match=message):
+        KINDS[kind](**{"labels": [0, 1], **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"labels": 2.7}, "labels must be an integer from 1 to 65536, got 2.7"),
+        ({"labels": "2"}, "labels must be an integer"),
+        ({"labels": None}, "labels must be an integer"),
+        ({"transitions": "full"}, "transitions must be True or False, got 'full'"),
+        ({"ends": 1}, "ends must be True or False"),
+        ({"tokens": np.ones((2, 2)) * 1j}, "complex"),
+        ({"tokens": sp.csr_array(np.ones((2, 2)) * 1j)}, "complex"),
+        ({"tokens": np.array([[1.0, np.nan]])}, "tokens hold NaN or infinity"),
+        ({"tokens": sp.csr_array([[1.0, np.inf]])}, "tokens hold NaN or infinity"),
+        ({"tokens": np.ma.masked_array([[1.0, 2.0]], [[True, False]])}, "masked"),
+        ({"tokens": [[1.0], [1.0, 2.0]]}, "as many features in every row"),
+        ({"tokens": [["a"]]}, "real numbers"),
+    ],
+)
+def test_bad_arguments_of_the_design(options, message):
+    with pytest.raises(FenchelError, match=message):
+        ChainDesign(**{"tokens": np.eye(2), "labels": 2, **options})
+
+
+@every_kind
+@pytest.mark.parametrize("size", [1e200, 1e308, 1.7e308])
+def test_scores_that_overflow_have_an_infinite_risk_and_prove_nothing(kind, size):
+    risk, rng = case(1, kind)
+    scores = size * np.sign(rng.standard_normal(risk.examples))
+    problem = Problem(ChainDesign(np.ones((risk.sequences.tokens, 1)), risk.sequences.labels), risk, 0.1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert risk.value(scores) >= size or risk.value(scores) == 0.0
+        assert size == 1e200 or math.isinf(risk.value(scores))
+        subgradient = risk.subgradient(np.zeros(risk.examples))
+        found = judge(
+            problem,
+            Model(np.zeros(problem.weights_shape)),
+            Witness(-subgradient, None, risk.decompose(scores, subgradient)),
+        )
+    assert np.isfinite(found.certificate.gap)
+    with pytest.raises(FenchelError, match="overflow"):
+        judge(problem, Model(np.full(problem.weights_shape, size)), Witness(np.zeros(problem.theta_shape)))
 
 
 @every_kind

@@ -20,7 +20,9 @@ import scipy.sparse as sp
 from fenchel.arrays import Array, Floats
 from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.designs.rows import Rows
+from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import output_norms
+from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
     from fenchel.designs.chains import ChainDesign
@@ -198,7 +200,11 @@ def as_real(values: Array) -> Array:
         values = values.view(np.uint8)
     elif kind == "f" and size == 2:
         values = values.astype(np.float32)
-    elif kind not in "iuf" or size > 8 or not values.dtype.isnative or not values.flags.aligned:
+    elif kind == "c":
+        raise FenchelError("X holds complex numbers; pass their real and imaginary parts as separate features")
+    elif kind not in "iuf":
+        values = real_numbers("X", values)
+    elif size > 8 or not values.dtype.isnative or not values.flags.aligned:
         values = values.astype(np.float64 if kind not in "iu" else values.dtype.newbyteorder("="))
     return values
 

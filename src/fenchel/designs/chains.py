@@ -10,18 +10,19 @@ one product with X each.  Transitions T and the ends a, z may be left out; their
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import Design
-from fenchel.designs.csr import CSRDesign
-from fenchel.designs.dense import DenseDesign
+from fenchel.designs.conversion import as_design
 from fenchel.designs.rows import Rows
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import MOST_LABELS
+from fenchel.validation import check_bool, check_integer
 
 
 class ChainDesign(Design):
@@ -55,13 +56,13 @@ class ChainDesign(Design):
     divisible: ClassVar[bool] = False
 
     def __init__(self, tokens: Any, labels: int, *, transitions: bool = True, ends: bool = True) -> None:
-        if isinstance(tokens, Design):
-            self.tokens = tokens
-        else:
-            self.tokens = CSRDesign(tokens) if sp.issparse(tokens) else DenseDesign(np.asarray(tokens))
+        check_integer("labels", labels, least=1, most=MOST_LABELS)
+        check_bool("transitions", transitions)
+        check_bool("ends", ends)
+        self.tokens = as_design(tokens)
+        if not math.isfinite(self.tokens.largest_entry):
+            raise FenchelError("tokens hold NaN or infinity; impute or remove them")
         self.labels, self.has_transitions, self.has_ends = int(labels), bool(transitions), bool(ends)
-        if self.labels < 1:
-            raise FenchelError(f"labels must be the number of labels, at least 1, got {labels!r}")
         m, (n, d) = self.labels, self.tokens.shape
         self._nodes = d * m
         self._kept = np.r_[

@@ -25,6 +25,7 @@ from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.problem import Model, Witness
 from fenchel.regularizers import L2, Regularizer
+from fenchel.risks.decomposition import normalized
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.solution import Solution
 from fenchel.validation import check_integer, check_number, is_positive
@@ -180,7 +181,7 @@ class KernelEstimator(FitParameters, LinearEstimator):
         if self.gamma == "auto":
             return 1.0 / X.shape[1]
         # a weight is a repetition here too
-        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else weights / np.sum(weights)
+        shares = np.full(X.shape[0], 1.0 / X.shape[0]) if weights is None else normalized(weights)
         with np.errstate(over="ignore", invalid="ignore"):
             total = X.shape[1] * _variance(X, shares)
         if not math.isfinite(total):

@@ -239,7 +239,7 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
     def _ranking(self, task: Task) -> Problem:
         """The problem, with lam = 1 / (C times the weight of the queries that count)."""
         risk: Risk = self._risk(task)
-        return Problem(task.design, risk, lam_of(task.C, float(risk.total_weight)), task.regularizer)
+        return Problem(task.design, risk, lam_of(task.C, risk.total_weight), task.regularizer)
 
     def _warn_unless_converged(self, task: Task, solutions: Sequence[Solution]) -> None:
         super()._warn_unless_converged(task, solutions)

@@ -13,15 +13,20 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
-from fenchel.validation import check_number, is_number
+from fenchel.validation import as_float, check_number, is_number
 
 
-def lam_of(C: Any, total_weight: float) -> float:
+def lam_of(C: Any, total_weight: float | Fraction) -> float:
     """``lam = 1 / (C * total_weight)``; the same formula turns lam back into C."""
     checked_positive(C)
-    lam = 1.0 / (float(C) * total_weight)
+    total = as_float(total_weight)
+    product = float(C) * total
+    lam = 1.0 / product if product > 0.0 else math.inf
     if not 0 < lam < math.inf:
-        raise FenchelError(f"C={C!r} is too extreme for the sum of the sample weights, {total_weight:.3g}")
+        raise FenchelError(
+            f"C={C!r} is too extreme for the sum of the sample weights, {total:.3g}: divide sample_weight by its "
+            "largest entry, or choose another C"
+        )
     return lam
 
 

@@ -11,12 +11,19 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction import DictVectorizer
 
 from fenchel.arrays import Array, Floats
+from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
-from fenchel.validation import check_number
+from fenchel.estimators.labels import has_missing
+from fenchel.progress import warn
+from fenchel.validation import check_number, real_numbers
 
 _FORMS = (
     "X must be a list with an array or a sparse matrix of shape (tokens, features) for each sequence, a list of lists "
     "of tokens (dicts or strings of features), or a matrix of all tokens with lengths="
+)
+_ONE_MATRIX = (
+    "with lengths= X must be one matrix of all tokens, of shape (tokens, features); omit lengths for a list of "
+    "sequences"
 )
 
 
@@ -53,15 +60,29 @@ def _checked_lengths(lengths: Any) -> NDArray[np.int64]:
 def _flat(X: Any, lengths: NDArray[np.int64], known: DictVectorizer | None, fitting: bool) -> Tokens:
     if isinstance(X, Sequence) and len(X) and _is_named(X[0]):
         return _vectorized([_bag(token, k) for k, token in enumerate(X)], lengths, known, fitting)
-    # other sparse formats have no array of all values
-    matrix = np.asarray(X) if not sp.issparse(X) else X if X.format in ("csr", "csc") else X.tocsr()
+    _warn_of_names(known)
+    check_storage(X)
+    try:
+        # other sparse formats have no array of all values
+        matrix = np.asarray(X) if not sp.issparse(X) else X if X.format in ("csr", "csc") else X.tocsr()
+    except ValueError as error:
+        raise FenchelError(f"{_ONE_MATRIX}; got rows of different shapes") from error
     if matrix.ndim != 2:
-        raise FenchelError(f"with lengths= X must have the shape (tokens, features), got {matrix.shape}")
+        raise FenchelError(f"{_ONE_MATRIX}; got shape {matrix.shape}")
     return Tokens(matrix, lengths, known)
 
 
 def _listed(X: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
-    if sp.issparse(X) or isinstance(X, (str, Mapping)) or not hasattr(X, "__len__"):
+    if (
+        sp.issparse(X)
+        or hasattr(X, "columns")
+        or (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "biufc")
+    ):
+        raise FenchelError(
+            f"X is one matrix of shape {X.shape}: pass lengths=, the number of tokens of each sequence, or a list with "
+            "one matrix for each sequence"
+        )
+    if isinstance(X, (str, Mapping)) or not hasattr(X, "__len__"):
         raise FenchelError(f"{_FORMS}; got {type(X).__name__}")
     if not len(X):
         raise FenchelError("X holds no sequences; pass at least one")
@@ -81,7 +102,9 @@ def _listed(X: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
 
 def _stacked(parts: list[Any], known: DictVectorizer | None) -> Tokens:
     """Arrays or sparse matrices below one another."""
+    _warn_of_names(known)
     for q, part in enumerate(parts):
+        check_storage(part, f"sequence {q} of X")
         if not sp.issparse(part):
             try:
                 parts[q] = np.asarray(part)
@@ -95,6 +118,12 @@ def _stacked(parts: list[Any], known: DictVectorizer | None) -> Tokens:
     if any(map(sp.issparse, parts)):
         return Tokens(sp.vstack(parts, format="csr"), lengths, known)
     return Tokens(np.concatenate(parts), lengths, known)
+
+
+def _warn_of_names(known: DictVectorizer | None) -> None:
+    """Warn in scikit-learn's words that columns are taken for the features of the fit, in their order."""
+    if known is not None:
+        warn("X does not have valid feature names, but SequenceClassifier was fitted with feature names", UserWarning)
 
 
 def _is_named(token: Any) -> bool:
@@ -115,12 +144,16 @@ def _bag(token: Any, q: int) -> Mapping[str, Any]:
 
 
 def _vectorized(bags: list[Any], lengths: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
-    if fitting:
-        known = DictVectorizer()
-        return Tokens(known.fit_transform(bags), lengths, known)
-    if known is None:
+    if known is None and not fitting:
         raise FenchelError("X has named features, but this model was fitted to arrays; pass arrays")
-    return Tokens(known.transform(bags), lengths, known)
+    names = known or DictVectorizer()
+    try:
+        return Tokens(names.fit_transform(bags) if fitting else names.transform(bags), lengths, names)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise FenchelError(
+            f"X: a dict of features must have strings as keys, and numbers, strings or lists of strings as values: "
+            f"{error}"
+        ) from error
 
 
 def _check_numbers(X: Any) -> None:
@@ -151,19 +184,34 @@ def labels_of(y: Any, lengths: NDArray[np.int64], *, flat: bool) -> Array:
         labels = np.asarray(part)
         if labels.ndim != 1 or labels.dtype.kind not in "biufUSO":
             raise FenchelError(f"{where} must be a list of labels, one for each token, got shape {labels.shape}")
-        if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
-            raise FenchelError(f"{where} contains NaN or infinity")
+        if has_missing(labels) or (labels.dtype.kind == "f" and not np.all(np.isfinite(labels))):
+            raise FenchelError(f"{where} contains NaN, infinity or None; every token needs a label")
+        if labels.dtype.kind in "US" and isinstance(part, (list, tuple)) and not all(map(_is_word, part)):
+            # NumPy makes words of numbers
+            raise FenchelError(f"{where} mixes labels that are numbers and words; use one kind")
         found.append(labels)
     if {labels.dtype.kind in "USO" for labels in found} == {True, False}:
         raise FenchelError("y mixes labels that are numbers and words; use one kind")
     return np.concatenate(found)
 
 
+def _is_word(label: Any) -> bool:
+    return isinstance(label, (str, bytes))
+
+
+def classes_of(labels: Array) -> tuple[Array, Array]:
+    """The sorted labels, and the number of each token's label."""
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        raise FenchelError(f"y mixes labels of different types, which have no order: {error}; use one type") from error
+
+
 def weights_of(sample_weight: Any, count: int) -> Floats:
     """The weights of the sequences, ones without any."""
     if sample_weight is None:
         return np.ones(count)
-    found = np.asarray(sample_weight, dtype=np.float64)
+    found = real_numbers("sample_weight", sample_weight)
     if found.ndim == 0:
         check_number("sample_weight", float(found), above=0.0)
         return np.full(count, float(found))

@@ -15,7 +15,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_data import Tokens, classes_of, labels_of, split_by, tokens_of, weights_of
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Model, Problem, Witness
@@ -26,11 +26,13 @@ from fenchel.risks.chains.sequences import ChainScores, Sequences
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
-from fenchel.validation import check_choice
+from fenchel.validation import check_choice, check_integer
 
 _RISKS: dict[str, type[ChainRisk]] = {"hinge": ChainHinge, "logistic": ChainLogistic}
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
 _TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
+#: scores above this size overflow in sums of a few of them
+_LARGEST_SCORE = 1e300
 
 
 class WeightedFeature(NamedTuple):
@@ -165,7 +167,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         self._check_parameters()
         tokens = tokens_of(X, lengths, None)
         labels = labels_of(y, tokens.lengths, flat=lengths is not None)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = classes_of(labels)
         if len(classes) < 2:
             raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
         pairs, ends = _TRANSITIONS[self.transitions]
@@ -264,6 +266,8 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         # a label that the fit has not seen is never right
         right = self.classes_[viterbi(sequences, scores).labels] == labels
         weights = weights_of(sample_weight, len(tokens.lengths))
+        # of moderate size, whose products with lengths do not overflow
+        weights = weights / np.max(weights)
         return sequences.sums(np.asarray(right, dtype=np.float64)), tokens.lengths.astype(np.float64), weights
 
     def _scored(self, X: Any, lengths: Any) -> tuple[Tokens, Sequences, ChainScores]:
@@ -272,13 +276,18 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         sequences = Sequences(tokens.lengths, len(self.classes_))
         design = ChainDesign(tokens.X, len(self.classes_))
         weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
-        return tokens, sequences, sequences.split(design.scores(weights))
+        with np.errstate(over="ignore", invalid="ignore"):
+            scores = design.scores(weights)
+        if not np.max(np.abs(scores)) < _LARGEST_SCORE:
+            raise FenchelError("the scores of X overflow: scale X as in the fit")
+        return tokens, sequences, sequences.split(scores)
 
     # --- what was learned
 
     def top_features(self, count: int = 10) -> list[WeightedFeature]:
         """The features of largest absolute weight, largest first, with their label."""
         check_is_fitted(self)
+        check_integer("count", count, least=0)
         names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
         labels = self.classes_.tolist()
         return [
@@ -289,6 +298,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     def top_transitions(self, count: int = 10) -> list[WeightedTransition]:
         """The pairs of neighbouring labels of largest absolute weight, largest first."""
         check_is_fitted(self)
+        check_integer("count", count, least=0)
         labels = self.classes_.tolist()
         return [
             WeightedTransition(labels[i], labels[j], float(self.transitions_[i, j]))

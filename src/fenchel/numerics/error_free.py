@@ -11,7 +11,7 @@ of the two results is infinite or NaN.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -70,9 +70,19 @@ def exact_sum(values: Array) -> float:
     """
     flat = np.ravel(np.asarray(values, dtype=np.float64))
     if len(flat) < _MANY_TERMS:
-        return math.fsum(flat.tolist())
+        return fsum(flat.tolist())
     blocks = (flat[begin : begin + _BLOCK] for begin in range(0, len(flat), _BLOCK))
-    return math.fsum(part for block in blocks for part in _exact_parts(block))
+    return fsum(part for block in blocks for part in _exact_parts(block))
+
+
+def fsum(terms: Iterable[float]) -> float:
+    """``math.fsum``, which raises where a sum overflows or has infinities of both signs: infinite or NaN instead."""
+    terms = list(terms)
+    try:
+        return math.fsum(terms)
+    except (OverflowError, ValueError):
+        with np.errstate(over="ignore", invalid="ignore"):
+            return float(np.sum(terms))
 
 
 def _exact_parts(block: Floats) -> Iterator[float]:

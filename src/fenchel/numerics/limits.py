@@ -16,3 +16,5 @@ BLOCK_ENTRIES = 1 << 21
 #: largest curvature ||x_i||^2 / lam that solvers accept.  Its square and its products with scores stay below the
 #: overflow threshold 1.8e308; beyond it weights underflow.
 LARGEST_CURVATURE = 1e100
+#: labels of a chain at most: the scores of their pairs are an array of 32 GiB
+MOST_LABELS = 1 << 16

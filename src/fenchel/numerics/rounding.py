@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.error_free import fsum
 
 #: an array
 T = TypeVar("T", bound=Any)
@@ -76,16 +77,7 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
         half = (count + 1) // 2
         np.add(flat[: count - half], flat[half:count], out=flat[: count - half])
         count = half
-    return _exact_sum(flat[:count])
-
-
-def _exact_sum(few: Array) -> float:
-    """The sum, rounded once."""
-    try:
-        return math.fsum(few.tolist())
-    except (OverflowError, ValueError):
-        # the sum overflows, or has infinities of both signs
-        return float(np.sum(few))
+    return fsum(flat[:count].tolist())
 
 
 def tree_total(parts: Iterable[T]) -> T:

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
+from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.base import ChainRisk
@@ -151,7 +152,7 @@ class Risk(abc.ABC):
         """Set the weights of the examples; raise unless they are finite, not negative and not all zero."""
         if weights is None:
             return
-        found = np.asarray(weights, dtype=np.float64)
+        found = real_numbers("weights", weights)
         if found.shape != (self.terms,):
             raise FenchelError(
                 f"weights must have one entry for each of the {self.terms} {self.terms_name}, got shape {found.shape}"

@@ -19,6 +19,7 @@ chains, log-loss    Gibbs distributions: a weight and all scores of each, (m, 1 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -76,3 +77,9 @@ def multiple_of(theta: Array, own: float) -> float:
     No t below 1 counts as 1, however near: the lasso asks for multiples that are feasible by a few roundings.
     """
     return min(absolute_sum(np.asarray(theta, dtype=np.float64)) / own, 1.0) if own > 0.0 else 0.0
+
+
+def normalized(weights: Array) -> Floats:
+    """Weights p >= 0, of which one is positive, over their sum, which may be larger than any float."""
+    scaled = weights / np.max(weights)
+    return scaled / math.fsum(scaled)

@@ -16,6 +16,7 @@ distributions of given scores: both are feasible by construction, whatever was r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,10 +26,12 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.limits import MOST_LABELS
 from fenchel.numerics.rounding import FUNCTION, gamma, tree_sum
 from fenchel.risks.base import Risk, numeric_labels
 from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences, sum_length, weighted_counts
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
+from fenchel.validation import check_integer
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.hinge import ChainHinge
@@ -73,9 +76,12 @@ class ChainRisk(Risk):
         given = numeric_labels(labels)
         if given.ndim != 1 or not len(given) or np.any(given != np.rint(given)) or np.min(given) < 0:
             raise FenchelError("labels must be integers from 0 on, one for each token of all sequences")
+        if np.max(given) >= MOST_LABELS:
+            raise FenchelError(f"labels must be 0, 1, ..., up to {MOST_LABELS - 1}, got {np.max(given):g}: number them")
         #: the labels of all tokens, sequence after sequence
         self.labels: Integers = given.astype(np.int64)
         most = int(np.max(self.labels)) + 1
+        check_integer("count", count, least=1, most=MOST_LABELS, optional=True)
         if count is not None and count < most:
             raise FenchelError(f"count={count} labels but the largest label is {most - 1}; labels start at 0")
         self.sequences = Sequences([len(given)] if lengths is None else lengths, most if count is None else count)
@@ -156,6 +162,12 @@ class ChainRisk(Risk):
     def mean(self, losses: Array) -> float:
         """The weighted mean over the sequences."""
         return tree_sum(self.shares * losses)
+
+    def mean_excess(self, values: Array, scores: ChainScores) -> float:
+        """The weighted mean of values less the scores of the sequences' own labellings; infinite if scores overflow."""
+        # exact differences are not negative
+        found = self.mean(np.maximum(values - self.gold_scores(scores), 0.0))
+        return math.inf if math.isnan(found) else found
 
     # --- rounding errors
 

@@ -27,6 +27,7 @@ from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.risks.chains.multiples import DerivedForm
 from fenchel.risks.chains.oracles import marginals, relative_errors
 from fenchel.risks.chains.sequences import ChainScores
+from fenchel.risks.decomposition import normalized
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.logistic import ChainLogistic
@@ -43,7 +44,7 @@ def gibbs_point(risk: ChainLogistic, scores: Array) -> tuple[float, Floats]:
     """R(s) and minus its gradient."""
     parts = risk.sequences.split(scores)
     found = marginals(risk.sequences, parts, risk.shares)
-    value = risk.mean(np.maximum(found.log_partitions - risk.gold_scores(parts), 0.0))
+    value = risk.mean_excess(found.log_partitions, parts)
     firsts, lasts = (risk.shares @ found.nodes[tokens] for tokens in (risk.sequences.begins, risk.sequences.lasts))
     found.nodes[...] *= risk.token_shares[:, None]
     return value, risk.theta_of(ChainScores(found.nodes, found.transitions, firsts, lasts))
@@ -54,8 +55,7 @@ def mixed(weights: Array, decompositions: Sequence[Array]) -> Floats:
     rows = []
     for weight, one in zip(weights, decompositions, strict=True):
         if weight > 0.0:
-            shares = one[:, :1] * (weight / math.fsum(one[:, 0]))
-            rows.append(np.hstack([shares, one[:, 1:]]))
+            rows.append(np.column_stack([weight * normalized(one[:, 0]), one[:, 1:]]))
     return np.concatenate(rows)
 
 
@@ -71,8 +71,7 @@ def gibbs_form(risk: ChainLogistic, decomposition: Array) -> GibbsMixture | None
     # comparisons with NaN are false
     if not np.all(weights >= 0.0) or not 0.0 < np.max(weights, initial=0.0) < math.inf or not np.all(np.isfinite(rows)):
         return None
-    shares = weights / np.max(weights)
-    shares /= math.fsum(shares)
+    shares = normalized(weights)
     theta = np.zeros(risk.examples)
     conjugate = error = distance = 0.0
     for share, scores in zip(shares.tolist(), rows[:, 1:], strict=True):
@@ -83,6 +82,9 @@ def gibbs_form(risk: ChainLogistic, decomposition: Array) -> GibbsMixture | None
             error, distance = error + share * own_error, distance + share * own_distance
             own *= share
             theta += own
+    if not math.isfinite(conjugate + error + distance):
+        # scores that overflow
+        return None
     rounded = gamma(2.0 * len(rows) + 8.0)
     distance += rounded * risk.subgradient_norm_bound()
     return GibbsMixture(rows, theta, conjugate, _UPWARDS * (error + rounded * abs(conjugate)), _UPWARDS * distance)

@@ -80,9 +80,7 @@ class ChainHinge(ChainRisk):
         return -self.theta_of(self.sum_of_features(found.labels)), offset, self._value(scores, found)
 
     def _value(self, scores: Array, found: Decoded) -> float:
-        gaps = found.values - self.gold_scores(self.sequences.split(scores))
-        # the labelling y_q itself has the gap zero
-        return self.mean(np.maximum(gaps, 0.0))
+        return self.mean_excess(found.values, self.sequences.split(scores))
 
     def decompose(self, scores: Array, subgradient: Array) -> Floats:
         """The worst labelling of each sequence, which the subgradient belongs to."""

@@ -58,8 +58,7 @@ class ChainLogistic(ChainRisk):
 
     def value(self, scores: Array) -> float:
         parts = self.sequences.split(scores)
-        losses = log_partitions(self.sequences, parts) - self.gold_scores(parts)
-        return self.mean(np.maximum(losses, 0.0))
+        return self.mean_excess(log_partitions(self.sequences, parts), parts)
 
     def subgradient(self, scores: Array) -> Floats:
         return -gibbs_point(self, scores)[1]

@@ -20,7 +20,6 @@ A block holds sequences in the order of falling length, so that those with a tok
 
 from __future__ import annotations
 
-import math
 from functools import cached_property
 from typing import NamedTuple
 
@@ -29,6 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import fsum
+from fenchel.validation import real_numbers
 
 #: entries of the largest temporary array of a block: sequences times labels squared, or tokens times labels (8 MB)
 _BLOCK_PAIRS, _BLOCK_SCORES = 1 << 18, 1 << 20
@@ -60,9 +61,11 @@ class Sequences:
     """The lengths of sequences whose tokens lie one after the other, and the number of labels."""
 
     def __init__(self, lengths: ArrayLike, labels: int) -> None:
-        self.lengths: Integers = np.asarray(lengths, dtype=np.int64)
-        if self.lengths.ndim != 1 or not len(self.lengths) or np.any(self.lengths < 1):
-            raise FenchelError("lengths must hold the number of tokens of each sequence, all at least 1")
+        given = real_numbers("lengths", lengths)
+        # more tokens than a float counts exactly do not exist
+        if given.ndim != 1 or not len(given) or not np.all((given >= 1) & (given == np.rint(given)) & (given < 2**53)):
+            raise FenchelError("lengths must hold the number of tokens of each sequence, integers of at least 1")
+        self.lengths: Integers = given.astype(np.int64)
         self.begins: Integers = np.cumsum(self.lengths) - self.lengths
         self.tokens, self.labels = int(np.sum(self.lengths)), int(labels)
 
@@ -106,7 +109,7 @@ class Sequences:
         """The correctly rounded sum over the tokens of each sequence."""
         terms, begins = values.tolist(), self.begins.tolist()
         ends = [*begins[1:], self.tokens]
-        return np.array([math.fsum(terms[begin:end]) for begin, end in zip(begins, ends, strict=True)])
+        return np.array([fsum(terms[begin:end]) for begin, end in zip(begins, ends, strict=True)])
 
     @cached_property
     def blocks(self) -> list[Block]:

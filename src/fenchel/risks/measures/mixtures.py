@@ -38,6 +38,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.numerics.rounding import absolute_sum, gamma
+from fenchel.risks.decomposition import normalized
 from fenchel.risks.measures.separation import prefix_sums
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def mixed(weights: Array, mixtures: Sequence[Array]) -> Floats:
     # the weights of a mixture are normalized by definition
     rows = np.concatenate(
         [
-            np.column_stack([weight * (one[:, 0] / math.fsum(one[:, 0])), one[:, 1:]])
+            np.column_stack([weight * normalized(one[:, 0]), one[:, 1:]])
             for weight, one in zip(weights, mixtures, strict=True)
         ]
     )

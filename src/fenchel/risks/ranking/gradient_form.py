@@ -22,7 +22,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import absolute_sum, gamma
-from fenchel.risks.decomposition import multiple_of
+from fenchel.risks.decomposition import multiple_of, normalized
 
 #: roundings of a multiple of theta and of the sum over rows
 _ROUNDINGS = 16.0
@@ -54,7 +54,7 @@ class GradientForm:
 
     def __init__(self, risk: SmoothRisk, rows: Array) -> None:
         self.decomposition = np.asarray(rows, dtype=np.float64)
-        shares = self.decomposition[:, 0] / math.fsum(self.decomposition[:, 0])
+        shares = normalized(self.decomposition[:, 0])
         self._theta, self._conjugate = np.zeros(risk.examples), 0.0
         self._distance, self._error, size = 0.0, 0.0, 0.0
         for share, scores in zip(shares.tolist(), self.decomposition[:, 1:], strict=True):

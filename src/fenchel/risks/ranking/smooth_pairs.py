@@ -28,7 +28,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import ELEMENTARY, UNIT, absolute_sum, gamma, tree_depth, tree_sum
 from fenchel.risks.base import CuttingPlane
-from fenchel.risks.decomposition import Decomposable, DecomposedForm
+from fenchel.risks.decomposition import Decomposable, DecomposedForm, normalized
 from fenchel.risks.protocols import PairwiseRanking, Smoothable
 from fenchel.risks.ranking.base import RankingRisk
 from fenchel.risks.ranking.gradient_form import AtGradient, gradient_form
@@ -110,11 +110,10 @@ class SmoothPairs(RankingRisk):
         return np.concatenate([[1.0], np.asarray(scores, dtype=np.float64)])[None]
 
     def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
-        """All rows, with their weights times these."""
-        total = float(np.sum(weights))
+        """All rows, with their normalized weights times these."""
         rows = [
-            np.column_stack([(weight / total) * part[:, :1], part[:, 1:]])
-            for weight, part in zip(weights, decompositions, strict=True)
+            np.column_stack([weight * normalized(part[:, 0]), part[:, 1:]])
+            for weight, part in zip(normalized(weights), decompositions, strict=True)
             if weight > 0.0
         ]
         return np.concatenate(rows)

@@ -1,0 +1,49 @@
+"""The design of any matrix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.designs.base import Design
+from fenchel.designs.csr import CSRDesign
+from fenchel.designs.dense import DenseDesign
+from fenchel.designs.storage import check_storage
+from fenchel.errors import FenchelError
+
+
+def as_design(X: Any) -> Design:
+    """Return the design of a matrix.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or Design
+        The examples, one in each row.
+
+    Returns
+    -------
+    Design
+        X itself if it is a design.
+
+    See Also
+    --------
+    Design : The base class.
+
+    Examples
+    --------
+    >>> from fenchel.designs import as_design
+    >>> as_design([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2)
+    """
+    if isinstance(X, Design):
+        return X
+    if not sp.issparse(X):
+        try:
+            X = np.asanyarray(X)
+        except ValueError as error:
+            raise FenchelError(f"X must be a matrix with as many features in every row: {error}") from error
+    check_storage(X)
+    X = X.data if isinstance(X, np.ma.MaskedArray) else X
+    return CSRDesign(X) if sp.issparse(X) else DenseDesign(X)
