@@ -15,6 +15,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.group_sums import order_in_groups
 from fenchel.risks.ranking.ndcg import gains_of, rank_discounts
+from fenchel.risks.ranking.queries import query_numbers
 from fenchel.validation import check_integer, real_numbers
 
 __all__ = ["mean_average_precision", "mean_reciprocal_rank", "ndcg_score"]
@@ -195,9 +196,7 @@ def _mean(
     """The weighted mean over queries of a function of their values and scores, without those where it is NaN."""
     count = len(values)
     own = _vector("scores", scores, count)
-    queries = np.zeros(count, dtype=np.int64) if qid is None else np.asarray(qid)
-    if queries.shape != (count,):
-        raise FenchelError(f"qid must have one entry for each of the {count} rows, got shape {queries.shape}")
+    queries = query_numbers(qid, count, "qid")
     weights = np.ones(count) if sample_weight is None else _vector("sample_weight", sample_weight, count)
     if np.any(weights < 0.0):
         raise FenchelError("sample_weight must not be negative; use 0 to omit a row")

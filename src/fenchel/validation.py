@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
 
@@ -99,6 +99,27 @@ def did_you_mean(value: Any, choices: Iterable[str]) -> str:
     """A suggestion of the closest choice, in parentheses; empty if none is close."""
     close = get_close_matches(value, list(choices), n=1) if isinstance(value, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def has_missing(values: Array) -> bool:
+    """Whether an array has entries that are NaN, NaT, None or NA."""
+    if values.dtype.kind != "O":
+        return values.dtype.kind in "fcmM" and bool(np.any(np.isnan(values)))
+    return any(one is None or not _equals_itself(one) for one in values.ravel().tolist())
+
+
+def _equals_itself(one: Any) -> bool:
+    try:
+        return bool(one == one)
+    except (TypeError, ValueError):
+        # the NA of pandas is neither equal nor different
+        return False
+
+
+def mixes_words(given: Any, found: Array) -> bool:
+    """Whether NumPy made words of numbers or missing values in a list."""
+    listed = isinstance(given, (list, tuple)) and found.dtype.kind in "US"
+    return listed and not all(isinstance(one, (str, bytes)) for one in given)
 
 
 def check_seed(seed: Any) -> None:

@@ -4,6 +4,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -212,6 +213,14 @@ def test_labels_that_are_no_indicator_matrix():
         MultilabelClassifier().fit(X, Y[:, 0])
     with pytest.raises(FenchelError, match="got 'multiclass-multioutput'"):
         MultilabelClassifier().fit(X, Y + np.arange(4))
+    for values in ((-1, 1), (0, 2), (-1, 0), (1, 2)):
+        for make in (np.asarray, pd.DataFrame) if values[0] else (np.asarray, sp.csr_array):
+            with pytest.raises(FenchelError, match=r"of 0 and 1, .* got the values .* pass y > 0 if 1 marks a label"):
+                MultilabelClassifier().fit(X, make(np.where(Y > 0, values[1], values[0])))
+    for lists in ([[0], [0, 1]], [("a",), ("a", "b")]):
+        with pytest.raises(FenchelError, match=r"got lists of different lengths; use .*MultiLabelBinarizer"):
+            MultilabelClassifier().fit(X[:2], lists)
+    assert MultilabelClassifier().fit(X, Y.tolist()).coef_.shape == (4, 8)
     with pytest.raises(FenchelError, match="every label is constant"):
         MultilabelClassifier().fit(X, np.broadcast_to([0, 1, 0, 1], Y.shape))
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

@@ -196,6 +196,10 @@ def test_what_is_wrong_is_named():
         (LinearRanker(), {"qid": qid[:-1]}, "one entry for each"),
         (LinearRanker(), {"qid": np.where(qid == 3, np.nan, qid)}, "missing values"),
         (LinearRanker(), {"qid": np.array([None, *qid[1:]], dtype=object)}, "missing values"),
+        (LinearRanker(), {"qid": np.array(["NaT", *qid[1:]], dtype="M8[s]")}, "missing values"),
+        (LinearRanker(), {"qid": np.array(["NaT", *qid[1:]], dtype="m8[s]")}, "missing values"),
+        (LinearRanker(), {"qid": np.ma.masked_equal(qid, 3)}, "missing values"),
+        (LinearRanker(), {"qid": ["a", np.nan] * (len(y) // 2)}, "one kind"),
         (LinearRanker(), {"qid": np.arange(len(y))}, "two different labels"),
         (LinearRanker(), {"qid": qid, "sample_weight": np.arange(1.0, len(y) + 1)}, "same for all rows of a query"),
         (LinearRanker(), {"qid": qid, "sample_weight": -np.ones(len(y))}, "Negative values"),
@@ -206,8 +210,9 @@ def test_what_is_wrong_is_named():
             model.fit(X, y, **more)
     with pytest.raises(FenchelError, match="not be negative"):
         LinearRanker("ndcg").fit(X, y - 5, qid=qid)
-    with pytest.raises(ValueError, match="y must hold numbers"):
-        LinearRanker().fit(X, np.where(y > 1, "good", "bad"), qid=qid)
+    for grades in (np.where(y > 1, "good", "bad"), np.where(y > 1, "good", "bad").astype(object), y.astype("M8[s]")):
+        with pytest.raises(FenchelError, match=r"y must hold numbers for a ranking: .*; encode grades as 0, 1"):
+            LinearRanker().fit(X, grades, qid=qid)
 
 
 # --- measures
@@ -242,6 +247,8 @@ def test_measures_weigh_queries():
             measure(y, scores[:2], qid)
         with pytest.raises(FenchelError, match="one entry"):
             measure(y, scores, qid[:2])
+        with pytest.raises(FenchelError, match="qid must not hold missing values"):
+            measure(y, scores, [1.0, 1.0, np.nan, np.nan])
         with pytest.raises(FenchelError, match="finite"):
             measure(y, [1.0, 2.0, np.nan, 1.0], qid)
     with pytest.raises(FenchelError, match="not be negative"):

@@ -40,6 +40,16 @@ def test_a_refused_refit_leaves_the_last_fit(kind):
     np.testing.assert_array_equal(model.predict(X), predicted)
 
 
+@pytest.mark.parametrize("change", [{"bogus": 1}, {"tol": 0.5, "bogus": 1}, {"C": 2.0, "loss__x": 1}, {"bogus__a": 1}])
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_refused_parameters_change_nothing(kind, change):
+    model = kind(random_state=0, tol=1e-2).fit(X, Y)
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        model.set_params(**change)
+    assert vars(model) == before
+
+
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_a_refused_first_fit_leaves_nothing_fitted(kind):
     model = kind(C=-1.0)

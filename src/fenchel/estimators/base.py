@@ -194,17 +194,20 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
         A certificate belongs to the parameters of its fit: it is dropped, unless only ``verbose`` or ``n_jobs`` is set.
         """
-        if set(params) - {"verbose", "n_jobs"}:
-            for name in ("certificate_", "certificates_", "converged_", "_optimum"):
-                vars(self).pop(name, None)
+        present, name = self.get_params(deep=False), type(self).__name__
+        plain = {key: value for key, value in params.items() if "__" not in key}
+        for key in plain.keys() - present:
+            # raises before anything has changed
+            super().set_params(**{key: plain[key]})
         nested: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        for name in [name for name in params if "__" in name]:
-            owner, _, key = name.partition("__")
-            nested[owner][key] = params.pop(name)
-        super().set_params(**params)
-        for owner, changed in nested.items():
-            setattr(self, owner, _changed(type(self).__name__, owner, self.get_params(deep=False).get(owner), changed))
-        return self
+        for key in params.keys() - plain:
+            owner, _, part = key.partition("__")
+            nested[owner][part] = params[key]
+        of_parts = {key: _changed(name, key, {**present, **plain}.get(key), own) for key, own in nested.items()}
+        if set(params) - {"verbose", "n_jobs"}:
+            for proof in ("certificate_", "certificates_", "converged_", "_optimum"):
+                vars(self).pop(proof, None)
+        return super().set_params(**{**plain, **of_parts})
 
     def _seeds(self, count: int) -> tuple[int, ...]:
         """The seeds of the solvers of ``count`` problems."""

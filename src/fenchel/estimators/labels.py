@@ -50,21 +50,6 @@ def encode_labels(y: Array, sample_weight: Array | None, class_weight: Any, *, c
     return found
 
 
-def has_missing(values: Array) -> bool:
-    """Whether an array has entries that are NaN, NaT, None or NA."""
-    if values.dtype.kind != "O":
-        return values.dtype.kind in "fcmM" and bool(np.any(np.isnan(values)))
-    return any(one is None or not _equals_itself(one) for one in values.ravel().tolist())
-
-
-def _equals_itself(one: Any) -> bool:
-    try:
-        return bool(one == one)
-    except (TypeError, ValueError):
-        # the NA of pandas is neither equal nor different
-        return False
-
-
 def one_vs_rest(codes: Array, k: int) -> Floats:
     """1 for the class k, -1 for the others."""
     return np.where(codes == k, 1.0, -1.0)

@@ -39,6 +39,20 @@ _PER_LABEL = ("coef_", "risk_intercept_", "thresholds_", "intercept_", "positive
 _CONSTANT_SCORE = 1.0
 
 
+_INDICATORS = "y must be an indicator matrix (n, labels) of 0 and 1, with at least two columns"
+
+
+def _matrix(y: Any) -> Any:
+    """Labels as an array, unless they are sparse or a data frame; raise for lists of different lengths."""
+    try:
+        return np.asarray(y) if isinstance(y, (list, tuple)) else y
+    except ValueError as error:
+        raise FenchelError(
+            f"{_INDICATORS}, got lists of different lengths; use sklearn.preprocessing.MultiLabelBinarizer for lists "
+            "of labels"
+        ) from error
+
+
 def _has_probabilities(estimator: Any) -> bool:
     if estimator.measure is not None or estimator.form != "independent" or estimator._loss().name != "logistic":
         raise AttributeError("predict_proba requires loss='logistic', form='independent' and measure=None")
@@ -187,12 +201,16 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check the parameters, the data and the indicator matrix of the labels, which may be sparse."""
         self._check_parameters()
-        X, Y, fitted = validated(self, X, y, multi_output=True, **self._input(X))
+        X, Y, fitted = validated(self, X, _matrix(y), multi_output=True, **self._input(X))
         if type_of_target(Y) != "multilabel-indicator":
             raise FenchelError(
-                "y must be an indicator matrix (n, labels) of 0 and 1, with at least two columns, got "
-                f"{type_of_target(Y)!r}; use sklearn.preprocessing.MultiLabelBinarizer for lists of labels"
+                f"{_INDICATORS}, got {type_of_target(Y)!r}; use sklearn.preprocessing.MultiLabelBinarizer for lists of "
+                "labels"
             )
+        values = Y.data if sp.issparse(Y) else Y
+        if not np.all((values == 0) | (values == 1)):
+            got = np.unique(values).tolist()
+            raise FenchelError(f"{_INDICATORS}, got the values {got}; pass y > 0 if 1 marks a label")
         weights = checked_weights(sample_weight, X)
         if weights is not None and self.measure is not None and np.any(weights != weights[0]):
             raise FenchelError(f"sample_weight has no meaning for {self._choice()}, which counts examples; omit it")

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.certificate import CertifiedPredictions
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
 from fenchel.designs import as_design
@@ -23,6 +23,7 @@ from fenchel.problem import Problem
 from fenchel.progress import warn
 from fenchel.risks import NDCG, RANKINGS, Risk
 from fenchel.risks.ranking.ndcg import GAINS
+from fenchel.risks.ranking.queries import query_numbers
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
 from fenchel.validation import check_choice, check_integer
@@ -170,14 +171,14 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
     def encode(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> Task:
         """Check the parameters and the data."""
         self._check_parameters()
-        checked_targets(y)
+        checked_targets(y, "a ranking", "encode grades as 0, 1, ..., from the least to the most relevant")
         X, y, fitted = validated(self, X, y, y_numeric=True, **self._input(X))
         weights = checked_weights(sample_weight, X)
         targets = np.array(y, dtype=np.float64)
         if len(targets) == 1:
             raise FenchelError("X has 1 sample; a ranking needs at least two rows in a query")
         task = self._task(X, weights, y=targets, targets=targets, sample_weight=weights, fitted=fitted)
-        return replace(task, queries=_checked_queries(qid, len(targets)))
+        return task if qid is None else replace(task, queries=query_numbers(qid, len(targets), "qid"))
 
     def problems(self, task: Task) -> list[LazyProblem]:
         return [lambda: self._ranking(task)]
@@ -252,16 +253,3 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
     def _proved(self: Any, optimum: OptimumOfFit, X: Any) -> CertifiedPredictions:
         design = as_design(self._rows(X))
         return optimum.predict(design, design.scores(self._weights()))
-
-
-def _checked_queries(qid: Any, count: int) -> Array | None:
-    """The queries as a vector; raise unless there is one for each row."""
-    if qid is None:
-        return None
-    found = np.asarray(qid)
-    if found.shape != (count,):
-        raise FenchelError(f"qid must have one entry for each of the {count} rows of X, got shape {found.shape}")
-    missing = found.dtype.kind == "f" and np.isnan(found)
-    if np.any(missing) or (found.dtype.kind == "O" and any(one is None or one != one for one in found.tolist())):
-        raise FenchelError("qid holds missing values (NaN or None); give every row its query")
-    return found

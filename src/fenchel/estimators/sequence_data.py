@@ -13,9 +13,8 @@ from sklearn.feature_extraction import DictVectorizer
 from fenchel.arrays import Array, Floats
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
-from fenchel.estimators.labels import has_missing
 from fenchel.progress import warn
-from fenchel.validation import check_number, real_numbers
+from fenchel.validation import check_number, has_missing, mixes_words, real_numbers
 
 _FORMS = (
     "X must be a list with an array or a sparse matrix of shape (tokens, features) for each sequence, a list of lists "
@@ -186,17 +185,12 @@ def labels_of(y: Any, lengths: NDArray[np.int64], *, flat: bool) -> Array:
             raise FenchelError(f"{where} must be a list of labels, one for each token, got shape {labels.shape}")
         if has_missing(labels) or (labels.dtype.kind == "f" and not np.all(np.isfinite(labels))):
             raise FenchelError(f"{where} contains NaN, infinity or None; every token needs a label")
-        if labels.dtype.kind in "US" and isinstance(part, (list, tuple)) and not all(map(_is_word, part)):
-            # NumPy makes words of numbers
+        if mixes_words(part, labels):
             raise FenchelError(f"{where} mixes labels that are numbers and words; use one kind")
         found.append(labels)
     if {labels.dtype.kind in "USO" for labels in found} == {True, False}:
         raise FenchelError("y mixes labels that are numbers and words; use one kind")
     return np.concatenate(found)
-
-
-def _is_word(label: Any) -> bool:
-    return isinstance(label, (str, bytes))
 
 
 def classes_of(labels: Array) -> tuple[Array, Array]:

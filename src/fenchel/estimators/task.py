@@ -18,6 +18,7 @@ from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
+from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
     from fenchel.estimators.plug_in import PlugIn
@@ -113,11 +114,12 @@ def checked_weights(sample_weight: Any, X: Any) -> Floats | None:
     return weights
 
 
-def checked_targets(y: Any) -> None:
-    """Raise for targets of a regression that are words."""
-    values = np.asarray(y)
-    if values.dtype.kind in "US":
-        try:
-            values.astype(np.float64)
-        except ValueError as error:
-            raise FenchelError(f"y must hold numbers for a regression: {error}; use a classifier for labels") from error
+def checked_targets(y: Any, use: str = "a regression", otherwise: str = "use a classifier for labels") -> None:
+    """Raise for targets that are words or dates."""
+    if y is None or sp.issparse(y) or np.asarray(y).dtype.kind not in "USOmM":
+        # scikit-learn checks what is left
+        return
+    try:
+        real_numbers("y", y)
+    except FenchelError as error:
+        raise FenchelError(f"y must hold numbers for {use}: {error.__cause__}; {otherwise}") from error

@@ -19,6 +19,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import tree_sum
+from fenchel.validation import has_missing, mixes_words
 
 
 class PairBlock(NamedTuple):
@@ -37,7 +38,7 @@ class Queries:
             raise FenchelError("labels must be (n,) finite numbers, not empty: the relevance grade of each row")
         count = len(found)
         #: the number of the query of each row
-        self.numbers = _numbers(queries, count)
+        self.numbers = query_numbers(queries, count)
         self.levels, grades = np.unique(found, return_inverse=True)
         #: the place of each row's label among all different labels
         self.grades = grades.astype(np.int64)
@@ -124,18 +125,27 @@ class Queries:
             at = to
 
 
-def _numbers(queries: ArrayLike | None, count: int) -> NDArray[np.int64]:
+def query_numbers(queries: ArrayLike | None, count: int, name: str = "queries") -> NDArray[np.int64]:
+    """The number of the query of each row; None is one query for all rows."""
     if queries is None:
         return np.zeros(count, dtype=np.int64)
-    found = np.asarray(queries)
-    if found.shape != (count,):
-        raise FenchelError(f"queries must have one entry for each of the {count} rows, got shape {found.shape}")
-    if found.dtype.kind == "f" and not np.all(np.isfinite(found)):
-        raise FenchelError("queries must not hold NaN or infinity")
     try:
-        return np.asarray(np.unique(found, return_inverse=True)[1], dtype=np.int64)
+        found = np.asarray(queries)
+    except ValueError as error:
+        raise FenchelError(f"{name} must be numbers or strings, one for each row: {error}") from error
+    if found.shape != (count,):
+        raise FenchelError(f"{name} must have one entry for each of the {count} rows, got shape {found.shape}")
+    if np.ma.is_masked(queries) or has_missing(found) or (found.dtype.kind == "f" and np.any(np.isinf(found))):
+        raise FenchelError(
+            f"{name} must not hold missing values (NaN, NaT, None) or infinity; give every row its query"
+        )
+    try:
+        numbers = np.unique(found, return_inverse=True)[1]
     except TypeError as error:
-        raise FenchelError("queries must be numbers or strings of one kind") from error
+        raise FenchelError(f"{name} must be numbers or strings of one kind") from error
+    if mixes_words(queries, found):
+        raise FenchelError(f"{name} must be numbers or strings of one kind")
+    return np.asarray(numbers, dtype=np.int64)
 
 
 def _query_weights(numbers: NDArray[np.int64], weights: Floats | None) -> Floats:
