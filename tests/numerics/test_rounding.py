@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fenchel.numerics.rounding import gamma, tree_depth, tree_sum, tree_total
+from fenchel.numerics.rounding import absolute_sum, gamma, tree_depth, tree_sum, tree_total
 
 
 class Term:
@@ -54,6 +54,17 @@ def test_floats_are_summed_as_exactly_as_the_depth_allows(count):
     values = random.standard_normal(count) * 10.0 ** random.integers(-20, 20, count)
     error = abs(Fraction(tree_sum(values)) - sum(map(Fraction, values.tolist())))
     assert error <= Fraction(gamma(tree_depth(count))) * sum(abs(Fraction(value)) for value in values.tolist())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.bool_])
+@pytest.mark.parametrize("count", [3, 129, 5000, 70_001])
+def test_narrow_numbers_are_summed_in_float64(count, dtype):
+    values = (100 * np.random.default_rng(count).standard_normal(count)).astype(dtype)
+    wide = values.astype(np.float64)
+    for term in (np.copy, np.abs, np.square):
+        assert tree_sum(values, term) == tree_sum(wide, term)
+    exact = sum(abs(Fraction(value)) for value in wide.tolist())
+    assert exact <= Fraction(absolute_sum(values)) <= exact * Fraction(1.00001)
 
 
 @pytest.mark.parametrize("count", [2, 128, 129, 5000])

@@ -8,6 +8,7 @@ from scipy.optimize import minimize
 
 import slow_chains as slow
 from fenchel import FenchelError, Problem, solve
+from fenchel.certificate.rounding import adjoint_spread
 from fenchel.designs import ChainDesign
 from fenchel.risks import ChainHinge, ChainLogistic, MeanRisk
 from fenchel.solvers import FrankWolfe
@@ -59,13 +60,26 @@ def test_design_is_its_definition(case):
     np.testing.assert_allclose(design.scores(w), A @ w, atol=1e-13)
     np.testing.assert_allclose(design.adjoint(theta), A.T @ theta, atol=1e-13)
     np.testing.assert_allclose(design.joined(*design.split(w)), w, atol=0)
-    m = design.labels
-    assert np.all(design.row_magnitudes >= np.linalg.norm(A, axis=1) * (1 - 1e-12))
+    norms = np.linalg.norm(A, axis=1)
+    assert np.all(design.row_magnitudes >= norms * (1 - 1e-12))
+    # pairs and ends without weights count nowhere
+    assert not np.any(design.row_magnitudes[norms == 0.0])
     assert design.largest_row_norm >= np.max(np.linalg.norm(A, axis=1))
     assert design.largest_entry >= np.max(np.abs(A))
-    np.testing.assert_allclose(
-        design.squared_row_norms[: len(A) - (m + 2) * m], np.sum(A**2, axis=1)[: -(m + 2) * m], atol=1e-12
-    )
+    np.testing.assert_allclose(design.squared_row_norms, np.sum(A**2, axis=1), atol=1e-12)
+
+
+def test_rounding_bounds_do_not_count_transitions_that_do_not_exist():
+    rng = np.random.default_rng(0)
+    risk = ChainHinge(rng.integers(0, 3, 40), [4] * 10, 3)
+    bounds = {}
+    for transitions in (True, False):
+        # tokens far smaller than 1, the size of a transition
+        design = ChainDesign(1e-3 * rng.standard_normal((40, 5)), 3, transitions=transitions, ends=transitions)
+        problem = Problem(design, risk, 1e-3)
+        scores = np.zeros(problem.theta_shape)
+        bounds[transitions] = adjoint_spread(problem, -risk.subgradient(scores), fine=True).norm
+    assert bounds[False] <= 0.02 * bounds[True]
 
 
 def conic_optimum(problem):

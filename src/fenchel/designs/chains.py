@@ -112,17 +112,23 @@ class ChainDesign(Design):
         return self._with_tail(self.tokens.row_magnitudes)
 
     def _with_tail(self, lengths: Array) -> Floats:
-        """The numbers of the tokens for each of their labels, and one for each pair and end."""
-        return np.concatenate([np.repeat(lengths, self.labels), np.ones((self.labels + 2) * self.labels)])
+        """The numbers of the tokens for each of their labels, and one for each pair and end that has a weight."""
+        tail = np.zeros((self.labels + 2) * self.labels)
+        tail[self._kept] = 1.0
+        return np.concatenate([np.repeat(lengths, self.labels), tail])
 
     @property
     def largest_row_norm(self) -> float:
         # NaN if a token's is: the first argument of max
-        return max(self.tokens.largest_row_norm, 1.0)
+        return max(self.tokens.largest_row_norm, self._largest_of_tail)
 
     @property
     def largest_entry(self) -> float:
-        return max(self.tokens.largest_entry, 1.0)
+        return max(self.tokens.largest_entry, self._largest_of_tail)
+
+    @property
+    def _largest_of_tail(self) -> float:
+        return 1.0 if len(self._kept) else 0.0
 
     @property
     def score_roundings(self) -> int:

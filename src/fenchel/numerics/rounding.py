@@ -52,8 +52,11 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
     all terms.
     """
     flat = np.ravel(values)
+    if flat.dtype.kind in "biuf" and flat.dtype.itemsize < 8:
+        # sums of float32 would be rounded to float32
+        narrow, term = term, lambda part: narrow(part.astype(np.float64))
     # objects, with which tests count additions, have no exact sum
-    most = _FEW_TERMS if flat.dtype == np.float64 else 1
+    most = _FEW_TERMS if flat.dtype.kind in "biuf" else 1
     if len(flat) >= _MANY_TERMS:
         whole = len(flat) // _WIDTH
         rest = term(flat[whole * _WIDTH :])
@@ -100,8 +103,8 @@ def tree_total(parts: Iterable[T]) -> T:
 def absolute_sum(values: Array) -> float:
     """A bound on the sum of the absolute values, in blocks of rows."""
     step = max(1, _SMALL_BLOCK // max(1, values[:1].size))
-    total = sum(float(np.sum(np.abs(values[begin : begin + step]))) for begin in range(0, len(values), step))
-    return (1.0 + 1e-6) * total
+    blocks = (np.abs(values[begin : begin + step]) for begin in range(0, len(values), step))
+    return (1.0 + 1e-6) * sum(float(np.sum(block, dtype=np.float64)) for block in blocks)
 
 
 def output_norms(weights: Array) -> Floats:

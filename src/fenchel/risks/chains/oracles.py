@@ -19,8 +19,9 @@ Errors.  All terms are positive.  A step of a recursion multiplies relative erro
 
 .. math:: (m + 4 + 2F)u + (r(u_t) + r(T))u, \qquad r(x) = \max x - \min x,
 
-with F u that of an exponential and the last term that of its argument; f and b together have L steps, and so has
-the normalization: ``relative_errors``.
+with F u that of an exponential and the last term that of its argument, to which the first token adds the rounding of
+:math:`u_1 + a`; logarithms have the sizes of the scores in place of r.  f and b together have L steps, and so has the
+normalization: ``relative_errors``.
 """
 
 from __future__ import annotations
@@ -116,13 +117,27 @@ def marginals(sequences: Sequences, scores: ChainScores, shares: Array) -> Margi
 
 
 def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
-    """Bounds on the relative errors of the computed marginals of each sequence, and on the error of log Z."""
-    ranges = np.add.reduceat(np.ptp(scores.nodes, axis=1), sequences.begins) + np.ptp(scores.start)
-    ranges += np.ptp(scores.end) + sequences.lengths * np.ptp(scores.transitions)
+    """Bounds on the relative errors of the computed marginals of each sequence, and on that of Z but for constants."""
+    # logarithms round the scores themselves, exponentials their differences; only the first token's are added before
+    size = _sizes if _widest(scores) > _WIDEST else np.ptp
+    ranges = np.add.reduceat(size(scores.nodes, axis=1), sequences.begins) + size(scores.start)
+    ranges += size(scores.end) + sequences.lengths * size(scores.transitions)
+    ranges += _sizes(scores.nodes[sequences.begins], axis=1) + _sizes(scores.start)
     m = sequences.labels
     steps = sequences.lengths * (m + 8.0 + 2.0 * FUNCTION) + 4.0 * ranges + 2.0 * m + 2.0 * FUNCTION + 16.0
     rounded = 2.0 * UNIT * steps
     return np.where(rounded < 0.5, rounded / (1.0 - np.minimum(rounded, 0.5)), np.inf)
+
+
+def _sizes(scores: Array, axis: int | None = None) -> Array:
+    """A bound on the range of these scores that includes an offset which they have in common."""
+    return 2.0 * np.max(np.abs(scores), axis=axis)
+
+
+def _widest(scores: ChainScores) -> float:
+    """A bound on the differences of scores at one position."""
+    widest = max(float(np.max(np.ptp(scores.nodes, axis=1))), float(np.ptp(scores.transitions)))
+    return widest + max(float(np.ptp(scores.start)), float(np.ptp(scores.end)))
 
 
 def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) -> Marginals:
@@ -131,9 +146,7 @@ def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) 
     found = Marginals(
         np.empty(len(sequences)), np.empty((sequences.tokens if shares is not None else 0, m)), np.zeros((m, m))
     )
-    widest = max(float(np.max(np.ptp(scores.nodes, axis=1))), float(np.ptp(scores.transitions)))
-    widest += max(float(np.ptp(scores.start)), float(np.ptp(scores.end)))
-    run = _exponentials if widest <= _WIDEST else _logarithms
+    run = _exponentials if _widest(scores) <= _WIDEST else _logarithms
     for block in sequences.blocks:
         run(block, scores, shares, logs, found)
     values = found.log_partitions + sequences.sums(logs)
