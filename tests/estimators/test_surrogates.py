@@ -9,7 +9,17 @@ from sklearn.datasets import make_classification
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
-from fenchel import FenchelError, GapWarning, MeasureClassifier, Model, Problem, Witness, certify, solve
+from fenchel import (
+    FenchelError,
+    GapWarning,
+    MeasureClassifier,
+    Model,
+    MultilabelClassifier,
+    Problem,
+    Witness,
+    certify,
+    solve,
+)
 from fenchel.estimators.plug_in import COST_EXPONENTS
 from fenchel.risks import MeanRisk
 from slow_measures import delta
@@ -122,6 +132,30 @@ def test_auto_takes_what_is_better_on_folds():
             for kind in ("auto", "bound", "plug_in")
         ]
         assert losses[0] <= min(losses[1:]) + 0.05
+
+
+@pytest.mark.parametrize("options", [{"surrogate": "plug_in"}, {"surrogate": "bound", "threshold": "cv"}], ids=str)
+@pytest.mark.parametrize("count", [2, 4, 6])
+@pytest.mark.parametrize("cv", [5, []], ids=str)
+def test_folds_that_do_not_exist_are_named(options, count, cv):
+    X, y = np.arange(2.0 * count).reshape(count, 2), np.arange(count) % 2
+    with pytest.raises(FenchelError, match=r"^cv"):
+        MeasureClassifier("f1", cv=cv, **options).fit(X, y)
+    with pytest.raises(FenchelError, match=r"^cv"):
+        MultilabelClassifier(measure="f1", cv=cv, **options).fit(X, np.stack([y, 1 - y], axis=1))
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_auto_keeps_the_bound_of_a_few_examples():
+    X, y = np.arange(8.0).reshape(4, 2), np.arange(4) % 2
+    assert MeasureClassifier("f1").fit(X, y).surrogate_ == "bound"
+    assert MultilabelClassifier(measure="f1").fit(X, np.stack([y, 1 - y], axis=1)).surrogate_ == "bound"
+
+
+def test_the_score_is_the_accuracy():
+    X, y = apart()
+    model = MeasureClassifier("f1", random_state=0).fit(X, y)
+    assert model.score(X, y) == np.mean(model.predict(X) == y)
 
 
 def test_auto_keeps_the_bound_where_there_is_no_choice():

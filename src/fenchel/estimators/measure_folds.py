@@ -84,9 +84,17 @@ class MeasureFolds(BaseLinearClassifier):
         with warnings.catch_warnings():
             # a rare label has fewer examples than there are folds
             warnings.simplefilter("ignore", UserWarning)
-            found = [list(splitter.split(task.X, own)) for own in strata]
+            try:
+                found = [list(splitter.split(task.X, own)) for own in strata]
+            except ValueError as error:
+                raise FenchelError(
+                    f"cv={self.cv!r} can't divide the examples of every class: {error} Use fewer folds, or "
+                    "surrogate='bound' with threshold='train'"
+                ) from error
         for folds in found:
-            if np.any(np.bincount(np.concatenate([test for _, test in folds]), minlength=task.design.shape[0]) != 1):
+            if not folds or np.any(
+                np.bincount(np.concatenate([test for _, test in folds]), minlength=task.design.shape[0]) != 1
+            ):
                 raise FenchelError("cv must hold every example out exactly once to choose thresholds; use folds")
         return found
 

@@ -155,6 +155,10 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
     OrdinalClassifier : Ordered classes.
     fenchel.risks.CustomMeasure : The risk of a custom measure.
 
+    Notes
+    -----
+    ``score`` is the accuracy, as of every classifier of scikit-learn; searches take the measure as ``scoring``.
+
     References
     ----------
     .. [1] X. Zhang, A. Saha and S. V. N. Vishwanathan. "Smoothing multivariate performance measures." JMLR 13, 2012.

@@ -326,7 +326,7 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
 
     def _enough_for_folds(self, task: Task) -> bool:
         """A fold of a rare label without positives has no model, which counts as a prediction of none."""
-        return True
+        return not is_integer(self.cv) or task.design.shape[0] >= 2 * int(self.cv)
 
     def _is_rare(self, task: Task, columns: Sequence[int]) -> bool:
         if len(columns) > 1:

@@ -124,7 +124,9 @@ def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
     ranges += size(scores.end) + sequences.lengths * size(scores.transitions)
     first = _sizes(scores.nodes[sequences.begins], axis=1) + _sizes(scores.start)
     m = sequences.labels
-    steps = sequences.lengths * (m + 8.0 + 2.0 * FUNCTION) + 4.0 * ranges + 0.5 * first + 2.0 * m + 2.0 * FUNCTION + 16.0
+    steps = (
+        sequences.lengths * (m + 8.0 + 2.0 * FUNCTION) + 4.0 * ranges + 0.5 * first + 2.0 * m + 2.0 * FUNCTION + 16.0
+    )
     rounded = 2.0 * UNIT * steps
     return np.where(rounded < 0.5, rounded / (1.0 - np.minimum(rounded, 0.5)), np.inf)
 
