@@ -11,10 +11,12 @@ step: ``propose`` must work on it, and the certificate is computed from the data
 from __future__ import annotations
 
 import math
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from types import FrameType
 from typing import NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -71,6 +73,29 @@ def seconds_left() -> float:
     """The seconds that remain of the time limit of this thread, for foreign code that has a limit of its own."""
     limit = _limit.get()
     return math.inf if limit is None else limit.seconds_left()
+
+
+@contextmanager
+def interrupts_set(stop: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C set ``stop`` instead of raising, so that it loses nothing wherever it arrives; a second one raises.
+
+    Where another handler than Python's own is installed, or in another thread, nothing changes.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+
+    def handler(number: int, frame: FrameType | None) -> None:
+        if stop.is_set():
+            signal.default_int_handler(number, frame)
+        stop.set()
+
+    signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def interruptible(work: Callable[[], T]) -> T:

@@ -1,6 +1,7 @@
 """Ctrl-C during a fit stores the best model with its certificate and is raised again."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -9,8 +10,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fenchel import LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel import (
+    LinearClassifier,
+    LinearClassifierCV,
+    LinearRegressor,
+    MeasureClassifier,
+    MultilabelClassifier,
+    Problem,
+    regularization_path,
+    solve,
+)
+from fenchel.estimators.base import LinearEstimator
+from fenchel.estimators.proved import Sketches
+from fenchel.estimators.selection import SelectionOfC
+from fenchel.risks import MeanRisk, Risk
 from fenchel.solvers import Bundle, DualCoordinate
+from fenchel.solving.run import Run
+from fenchel.solving.solution import Status
 
 
 class Impatient(DualCoordinate):
@@ -57,6 +73,86 @@ def test_folds_of_a_threshold_are_not_begun_after_the_interrupt(monkeypatch):
     assert len(begun) == 3
     assert np.isfinite(again.certificate_.gap)
     assert again.predict(X).shape == model.predict(X).shape
+
+
+@pytest.fixture
+def plain_interrupts():
+    """Python's own handler: a process that was started in the background ignores the signal."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def ctrl_c_in(monkeypatch, owner, name, call):
+    """Send the signal when a function is called for the n-th time."""
+    original, calls = getattr(owner, name), []
+
+    def interrupted(*given, **options):
+        calls.append(1)
+        if len(calls) == call:
+            signal.raise_signal(signal.SIGINT)
+        return original(*given, **options)
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+@pytest.mark.parametrize(
+    ("kind", "owner", "name", "call"),
+    [
+        ("labels", MultilabelClassifier, "_one_label", 3),
+        ("classes", Sketches, "__call__", 2),
+        ("labels", LinearEstimator, "attributes", 1),
+        ("labels", Run, "_finished", 2),
+        ("folds", LinearEstimator, "_problem", 3),
+        ("folds", SelectionOfC, "_judged", 2),
+        ("measure", MeasureClassifier, "_thresholds", 1),
+    ],
+)
+def test_nothing_is_lost_between_solves(monkeypatch, plain_interrupts, kind, owner, name, call):
+    """Problems that are being made, proofs of predictions and thresholds are no place to lose a model."""
+    X = np.random.default_rng(2).normal(size=(60, 3))
+    y = (X > 0.3).astype(int)
+    model, y = {
+        "labels": (MultilabelClassifier(), y),
+        "classes": (LinearClassifier(multi_class="ovr"), y.sum(axis=1)),
+        "folds": (LinearClassifierCV(cv=2), y[:, 0]),
+        "measure": (MeasureClassifier("f1", surrogate="bound"), y[:, 0]),
+    }[kind]
+    ctrl_c_in(monkeypatch, owner, name, call)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert np.isfinite(model.certificate_.gap)
+    assert model.predict(X).shape == y.shape
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_ctrl_c_at_the_end_of_a_solve_or_a_path_keeps_it(monkeypatch, plain_interrupts):
+    X = np.random.default_rng(3).normal(size=(40, 2))
+    problem = Problem(X, MeanRisk("hinge", np.sign(X[:, 0])), 0.1)
+    with monkeypatch.context() as patched:
+        ctrl_c_in(patched, Run, "_finished", 1)
+        assert solve(problem).status is Status.INTERRUPTED
+    ctrl_c_in(monkeypatch, Run, "_finished", 3)
+    path = regularization_path(X, np.sign(X[:, 0]), np.geomspace(0.1, 10.0, 8), tol=1e-9)
+    assert 3 <= len(path) < 8
+
+
+def test_a_second_ctrl_c_is_raised_at_once(plain_interrupts):
+    class Endless(Risk):
+        name, examples = "endless", 2
+
+        def value(self, scores):
+            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
+            raise AssertionError("not reached")
+
+        def subgradient(self, scores):
+            return np.zeros(2)
+
+    with pytest.raises(KeyboardInterrupt):
+        solve(Problem(np.eye(2), Endless(), 0.1), "bundle")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])

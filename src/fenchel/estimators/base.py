@@ -42,6 +42,7 @@ from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.loop import solve
 from fenchel.solving.solution import Solution, Status
+from fenchel.stopping import interrupts_set
 from fenchel.validation import check_bool, processors
 
 #: problems are made when they are solved, so that the labels of many classes need not exist at once
@@ -61,7 +62,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
         """Fit to rows X and labels or targets y.  Ctrl-C stores the best model so far and is raised again."""
         # the time of the validation counts
         deadline = Deadline(self.time_limit)
-        return self._fit(self.encode(X, y, sample_weight), deadline)
+        return self._fit_and_store(self.encode(X, y, sample_weight), deadline)
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check the parameters and the data, and encode the labels."""
@@ -154,6 +155,15 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             "_optimum": stored_optimum(task, solutions, self._why_unproved(task)),
         }
 
+    def _fit_and_store(self, task: Task, deadline: Deadline) -> Self:
+        """Fit, and raise Ctrl-C after the attributes are stored: until then it ends the solves and nothing else."""
+        stop = threading.Event()
+        with interrupts_set(stop):
+            self._fit(task, deadline, None, stop)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        return self
+
     def _fit(
         self,
         task: Task,
@@ -166,7 +176,7 @@ class LinearEstimator(ProvedPredictions, LinearModel):
             warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
         rule, sketches = checked_rule(self, task), Sketches(len(problems), task.design.shape[0])
         if rule is not None and len(problems) > 1:
-            solutions = rounds(self, task, problems, warm, rule, deadline)
+            solutions = rounds(self, task, problems, warm, rule, deadline, stop)
         else:
             kept = None if self._why_unproved(task) else sketches
             solutions = self.solve_all(problems, warm, deadline, stop, kept, rule)

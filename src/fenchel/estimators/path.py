@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -29,6 +30,7 @@ from fenchel.risks import MULTICLASS
 from fenchel.solvers import Solver
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
+from fenchel.stopping import interrupts_set
 
 #: C times the mean squared length of a row, from and to which a path goes by itself
 _RANGE = (1e-3, 1e3)
@@ -134,13 +136,16 @@ def regularization_path(
     seed = int(check_random_state(random_state).randint(2**31 - 1))
     values, interval = _values(Cs, problem, total)
     limits: dict[str, Any] = {"max_iter": max_iter, "seed": seed, "n_jobs": n_jobs, "time_limit": deadline.remaining()}
-    if interval is None:
-        solutions = follow(problem, [lam_of(C, total) for C in values], solver, tol=tol, **limits)
-    else:
-        checked_positive(accuracy, "accuracy")
-        low, high = (lam_of(C, total) for C in interval[::-1])
-        solutions = cover(problem, low, high, float(accuracy), solver, **limits)
-        values = np.array([lam_of(solved_lam(solution), total) for solution in solutions])
+    stop = threading.Event()
+    with interrupts_set(stop):
+        if interval is None:
+            lams = [lam_of(C, total) for C in values]
+            solutions = follow(problem, lams, solver, tol=tol, stop_requested=stop.is_set, **limits)
+        else:
+            checked_positive(accuracy, "accuracy")
+            low, high = (lam_of(C, total) for C in interval[::-1])
+            solutions = cover(problem, low, high, float(accuracy), solver, stop_requested=stop.is_set, **limits)
+            values = np.array([lam_of(solved_lam(solution), total) for solution in solutions])
     end = values[-1] if interval is None else interval[1]
     reached = lam_of(solved_lam(solutions[-1]), total)
     _warn_unless_converged(solutions, values)

@@ -166,7 +166,7 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
             The fitted estimator.
         """
         deadline = Deadline(self.time_limit)
-        return self._fit(self.encode(X, y, sample_weight, qid), deadline)
+        return self._fit_and_store(self.encode(X, y, sample_weight, qid), deadline)
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> Task:
         """Check the parameters and the data."""

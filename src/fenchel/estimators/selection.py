@@ -27,6 +27,7 @@ from fenchel.progress import warn
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import STOPS, Solution, Status
+from fenchel.stopping import interrupts_set
 from fenchel.validation import check_integer, is_integer
 
 #: share of a time limit that the folds may use; the rest is for the last fit
@@ -85,6 +86,13 @@ class SelectionOfC(LinearEstimator):
         """
         deadline, stop = Deadline(self.time_limit), threading.Event()
         task = self.encode(X, y, sample_weight)
+        with interrupts_set(stop):
+            self._choose_and_fit(task, deadline, stop)
+        if stop.is_set():
+            raise KeyboardInterrupt
+        return self
+
+    def _choose_and_fit(self, task: Task, deadline: Deadline, stop: threading.Event) -> None:
         remaining = deadline.remaining()
         found = self._search(task, Deadline(None if remaining is None else _SEARCH_SHARE * remaining), stop)
         if stop.is_set() and not np.any(found.scored):
@@ -97,7 +105,7 @@ class SelectionOfC(LinearEstimator):
         # with all folds complete the result does not depend on the order in which they ended
         warm = None if np.all(found.complete) else found.starts[k]
         chosen = replace(task, C=float(found.Cs[k]), fitted={**task.fitted, **fitted})
-        return self._fit(chosen, deadline, warm, stop)
+        self._fit(chosen, deadline, warm, stop)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

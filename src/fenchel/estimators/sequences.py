@@ -160,7 +160,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Self:
         """Fit to sequences X with labels y; ``sample_weight`` has a weight for each sequence."""
         deadline = Deadline(self.time_limit)
-        return self._fit(self.encode(X, y, sample_weight, lengths=lengths), deadline)
+        return self._fit_and_store(self.encode(X, y, sample_weight, lengths=lengths), deadline)
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None, *, lengths: Any = None) -> Task:
         """Check the parameters and the data, and encode the labels."""

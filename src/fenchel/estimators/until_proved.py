@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -53,13 +54,15 @@ def rounds(
     warm: Sequence[Warm | None],
     rule: ProvedShare,
     deadline: Deadline,
+    stop: threading.Event | None = None,
 ) -> list[Solution]:
     """Solve all problems to a gap that falls from round to round, each from the last, until the rule is met."""
     one, design = copy.copy(estimator), as_design(rule.X)
     found: list[Solution] = []
     one.tol = _FIRST_TOL
     while True:
-        latest = one.solve_all(problems, warm, deadline, sketches=Sketches(len(problems), task.design.shape[0]))
+        sketches = Sketches(len(problems), task.design.shape[0])
+        latest = one.solve_all(problems, warm, deadline, stop, sketches)
         # the tol of a round is not the one that the user asked for
         latest = [replace(each, converged=each.certificate.meets(estimator.tol)) for each in latest]
         found = latest if not found else [_joined(*pair) for pair in zip(found, latest, strict=True)]

@@ -5,7 +5,9 @@ The file is not called solve.py because ``fenchel.solve`` is the function.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from fenchel.certificate import ProvedShare
@@ -15,7 +17,8 @@ from fenchel.solvers import Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.run import Run, Stopping
 from fenchel.solving.schedule import Schedule
-from fenchel.solving.solution import Progress, Solution
+from fenchel.solving.solution import Progress, Solution, Status
+from fenchel.stopping import interrupts_set
 from fenchel.validation import check_number
 
 #: stored entries of X up to which a certificate is cheap, about a millisecond
@@ -119,6 +122,13 @@ def solve(
     candidates = choose(problem, solver, tol=tol if stop_when is None else 0.0, seed=seed, n_jobs=n_jobs)
     # what ends a solve with tol = 0 is the last certificates, and callbacks see them
     rare = callback is None and stop_when is None and (tol > 0.0 or problem.design.stored_entries > _CHEAP_ENTRIES)
-    schedule = Schedule(max_iter, rare, certify_every)
-    stopping = Stopping(tol, time_limit, decay, callback, stop_requested, stop_when)
-    return Run(problem, candidates, schedule, stopping).solution(warm_start)
+    schedule, interrupt = Schedule(max_iter, rare, certify_every), threading.Event()
+
+    def must_stop() -> bool:
+        return interrupt.is_set() or (stop_requested is not None and stop_requested())
+
+    stopping = Stopping(tol, time_limit, decay, callback, must_stop, stop_when)
+    with interrupts_set(interrupt):
+        solution = Run(problem, candidates, schedule, stopping).solution(warm_start)
+    # Ctrl-C may come when the last certificate has just been computed
+    return replace(solution, status=Status.INTERRUPTED) if interrupt.is_set() else solution
