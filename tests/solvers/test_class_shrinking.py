@@ -11,8 +11,9 @@ from fenchel import solve
 from fenchel.compile.lanes import padded
 from fenchel.solvers import STALLED, BlockCoordinate, Hint
 from fenchel.solvers.block_coordinate import solver as module
-from fenchel.solvers.block_coordinate.loop import list_classes, simplex_standing
+from fenchel.solvers.block_coordinate.loop import list_classes
 from fenchel.solvers.block_coordinate.loop_blocks import RootBlock, solve_block
+from fenchel.solvers.block_coordinate.loop_standing import simplex_standing
 
 RISKS = ("weston_watkins", "crammer_singer", "costs")
 every_risk = pytest.mark.parametrize("risk", RISKS)

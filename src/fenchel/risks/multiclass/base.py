@@ -16,7 +16,7 @@ import abc
 import copy
 import math
 from collections.abc import Iterator
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Literal, Self
 
 import numpy as np
@@ -29,11 +29,10 @@ from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import cancel_along_paths, column_sums
 from fenchel.risks.base import Risk
 from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
+from fenchel.risks.multiclass.rows import inwards, row_sums
 from fenchel.risks.protocols import ClosedForm, Intercepts
 from fenchel.validation import is_integer
 
-#: classes up to which the sums of rows are matrix products, and their maxima those of columns
-_SHORT_ROW = 16
 #: scores in a block of a pass that makes several arrays of their size, so that these stay in the cache (256 kB)
 _CACHED_ENTRIES = 1 << 15
 
@@ -293,20 +292,3 @@ def _completed(theta: Array, classes: Array) -> Floats:
     theta[rows, classes] = 0.0
     theta[rows, classes] = -row_sums(theta)
     return theta
-
-
-def row_sums(values: Array) -> Floats:
-    """The sum of each row: of short ones by a matrix product, which is faster, of others by NumPy's pairwise sums."""
-    k = values.shape[1]
-    return values @ np.ones(k) if k <= _SHORT_ROW else np.sum(values, axis=1)
-
-
-def row_maxima(values: Array) -> Floats:
-    """The largest entry of each row: of short ones column by column, which is faster."""
-    return reduce(np.maximum, values.T) if values.shape[1] <= _SHORT_ROW else np.max(values, axis=1)
-
-
-def inwards(shares: Array, terms: int) -> Floats:
-    """Numbers a few roundings below c_i: sums of ``terms`` numbers up to them are at most c_i in exact arithmetic."""
-    # the weights of up to 2^40 examples were added up for c
-    return shares * (1.0 - gamma(terms + tree_depth(1 << 40) + 16))

@@ -30,7 +30,8 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.intercept import weighted_quantile
 from fenchel.numerics.error_free import exact_sum
-from fenchel.risks.multiclass.base import MulticlassRisk, inwards
+from fenchel.risks.multiclass.base import MulticlassRisk
+from fenchel.risks.multiclass.rows import inwards
 from fenchel.stopping import stop_point
 
 

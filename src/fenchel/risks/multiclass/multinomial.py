@@ -27,7 +27,8 @@ from scipy.special import xlog1py, xlogy
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.rounding import UNIT, gamma, tree_sum
-from fenchel.risks.multiclass.base import MulticlassRisk, row_maxima, row_sums
+from fenchel.risks.multiclass.base import MulticlassRisk
+from fenchel.risks.multiclass.rows import row_maxima, row_sums
 from fenchel.stopping import stop_point
 
 #: Newton steps for the best intercepts at most; about five suffice
