@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -24,6 +23,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate import ProvedShare
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
+from fenchel.estimators.certified_parameters import CertifiedParameters
 from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.multiclass import stacked_pairs
 from fenchel.estimators.proved import ProvedPredictions, Sketches, stored_optimum
@@ -49,7 +49,7 @@ from fenchel.validation import check_bool, processors
 LazyProblem = Callable[[], Problem]
 
 
-class LinearEstimator(ProvedPredictions, LinearModel):
+class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     """What classifiers and regressors share: the four steps of a fit, and its parameters."""
 
     #: estimators that have this parameter set it
@@ -199,26 +199,6 @@ class LinearEstimator(ProvedPredictions, LinearModel):
 
     # --- what encode and problems are made of
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters.  ``loss__quantile=0.5`` replaces the loss object by one with that parameter.
-
-        A certificate belongs to the parameters of its fit: it is dropped, unless only ``verbose`` or ``n_jobs`` is set.
-        """
-        present, name = self.get_params(deep=False), type(self).__name__
-        plain = {key: value for key, value in params.items() if "__" not in key}
-        for key in plain.keys() - present:
-            # raises before anything has changed
-            super().set_params(**{key: plain[key]})
-        nested: defaultdict[str, dict[str, Any]] = defaultdict(dict)
-        for key in params.keys() - plain:
-            owner, _, part = key.partition("__")
-            nested[owner][part] = params[key]
-        of_parts = {key: _changed(name, key, {**present, **plain}.get(key), own) for key, own in nested.items()}
-        if set(params) - {"verbose", "n_jobs"}:
-            for proof in ("certificate_", "certificates_", "converged_", "_optimum"):
-                vars(self).pop(proof, None)
-        return super().set_params(**{**plain, **of_parts})
-
     def _seeds(self, count: int) -> tuple[int, ...]:
         """The seeds of the solvers of ``count`` problems."""
         return seeds_of(self.random_state, count)
@@ -322,17 +302,3 @@ def _stacked(thetas: list[Array], form: str | None) -> Any:
     if len(thetas) == 1:
         return thetas[0]
     return stacked_pairs(thetas) if form == "ovo" else np.stack(thetas, axis=1)
-
-
-def _changed(estimator: str, name: str, value: Any, changed: dict[str, Any]) -> Any:
-    """A loss like this one but for some parameters; losses themselves never change."""
-    if not isinstance(value, Loss):
-        raise FenchelError(
-            f"Invalid parameter {name}__{min(changed)} for {estimator}: {name}={value!r} has no parameters; "
-            "give a Loss object, such as Quantile(0.9)"
-        )
-    known = value.get_params()
-    for key in changed:
-        if key not in known:
-            raise FenchelError(f"Invalid parameter {key!r} for loss {value!r}. Valid parameters are: {sorted(known)!r}")
-    return type(value)(**{**known, **changed})

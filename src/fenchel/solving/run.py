@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge, judge_moved
+from fenchel.certificate import ProvedShare, ProvedShareWatch, Verdict, best_of, judge
 from fenchel.compile.stopwatch import stopwatch
-from fenchel.errors import FenchelError
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
@@ -27,6 +26,7 @@ from fenchel.solving.floor import RoundsAtFloor
 from fenchel.solving.handover import STEP_SHARE, Pace
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
 from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
+from fenchel.solving.warm_verdict import verdict_on
 from fenchel.stopping import Stopped, stop_point, stops_when
 
 #: factor of the gap between certificates of a solve with ``stop_when``
@@ -280,33 +280,14 @@ class Run:
 
     def _judge_warm(self, warm: Warm) -> Status | None:
         """Certify a warm start: CONVERGED if it meets tol, else None."""
-        fits = self.problem.fits(warm.model) and np.shape(warm.witness.theta) == self.problem.theta_shape
-        regularizer = self.problem.regularizer
-        if fits and not regularizer.finite and not np.isfinite(regularizer.value(warm.model.weights)):
-            # weights of another regularizer: only the dual variables are used
-            fits = False
-        if not fits or (
-            not self.problem.intercept and warm.model.intercept is not None and np.any(warm.model.intercept)
-        ):
+        verdict = verdict_on(self.problem, warm)
+        if verdict is None:
             return None
-        if warm.path_certificate is not None and warm.path_certificate.fits(self.problem):
-            # the same data: no product with X is needed
-            self._record(judge_moved(self.problem, warm.model, warm.witness, warm.path_certificate))
-        else:
-            self._record(self._verdict_on(warm))
+        self._record(verdict)
         assert self.best is not None
         if self._predictions_proved():
             return Status.PREDICTIONS_PROVED
         return Status.CONVERGED if self.best.certificate.meets(self.tol) else None
-
-    def _verdict_on(self, warm: Warm) -> Verdict:
-        """The verdict on a warm start; the decomposition of another risk proves nothing."""
-        try:
-            return judge(self.problem, warm.model, warm.witness)
-        except FenchelError:
-            if warm.witness.decomposition is None:
-                raise
-            return judge(self.problem, warm.model, Witness(np.zeros(self.problem.theta_shape)))
 
     def _record(self, verdict: Verdict) -> None:
         """Append a trace point and update the best verdict."""

@@ -58,6 +58,7 @@ from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
 from fenchel.solvers.dual_coordinate.loop_working_set import optimize_working_sets, tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
+from fenchel.solvers.dual_coordinate.requirements import NEEDS
 from fenchel.solvers.dual_coordinate.state import (
     OutputState,
     State,
@@ -80,10 +81,6 @@ _MIRROR_COST = 16
 _CONSTANT = 0.1
 #: B^2 is at least this many times lam: the proximal term of the intercept must be weak beside the risk
 _PROXIMAL = 0.1
-
-
-def _unconstrained(problem: Problem) -> bool:
-    return problem.mean_risk.loss.constraint is None
 
 
 @dataclass(frozen=True)
@@ -160,30 +157,7 @@ class DualCoordinate(Solver):
     @property
     def needs(self) -> tuple[Need, ...]:
         return (
-            needs.MEAN_OF_LOSSES,
-            needs.ONE_OUTPUT.unless(_unconstrained),
-            Need(
-                lambda problem: problem.regularizer.l1_ratio is not None or problem.design.kernel() is not None,
-                lambda problem: (
-                    f"requires 'l2', 'elastic_net' or a Gram matrix with the loss {problem.mean_risk.loss.name!r}, got "
-                    f"{problem.regularizer.name!r}"
-                ),
-            ).unless(_unconstrained),
-            Need(
-                lambda problem: problem.mean_risk.loss.bounded_below or not problem.intercept,
-                lambda problem: (
-                    f"does not support a free intercept with the loss {problem.mean_risk.loss.name!r}, which is not "
-                    "bounded below: use intercept=False (of an estimator: fit_intercept=False)"
-                ),
-            ),
-            Need(
-                lambda problem: problem.mean_risk.loss.constraint != "residual" or problem.regularizer.is_ridge,
-                lambda problem: (
-                    f"requires the regularizer 'l2' (ridge) with the loss {problem.mean_risk.loss.name!r}, got "
-                    f"{problem.regularizer.name!r}"
-                ),
-            ),
-            needs.GRAM_IN_MEMORY.unless(_unconstrained),
+            *NEEDS,
             Need(self._has_step, needs.unsupported_regularizer),
         )
 
