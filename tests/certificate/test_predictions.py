@@ -45,6 +45,7 @@ def assert_covers(found, scores):
 @every_loss
 @with_and_without
 @pytest.mark.parametrize("storage", ["dense", "weighted", "float32", "offset", "scaled"])
+@pytest.mark.meetings(1)
 def test_every_exact_optimum_agrees(loss, intercept, storage, portion):
     tried, decided, ratios = 0, [], []
     for seed in range(portion(40, 20)):
@@ -92,6 +93,7 @@ def data(seed=0, n=60, d=4, k=3):
 @pytest.mark.parametrize(
     "regularizer", ["l2", ElasticNet(0.4), QuadraticForm(np.array([1.0, 2.0, 4.0, 0.5])), QNorm(1.5)]
 )
+@pytest.mark.meetings(1)
 def test_a_tight_solve_of_the_logistic_loss_agrees(intercept, regularizer):
     X, y, _, T = data()
     problem = Problem(X, MeanRisk("logistic", y), 0.02, regularizer, intercept)

@@ -302,12 +302,22 @@ def test_two_threads_give_what_one_gives():
         np.testing.assert_array_equal(solution.witness.theta, alone[k % len(alone)].witness.theta)
 
 
-def test_threads_may_compile_at_once(tmp_path, run):
-    code = """
+#: a short loop for two types, and whole fits
+AT_ONCE = ["shuffled, ['i4', 'i8']", pytest.param("fit, ['hinge', 'squared']", marks=pytest.mark.thorough)]
+
+
+@pytest.mark.parametrize("calls", AT_ONCE)
+def test_threads_may_compile_at_once(tmp_path, run, calls):
+    code = f"""
     from concurrent.futures import ThreadPoolExecutor
+    def shuffled(kind):
+        order = np.arange(9, dtype=kind)
+        shuffle(order, 9, np.array([7], dtype=np.uint64))
+        return order.tolist()
+    call, kinds = {calls}
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(fit, ['hinge', 'squared', 'hinge', 'squared']))
-    print(json.dumps([together, [fit('hinge'), fit('squared')] * 2]))
+        together = list(pool.map(call, kinds * 2))
+    print(json.dumps([together, [call(kind) for kind in kinds] * 2]))
     """
     (together, alone), _ = run(code, tmp_path, warnings="error")
     assert together == alone

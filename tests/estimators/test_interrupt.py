@@ -59,7 +59,7 @@ def test_folds_of_a_threshold_are_not_begun_after_the_interrupt(monkeypatch):
     assert again.predict(X).shape == model.predict(X).shape
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.thorough), 2])
 def test_a_real_signal_ends_a_long_fit(n_jobs):
     script = textwrap.dedent(
         f"""
