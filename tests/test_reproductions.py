@@ -47,6 +47,7 @@ def test_subproblems_and_figures(tmp_path, figures):
         assert (tmp_path / f"{name}.png").stat().st_size > 0
 
 
+@pytest.mark.thorough
 def test_dna_has_the_papers_accuracies(monkeypatch):
     shared_file("dna.scale.svm.xz")
     monkeypatch.syspath_prepend(str(ROOT))
