@@ -93,7 +93,6 @@ def data(seed=0, n=60, d=4, k=3):
 @pytest.mark.parametrize(
     "regularizer", ["l2", ElasticNet(0.4), QuadraticForm(np.array([1.0, 2.0, 4.0, 0.5])), QNorm(1.5)]
 )
-@pytest.mark.meetings(1)
 def test_a_tight_solve_of_the_logistic_loss_agrees(intercept, regularizer):
     X, y, _, T = data()
     problem = Problem(X, MeanRisk("logistic", y), 0.02, regularizer, intercept)
