@@ -108,6 +108,7 @@ def test_a_peer_is_given_up_after_the_cap(tmp_path: Path, monkeypatch: pytest.Mo
     assert table._capped_before(kept, order, 1e-6, cap=60.0) is None
 
 
+@pytest.mark.thorough
 def test_growth_reports_slopes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib", reason="the figure needs matplotlib")
     monkeypatch.syspath_prepend(str(ROOT))
@@ -165,6 +166,7 @@ def _tiny(tmp_path: Path, name: str, *options: str) -> tuple[list[dict[str, Any]
     return _cells(tmp_path, name), printed
 
 
+@pytest.mark.thorough
 def test_certificate(tmp_path: Path) -> None:
     options = ["--before", str(ROOT), "--rounds", "1", "--loss", "hinge"]
     [cell], _ = _tiny(tmp_path, "certificate", *options)
@@ -314,6 +316,7 @@ def test_phrases_of_labels() -> None:
     assert phrase_f1([["O"]], [["O"]]) == 0.0
 
 
+@pytest.mark.thorough
 def test_sequences_table() -> None:
     shared_file("conll2000.zip")
     said = run_module("benchmarks.sequences", "--sentences", "12", "--rounds", "1", "--iterations", "5")

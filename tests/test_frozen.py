@@ -41,7 +41,7 @@ FROZEN = [
 ]
 
 
-@pytest.mark.meetings(2, only=[f"case.{name}" for name in ("estimator", "storage", "loss", "solver")])
+@pytest.mark.meetings(1, only=[f"case.{name}" for name in ("estimator", "storage", "loss", "solver")])
 @pytest.mark.parametrize("case", FROZEN, ids=[f"{k:03d}-{row}" for k, row in enumerate(ROWS)])
 def test_a_fit_proves_the_same_optimum(case, known, rarely_compiled):
     found, before = fitted(ROWS[case.place]), known[case.place]

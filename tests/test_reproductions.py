@@ -38,6 +38,7 @@ def test_tables_go_on_where_they_ended(tmp_path):
     assert "[" not in _run("tables", *options).partition("#")[0]
 
 
+@pytest.mark.thorough
 def test_subproblems_and_figures(tmp_path, figures):
     pytest.importorskip("clarabel", reason="Tables 8 and 9 need Clarabel")
     assert "Table 9" in _run("subproblem", "--quick", "--output", str(tmp_path))
@@ -46,6 +47,7 @@ def test_subproblems_and_figures(tmp_path, figures):
         assert (tmp_path / f"{name}.png").stat().st_size > 0
 
 
+@pytest.mark.thorough
 def test_dna_has_the_papers_accuracies(monkeypatch):
     shared_file("dna.scale.svm.xz")
     monkeypatch.syspath_prepend(str(ROOT))
@@ -135,6 +137,7 @@ def test_the_committed_table_2_is_that_of_its_runs(monkeypatch):
         assert (runs.RESULTS / f"{name}.md").read_text(encoding="utf-8") == markdown(cells) + "\n"
 
 
+@pytest.mark.thorough
 def test_the_artificial_data_of_zhang(tmp_path):
     text = _run("artificial", "--quick", "--output", str(tmp_path), paper="zhang2002")
     assert "LM-NWin" in text
@@ -206,6 +209,7 @@ def test_the_committed_table_2_of_zhang_is_that_of_its_runs(monkeypatch):
     assert (RESULTS / "table2.md").read_text(encoding="utf-8") == table(cells) + "\n"
 
 
+@pytest.mark.thorough
 def test_the_figures_of_saha_go_on_where_they_ended(tmp_path, monkeypatch, figures):
     monkeypatch.syspath_prepend(str(ROOT))
     from reproductions.saha2009.runs import curve_of, minimum_of

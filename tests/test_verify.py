@@ -90,6 +90,7 @@ def a9a(load_shared):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.meetings(1, only=["loss"])
 @pytest.mark.parametrize(("loss", "C", "eps"), [("hinge", 0.1, 0.1), ("hinge", 1.0, 0.1), ("logistic", 1.0, 0.01)])
 def test_liblinear_on_a9a(a9a, loss, C, eps):
     X, y = a9a

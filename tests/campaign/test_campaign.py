@@ -40,7 +40,7 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
-@pytest.mark.parametrize("part, cases", [("kernels", 300), ("estimators", 25)])
+@pytest.mark.parametrize("part, cases", [("kernels", 300), ("estimators", 12)])
 def test_kernels_and_fits_are_judged(tmp_path, part, cases):
     found = problems.run(part, SEED, cases, tmp_path / "cases.jsonl", show=False)
     assert found["cases"] == cases

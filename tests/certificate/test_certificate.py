@@ -102,6 +102,7 @@ def attack(rng, problem, theta):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @every_case
+@pytest.mark.meetings(1)
 def test_a_corrupted_witness_can_only_worsen_a_certificate(case):
     problem, rng = case.problem(), np.random.default_rng(8)
     solution = solve(problem, tol=0.0, max_iter=5000)

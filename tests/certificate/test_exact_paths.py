@@ -51,6 +51,7 @@ def judged(case, model, theta):
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
 @pytest.mark.parametrize("name", REGULARIZERS)
+@pytest.mark.meetings(1)
 def test_every_other_lam(loss, name, portion):
     rng = np.random.default_rng([21, EVERY_LOSS.index(loss), list(REGULARIZERS).index(name)])
     ways = list(itertools.product(STORAGES, SCALES, [False, True], [False, True]))

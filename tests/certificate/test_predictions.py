@@ -45,6 +45,7 @@ def assert_covers(found, scores):
 @every_loss
 @with_and_without
 @pytest.mark.parametrize("storage", ["dense", "weighted", "float32", "offset", "scaled"])
+@pytest.mark.meetings(1)
 def test_every_exact_optimum_agrees(loss, intercept, storage, portion):
     tried, decided, ratios = 0, [], []
     for seed in range(portion(40, 20)):

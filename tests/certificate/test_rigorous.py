@@ -71,6 +71,7 @@ def check(case, model, theta):
 
 
 @pytest.mark.parametrize("loss", EVERY_LOSS, ids=repr)
+@pytest.mark.meetings(1)
 def test_random_models_and_witnesses(loss, portion):
     """Regularizers, storages, scales, intercepts and weights in a random order of their own for each loss."""
     rng = np.random.default_rng([11, EVERY_LOSS.index(loss)])

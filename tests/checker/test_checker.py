@@ -177,7 +177,7 @@ def test_features_from_zero_and_tables(tmp_path):
         assert _status(model, table) == 0
 
 
-@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+@pytest.mark.parametrize("loss", ["hinge", pytest.param("logistic", marks=pytest.mark.thorough)])
 def test_a9a(tmp_path, loss):
     data, model = shared_file("a9a.svm.xz"), tmp_path / "model.npz"
     assert fenchel(["train", str(data), "-o", str(model), "--loss", loss]) == 0

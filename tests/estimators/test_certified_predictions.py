@@ -68,6 +68,7 @@ def fitted(estimator, tol, X, y):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("k", [2, 3])
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=lambda value: type(value).__name__)
+@pytest.mark.meetings(1)
 def test_classifiers(estimator, k):
     X, y, _, T = data(k)
     exact = fitted(estimator, 1e-11, X, y).predict(T)

@@ -73,6 +73,7 @@ def own(fn, fp):
 @pytest.mark.parametrize("fit_intercept", [False, True])
 @pytest.mark.parametrize("measure", [*MEASURES, own])
 @pytest.mark.filterwarnings("ignore:.*the bound of .* is trivial:fenchel.GapWarning")
+@pytest.mark.meetings(1)
 def test_the_problem_is_that_of_the_core(measure, fit_intercept):
     X, y = rare()
     model = MeasureClassifier(
@@ -147,6 +148,7 @@ def test_three_classes_are_one_problem_each(measure):
 
 @pytest.mark.parametrize("measure", [*MEASURES, own])
 @pytest.mark.filterwarnings("ignore:.*the bound of .* is trivial:fenchel.GapWarning")
+@pytest.mark.meetings(1)
 def test_micro_is_one_table_of_all_scores(measure):
     X, y = rare(n=60, classes=3)
     settings = {"average": "micro", "surrogate": "bound", "C": 0.3, "tol": 1e-5, "random_state": 0}

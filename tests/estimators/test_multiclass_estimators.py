@@ -30,7 +30,7 @@ TIGHT = {"tol": 1e-10, "max_iter": 1e5, "random_state": 0}
     [LinearClassifier(multi_class=name, tol=1e-10, random_state=0) for name in JOINT]
     + [LinearSVC(multi_class="crammer_singer", tol=1e-10)]
 )
-def test_scikit_learn_checks(estimator, check, rarely_compiled):
+def test_scikit_learn_checks(estimator, check):
     """No expected failures.  A small tol because some checks compare two fits to many digits."""
     check(estimator)
 

@@ -1,8 +1,8 @@
 """scikit-learn's own tests with the drop-ins in the place of its estimators, in processes of their own.
 
-At every change a few cases of ``test_logistic`` run, with ``--full-products`` all that name a drop-in
-(``test_sklearn_svm.py`` has those of LinearSVC and LinearSVR); with ``FENCHEL_TEST_ALL=1`` every test of every module
-below.  What may fail is in ``sklearn_failures.py``.
+At every change a few cases of LinearSVC and LinearSVR run (``test_sklearn_svm.py``), with ``--full-products`` all of
+``test_logistic`` that name a drop-in, with ``FENCHEL_TEST_ALL=1`` every test of every module below.  What may fail is
+in ``sklearn_failures.py``.
 """
 
 import os
@@ -48,10 +48,9 @@ def run(module, *options):
     return {kind: int(count) for count, kind in re.findall(r"(\d+) (passed|xfailed|skipped|deselected)", done.stdout)}
 
 
-def test_the_quick_ones_of_logistic_regression(request):
-    full = request.config.getoption("full_products")
-    options = ["--drop-ins-only"] if full else ["--drop-ins-only", "--few-cases"]
-    assert run(MODULES[0], *options)["passed"] >= (100 if full else 50)
+@pytest.mark.thorough
+def test_the_quick_ones_of_logistic_regression():
+    assert run(MODULES[0], "--drop-ins-only")["passed"] >= 100
 
 
 @everything

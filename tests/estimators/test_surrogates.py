@@ -120,6 +120,7 @@ def held_out_loss(model, X, y):
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+@pytest.mark.thorough
 def test_auto_takes_what_is_better_on_folds():
     X, y = apart()
     model = MeasureClassifier("f1", random_state=0).fit(X, y)

@@ -65,7 +65,7 @@ def test_a_threshold_sees_weights_and_leaves_out_zeros():
     assert best_threshold(scores, RocAUC(y, [1, 0, 5, 1])) == 1.5
 
 
-PARAMETERS = {"fbeta": {"beta": 2.0}, "precision_at_k": {"k": 6}, "recall_at_k": {"k": 70}}
+PARAMETERS = {"fbeta": {"beta": 2.0}, "precision_at_k": {"k": 6}, "recall_at_k": {"k": 35}}
 
 
 def own(fn, fp):
@@ -73,7 +73,7 @@ def own(fn, fp):
 
 
 def data(classes=2):
-    return make_classification(120, 6, n_informative=4, n_classes=classes, flip_y=0.05, random_state=0)
+    return make_classification(60, 6, n_informative=4, n_classes=classes, flip_y=0.05, random_state=0)
 
 
 @pytest.mark.meetings(1)

@@ -239,6 +239,7 @@ def run(code, home):
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
+@pytest.mark.thorough
 def test_edited_and_removed(tmp_path):
     module = tmp_path / "my_losses.py"
     module.write_text(MODULE, encoding="utf-8")

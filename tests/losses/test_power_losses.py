@@ -269,6 +269,7 @@ SOLVES = [
 
 
 @pytest.mark.parametrize(("key", "intercept", "l1_ratio", "solver", "sparse"), SOLVES)
+@pytest.mark.meetings(1)
 def test_solved_to_the_conic_optimum(key, intercept, l1_ratio, solver, sparse):
     problem, X, y = small_problem(key, intercept, l1_ratio, sparse)
     solution = solve(problem, solver, tol=1e-8, max_iter=3000)

@@ -124,6 +124,7 @@ def test_checks_can_fail(monkeypatch):
     assert str(Check("so", False)) == "  FAILS: so"
 
 
+@pytest.mark.thorough
 def test_the_command_prints_how_many_checks_hold(capsys, monkeypatch, tmp_path):
     from fenchel.lowerbounds import __main__ as command
     from fenchel.lowerbounds import report

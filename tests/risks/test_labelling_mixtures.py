@@ -228,6 +228,7 @@ def test_no_witness_proves_too_much(seed):
 
 @pytest.mark.parametrize(("name", "parameter"), OPEN)
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.meetings(1)
 def test_solvers_prove_the_optimum(name, parameter, intercept):
     rng = np.random.default_rng(4)
     y = rng.permutation(labels_of([1, 1, 1, 0, 0, 0, 0]))

@@ -174,7 +174,7 @@ def test_one_label_for_each_example_is_crammer_singer():
         np.testing.assert_allclose(one.subgradient(scores), other.subgradient(scores), atol=1e-16)
 
 
-def test_a_proximal_step_of_several_labels_is_the_minimizer():
+def test_a_proximal_step_of_several_labels_is_the_minimizer(rarely_compiled):
     rng = np.random.default_rng(12)
     heavy = 0
     for labels, weights, _ in multilabel_cases():

@@ -178,6 +178,17 @@ def test_single_precision_of_the_dual_variables(case, portion):
     assert end.certificate.dual <= conic_answer(case)[2] * (1 + 1e-9)
 
 
+def test_weights_in_single_precision_until_that_is_not_enough(monkeypatch):
+    problem = JointCase("weston_watkins").problem()
+    plain = solve(problem, "block_coordinate", tol=1e-9, **LONG)
+    assert BlockCoordinate().start(problem, None).blocks.v.dtype == np.float64
+    monkeypatch.setattr(module, "_FEW_ENTRIES", 0)
+    assert BlockCoordinate().start(problem, None).blocks.v.dtype == np.float32
+    solution = solve(problem, "block_coordinate", tol=1e-9, **LONG)
+    assert solution.converged
+    assert_same_optimum(problem, plain, solution)
+
+
 @plain_cases
 def test_the_same_seed_gives_the_same_bits(case):
     one, same, other = (solve(case.problem(), tol=1e-6, seed=seed, **LONG) for seed in (3, 3, 4))

@@ -112,6 +112,7 @@ def conic_optimum(problem):
 @every_case
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", ["frank_wolfe", "bundle", "auto"])
+@pytest.mark.meetings(1)
 def test_max_margin_optimum_is_that_of_a_conic_solver(case, weighted, solver):
     problem = problem_of(case, "hinge", weighted=weighted)
     solution = solve(problem, solver, tol=1e-6, max_iter=20000)

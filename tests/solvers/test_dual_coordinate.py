@@ -27,6 +27,7 @@ both_plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_
 @pytest.mark.parametrize("loss", LOSS_OBJECTS, ids=loss_id)
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("constant", [None, 2.5], ids=["plain", "centred"])
+@pytest.mark.meetings(1)
 def test_compiled_loop_equals_slow_reference(loss, storage, constant):
     """With a free intercept the loop centres the rows in passing; the reference works on centred rows."""
     case = Case(loss.name, storage, n=23, d=4)

@@ -64,6 +64,7 @@ def problem_of(design, loss, y, lam=0.02, intercept=False):
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic", "absolute"])
 @pytest.mark.parametrize("rows", [3, 40])
+@pytest.mark.meetings(1)
 def test_the_optimum_is_that_of_the_matrix_in_memory(data, loss, intercept, rows):
     X, y = data
     gram = rbf_kernel(X, gamma=0.3)

@@ -122,6 +122,7 @@ def test_the_curvature_saves_steps_and_changes_no_optimum(name):
 
 
 @pytest.mark.parametrize("build", [np.asarray, sp.csr_array, lambda X: X.astype(np.float32), np.asfortranarray])
+@pytest.mark.meetings(1)
 def test_results_do_not_depend_on_the_number_of_threads(build, monkeypatch):
     monkeypatch.setattr(parts_module, "PART_ENTRIES", 60)
     monkeypatch.setattr(curvature_module, "_FEWEST_ROWS", 100)

@@ -135,6 +135,7 @@ DEGENERATE = {
 
 @pytest.mark.parametrize("lam", [1e-6, 1e-2, 1e2])
 @pytest.mark.parametrize("kind", list(DEGENERATE))
+@pytest.mark.meetings(1)
 def test_degenerate_data(kind, lam):
     X, labels = DEGENERATE[kind]
     y = np.array(labels, dtype=float)

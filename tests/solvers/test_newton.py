@@ -128,6 +128,7 @@ THREADED = [
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("case", THREADED, ids=str)
+@pytest.mark.meetings(1)
 def test_threads_do_not_change_a_bit(case, way, monkeypatch):
     if way == "many" and case.l1_ratio:
         pytest.skip("the elastic net always forms its matrix")

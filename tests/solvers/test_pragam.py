@@ -210,6 +210,7 @@ def test_columns_add_up_to_zero_from_anywhere():
 
 
 @pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "logistic-plain"])
+@pytest.mark.meetings(1)
 def test_it_finds_the_optimum_of_the_other_solvers(name):
     problem = PROBLEMS[name]
     found = solve(problem, "pragam", tol=2e-6, max_iter=5_000)
@@ -223,7 +224,9 @@ def test_it_finds_the_optimum_of_the_other_solvers(name):
         assert found.certificate.dual == pytest.approx(expected.dual, rel=1e-5)
 
 
-@pytest.mark.parametrize("name", ["crammer_singer-bias", "weston_watkins-bias"])
+@pytest.mark.parametrize(
+    "name", [pytest.param("crammer_singer-bias", marks=pytest.mark.thorough), "weston_watkins-bias"]
+)
 def test_weights_and_intercepts_of_several_classes_are_those_of_the_conic_solver(name):
     problem = PROBLEMS[name]
     found, risk = solve(problem, "pragam", tol=1e-9, max_iter=5_000), problem.risk

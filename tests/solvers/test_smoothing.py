@@ -73,6 +73,7 @@ def test_smoothing_agm_and_bundle_agree(name, lam):
 @pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "absolute", "quantile", "logistic", "squared_hinge"])
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("outputs", [None, 2])
+@pytest.mark.meetings(1)
 def test_means_agree_with_other_solvers(loss, intercept, outputs):
     problem = Case(loss, intercept=intercept, weighted=True, outputs=outputs).problem()
     known = solve(problem, "newton", tol=1e-9)

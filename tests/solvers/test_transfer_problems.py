@@ -53,6 +53,7 @@ def dual_value(problem, theta):
 
 
 @pytest.mark.parametrize(("loss", "name", "storage", "intercept"), CASES)
+@pytest.mark.meetings(1)
 def test_every_pair_is_solved_to_the_conic_optimum(loss, name, storage, intercept, request):
     # the loops of one loss, in both storages, are compiled in every run
     if loss != "hinge":

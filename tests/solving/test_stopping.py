@@ -66,6 +66,7 @@ class Countdown:
 
 
 @pytest.mark.parametrize(("solver", "problem"), CASES)
+@pytest.mark.meetings(1)
 def test_any_stop_point_may_end_a_solve(solver, problem, portion):
     """From the first one in ``start`` to the middle of later steps: a model no worse than zero, certified."""
     points = np.array([*range(20), *range(20, 200, 17)])

@@ -64,6 +64,9 @@ _SINGLE_GAP = 1e-5
 _SINGLE_ROUNDINGS = 8.0 * float(np.finfo(np.float32).eps)
 #: v is in double precision if the mean squared norm of the rows or the mean curvature is further than this from one
 _MODERATE = 1e12
+#: or if X has fewer entries than this, times classes: a pass takes less than a millisecond, loops for single precision
+#: seconds to compile
+_FEW_ENTRIES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ class BlockCoordinate(Solver):
     single : bool, default=None
         Whether dual variables are kept in single precision; None does so from 2^26 of them on, until a gap below 1e-5
         of R(0) is asked for.  Unless it is False, the weights are in single precision while that is enough for the
-        gap that is asked for; certificates are always computed in double precision.
+        gap that is asked for, with None not on small data; certificates are always computed in double precision.
     accuracy : float, default=1e-12
         The size of the steps at which ``inner="greedy"`` stops, relative to the bound of the dual variables.
 
@@ -175,7 +178,8 @@ class BlockCoordinate(Solver):
         kind = np.float32 if single and not softmax else np.float64
         sizes = np.array([problem.design.mean_square, float(shares @ table[:, CURVATURE])])
         moderate = bool(np.all((sizes >= 1.0 / _MODERATE) & (sizes <= _MODERATE)))
-        v_kind = np.float32 if self.single is not False and not softmax and gram is None and moderate else np.float64
+        worth_it = problem.design.stored_entries * risk.outputs >= _FEW_ENTRIES if self.single is None else self.single
+        v_kind = np.float32 if worth_it and not softmax and gram is None and moderate else np.float64
         # with a bound on the sum no bounds on its terms are needed
         bounds = np.zeros((risk.outputs, width))
         bounds[:, : risk.outputs] = (
