@@ -55,7 +55,7 @@ _ROUNDINGS = 8.0
 _SHIFT = 1e-11
 #: largest derivative at the end of a line search, relative to that at its beginning; its largest number of trials
 _CURVATURE_CONDITION, _MAX_TRIALS = 0.5, 60
-#: steps shorter than this widen the set of entries that count as positive in the Hessian, by this factor from this width
+#: shorter steps widen the set of entries that count as positive in the Hessian, by this factor and from this width on
 _SHORT_STEP, _WIDER, _FIRST_WIDTH = 0.3, 4.0, 0.3
 #: share of the bracket within which a secant step is replaced by bisection
 _NEAR_END = 0.1

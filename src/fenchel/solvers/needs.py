@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import LARGEST_CURVATURE
 from fenchel.problem import Problem
+from fenchel.risks import ChainHinge
 from fenchel.solvers.base import Need
 
 
@@ -47,6 +48,12 @@ def dual_block(problem: Problem) -> str | None:
     """Return the dual set of an example ('box', 'simplex' or 'entropy') of a joint multiclass risk, else None."""
     risk = problem.risk.multiclass()
     return None if risk is None else risk.dual_block
+
+
+def max_margin(problem: Problem) -> ChainHinge | None:
+    """Return the risk if it is the max-margin risk of labelled sequences."""
+    risk = problem.risk.chains()
+    return None if risk is None else risk.max_margin()
 
 
 def unsupported_regularizer(problem: Problem) -> str:

@@ -79,7 +79,7 @@ def mixed(sequences: Sequences, weights: Array, decompositions: Sequence[Array])
     for weight, stored in zip(weights.tolist(), decompositions, strict=True):
         found = labellings_of(sequences, stored)
         assert found is not None
-        own = weight * _normalized(sequences, found)
+        own = weight * normalized(sequences, found)
         ends = np.cumsum(sequences.lengths[found.owners]).tolist()
         begin = 0
         for owner, share, end in zip(found.owners.tolist(), own.tolist(), ends, strict=True):
@@ -90,7 +90,7 @@ def mixed(sequences: Sequences, weights: Array, decompositions: Sequence[Array])
     return Labellings(np.array([q for q, _ in shares]), np.array(list(shares.values())), labels).stored()
 
 
-def _normalized(sequences: Sequences, found: Labellings) -> Floats:
+def normalized(sequences: Sequences, found: Labellings) -> Floats:
     """The weights over their sum in each sequence."""
     largest = np.zeros(len(sequences))
     np.maximum.at(largest, found.owners, found.weights)
@@ -111,7 +111,7 @@ def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     begins = np.cumsum(lengths) - lengths
     atoms = np.repeat(np.arange(len(lengths)), lengths)
     tokens = np.arange(len(found.labels)) - begins[atoms] + sequences.begins[found.owners[atoms]]
-    weights = (risk.shares[found.owners] * _normalized(sequences, found))[atoms]
+    weights = (risk.shares[found.owners] * normalized(sequences, found))[atoms]
     nodes = np.zeros(sequences.tokens * m)
     nodes += np.bincount(tokens * m + found.labels, weights, len(nodes))
     wrong = math.fsum(weights[found.labels != risk.labels[tokens]])
