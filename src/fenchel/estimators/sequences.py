@@ -16,14 +16,14 @@ from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
 from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_kernel import SequenceKernel
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
-from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
+from fenchel.problem import Problem
 from fenchel.risks import ChainHinge, ChainLogistic, ChainRisk
 from fenchel.risks.chains.oracles import marginals, viterbi
 from fenchel.risks.chains.sequences import ChainScores, Sequences
-from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.base import Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
 from fenchel.validation import check_choice
@@ -51,13 +51,14 @@ class WeightedTransition(NamedTuple):
 
 @of_package
 @dataclass(eq=False, repr=False)
-class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
+class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, LinearEstimator):
     r"""Linear-chain classifier of the tokens of sequences, with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
     of neighbouring labels, and of first and last labels, where :math:`f_q` is the loss of sequence q: "hinge", the
     max-margin loss :math:`\max_y \mathrm{Hamming}(y, y_q) + \mathrm{score}(y) - \mathrm{score}(y_q)` of a structured
-    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.
+    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.  With a ``kernel`` and the
+    latter the weights of features are those of its feature space: Gaussian process sequence labelling [3]_.
 
     Parameters
     ----------
@@ -67,6 +68,20 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         Inverse strength of the regularization; positive.
     warm_start : bool, default=False
         Whether a fit starts from the weights and the dual variables of the last one.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default=None
+        A kernel of tokens as in :class:`KernelClassifier`; None uses the features themselves, which is faster than
+        "linear".  With "precomputed" the features of a token are its kernel values with all training tokens.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf" and "poly".
+    degree : int, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernel "poly".
+    memory_limit : float, default=4096
+        Megabytes of kernel values to keep; of a larger Gram matrix of all tokens only some rows are.
+    counting : {"tokens", "pairs"}, default="tokens"
+        With a kernel, whether the score of a token counts once, or once for each pair of neighbours that it belongs
+        to, as in eq. (32) of [4]_: twice inside a sequence, and not at all in a sequence of one token.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
@@ -89,6 +104,9 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     ----------
     coef_ : ndarray of shape (labels, d)
         Weights of the features for each label.
+    dual_coef_, support_, support_vectors_, gamma_ : ndarray, ndarray, ndarray or None, float or None
+        With a kernel, instead of ``coef_``: coefficients of training tokens, (labels, tokens), their numbers and their
+        features, as in :class:`KernelClassifier`.
     transitions_ : ndarray of shape (labels, labels)
         Weights of pairs: the label of a token in rows, that of the next token in columns.
     start_, end_ : ndarray of shape (labels,)
@@ -131,6 +149,10 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     ----------
     .. [1] B. Taskar, C. Guestrin and D. Koller. "Max-margin Markov networks." NIPS 2003.
     .. [2] J. Lafferty, A. McCallum and F. Pereira. "Conditional random fields." ICML 2001.
+    .. [3] Y. Altun, T. Hofmann and A. Smola. "Gaussian process classification for segmenting and annotating
+           sequences." ICML 2004.
+    .. [4] A. Saha, X. Zhang and S. V. N. Vishwanathan. "Regularized risk minimization by Nesterov's accelerated
+           gradient methods: algorithmic extensions and empirical studies." 2009.
 
     Examples
     --------
@@ -168,15 +190,15 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
-        pairs, ends = _TRANSITIONS[self.transitions]
         weights = weights_of(sample_weight, len(tokens.lengths))
+        design, regularizer, known = self._chain_design(tokens, len(classes), weights, _TRANSITIONS[self.transitions])
         return Task(
             X=tokens,
-            design=ChainDesign(tokens.X, len(classes), transitions=pairs, ends=ends),
+            design=design,
             y=labels,
             targets=codes,
             C=self.C,
-            regularizer=L2(),
+            regularizer=regularizer,
             sample_weight=weights,
             weights=weights,
             classes=classes,
@@ -184,6 +206,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
                 "classes_": classes,
                 "vectorizer_": tokens.vectorizer,
                 "n_features_in_": int(tokens.X.shape[1]),
+                **known,
             },
         )
 
@@ -193,37 +216,24 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
 
     def _chain_problem(self, task: Task) -> Problem:
         risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights)
-        return Problem(task.design, risk, lam_of(task.C, task.total_weight))
+        return Problem(task.design, risk, lam_of(task.C, task.total_weight), task.regularizer)
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         (solution,) = solutions
         found = super().attributes(task, solutions)
-        chains = task.design.chains()
-        assert chains is not None
-        W, T, start, end = chains.split(solution.model.weights)
-        del found["intercept_"]
-        return {
-            **found,
-            "coef_": np.ascontiguousarray(W.T),
-            "transitions_": T.copy(),
-            "start_": start.copy(),
-            "end_": end.copy(),
-            "decompositions_": [solution.witness.decomposition],
-        }
+        del found["intercept_"], found["coef_"]
+        own = self._weights_of(task, solution.model)
+        return {**found, **own, "decompositions_": [solution.witness.decomposition]}
 
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
         """The last fit, if it has the same labels and features."""
-        fitted, chains = vars(self), task.design.chains()
-        assert chains is not None
-        same = np.array_equal(fitted.get("classes_", ()), task.fitted["classes_"])
-        if "theta_" not in fitted or not same or self.coef_.shape[1] != task.X.X.shape[1]:
-            return [None]
-        model = Model(chains.joined(self.coef_.T, self.transitions_, self.start_, self.end_))
-        return [Start(model, Witness(self.theta_, None, self.decompositions_[0]))]
+        same = np.array_equal(vars(self).get("classes_", ()), task.fitted["classes_"])
+        return [self._last_fit(task, self.theta_, self.decompositions_[0]) if same else None]
 
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, tuple(_RISKS))
         check_choice("transitions", self.transitions, tuple(_TRANSITIONS))
+        self._check_sequence_kernel(self.loss)
         self._check_strength()
         self._check_run()
 
@@ -270,6 +280,9 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         check_is_fitted(self)
         tokens = tokens_of(X, lengths, self.vectorizer_, self.n_features_in_)
         sequences = Sequences(tokens.lengths, len(self.classes_))
+        if "dual_coef_" in vars(self):
+            nodes = self._node_scores(tokens)
+            return tokens, sequences, ChainScores(nodes, self.transitions_, self.start_, self.end_)
         design = ChainDesign(tokens.X, len(self.classes_))
         weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
         return tokens, sequences, sequences.split(design.scores(weights))

@@ -39,7 +39,8 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import Bracket
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Warm
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.lbfgs import Pairs
 from fenchel.solvers.smoothing.objective import Point, SmoothedObjective, SmoothedSolver, SmoothedState
@@ -61,6 +62,14 @@ _RECOMPUTE_STEPS = 100
 _MAX_STEPS_WITHOUT_PROGRESS = 10
 #: fewest steps between two approximate Hessians
 _FEWEST_STEPS_PER_HESSIAN = 4.0
+
+
+def _has_features(problem: Problem) -> bool:
+    return problem.design.kernel() is None
+
+
+def _is_plain(problem: Problem) -> bool:
+    return not problem.intercept and problem.risk.outputs is None
 
 
 @dataclass
@@ -142,12 +151,20 @@ class Smoothing(SmoothedSolver):
         check_bool("curvature", self.curvature)
         check_integer("memory", self.memory, least=1, optional=True)
 
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            *(need for need in super().needs if need is not needs.RIDGE),
+            needs.RIDGE_OR_KERNEL,
+            Need(_is_plain, "does not support intercepts or several outputs with a Gram matrix").unless(_has_features),
+        )
+
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):
             begin = self.start_state(problem, warm)
         affordable = problem.design.stored_entries // max(1, begin.point.weights.size)
         memory = self.memory or min(max(affordable, _FEWEST_PAIRS), _MOST_PAIRS)
-        curvature = curvature_for(problem, begin.objective.parts) if self.curvature else None
+        curvature = curvature_for(problem, begin.objective.parts) if self.curvature and _has_features(problem) else None
         return State(begin.objective, begin.point, Pairs(memory), curvature)
 
     def step(self, state: State, hint: Hint) -> float:
