@@ -40,7 +40,7 @@ from fenchel.solvers.reference.chain_sets import CliqueMarginals
 
 RESULTS = Path(__file__).resolve().parent / "results"
 #: words and C of the figure, and the relative gap at which a run ends
-WORDS, FIGURE_C, FIGURE_TOL, PASSES = 24, 1.0, 1e-4, 1000
+WORDS, FIGURE_C, FIGURE_TOL, PASSES = 12, 1.0, 1e-4, 400
 #: name, loss, transitions and further parameters of the rows of the table
 MODELS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("independent letters, log-loss", "logistic", {"C": 0.1, "transitions": "none"}),
