@@ -46,6 +46,7 @@ MODELS: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("independent letters, log-loss", "logistic", {"C": 0.1, "transitions": "none"}),
     ("max-margin chain (E.1)", "hinge", {"C": 0.1}),
     ("conditional random field", "logistic", {"C": 0.1}),
+    ("conditional random field", "logistic", {"C": 10.0}),
     ("Gaussian process, RBF (E.2)", "logistic", {"C": 10.0, "kernel": "rbf"}),
     ("the same, eq. (32): tokens count once a pair", "logistic", {"C": 10.0, "kernel": "rbf", "counting": "pairs"}),
 )
