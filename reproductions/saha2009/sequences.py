@@ -182,7 +182,7 @@ def main() -> None:
     if options.only != "table":
         first = np.flatnonzero(folds == 0)[:WORDS]
         problem = max_margin_problem([X[q] for q in first], [y[q] for q in first])
-        found, constant = curves(problem, 40 if options.quick else PASSES)
+        found, constant = curves(problem, 12 if options.quick else PASSES)
         draw(found, constant, len(first), options.output / "sequences.png")
     if options.only != "figure":
         (options.output / "sequences.md").write_text(table(data) + "\n", encoding="utf-8")
