@@ -13,7 +13,6 @@ import pytest
 
 import fenchel
 from benchmarks.cells import QUESTIONS, cells, is_held_out
-from benchmarks.chunks import phrase_f1, phrases
 from commands import run_module
 from conftest import shared_file
 from fenchel.risks import RANKINGS
@@ -300,18 +299,6 @@ def test_proved_predictions(tmp_path: Path) -> None:
     assert "clouds (200 rows)" in run_module("benchmarks.predictions", *options)
     assert _cells(tmp_path, "predictions")[-1]["proved"] > 0.9
     assert (tmp_path / "predictions.png").stat().st_size > 0
-
-
-def test_phrases_of_labels() -> None:
-    assert phrases(["B-NP", "I-NP", "O", "B-VP", "B-VP", "I-NP"]) == {
-        (0, 2, "NP"),
-        (3, 4, "VP"),
-        (4, 5, "VP"),
-        (5, 6, "NP"),
-    }
-    assert phrases([]) == phrases(["O", "O"]) == set()
-    assert phrase_f1([["B-NP", "O"], ["B-VP"]], [["B-NP", "O"], ["B-NP"]]) == 0.5
-    assert phrase_f1([["O"]], [["O"]]) == 0.0
 
 
 def test_sequences_table() -> None:
