@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import slow_chains as slow
 from fenchel import FenchelError, GapWarning, LinearClassifier, Model, Problem, SequenceClassifier, Witness, certify
 from fenchel.designs import ChainDesign
+from fenchel.estimators.sequence_weights import largest
 from fenchel.risks import ChainHinge, ChainLogistic
 
 every_loss = pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -207,6 +208,33 @@ def test_top_features_and_transitions():
     # features that the fit has not seen are ignored
     assert [label.tolist() for label in fitted.predict([["some", "dog"]])] == [["D", "N"]]
     assert model("hinge").fit([["x", ["a", "b"]], [{"c": 2.0}]], [[0, 1], [1]]).n_features_in_ == 4
+
+
+def test_the_largest_weights_of_each_label(data):
+    X, y = data
+    fitted = model("logistic").fit(X, y)
+    for k, label in enumerate(fitted.classes_.tolist()):
+        order = np.argsort(-np.abs(fitted.coef_[k]))
+        assert [(one.label, one.feature) for one in fitted.top_features(2, label)] == [(label, f) for f in order[:2]]
+        (follows,) = fitted.top_transitions(1, label)
+        assert abs(follows.weight) == np.max(np.abs(fitted.transitions_[k]))
+    # a table with a row for each label, and with all weights if so many are asked for
+    header, *rows = fitted.summary(99).split("\n")
+    assert header.split() == ["label", "features", "following", "labels"]
+    assert [row.split()[0] for row in rows] == fitted.classes_.tolist()
+    assert all(row.count(",") == 3 + 2 for row in rows)
+    with pytest.raises(FenchelError, match="label must be one of a, b, c; got 'd'"):
+        fitted.top_features(label="d")
+    with pytest.raises(FenchelError, match="count must be"):
+        fitted.top_features(0)
+    # weights that are zero are not shown
+    assert model("logistic", transitions="none").fit(X, y).summary().count("+0.00") == 0
+
+
+def test_equal_weights_are_in_order():
+    weights = np.array([[1.0, -3.0, 2.0], [-2.0, 0.0, 2.0]])
+    assert largest(weights, 3) == [[0, 1], [0, 2], [1, 0]]
+    assert largest(weights, 100) == [[0, 1], [0, 2], [1, 0], [1, 2], [0, 0], [1, 1]]
 
 
 @pytest.mark.parametrize(

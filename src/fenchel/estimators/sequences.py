@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.designs import ChainDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
 from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_weights import WeightedFeature, WeightedTransition, largest, weights_table
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Model, Problem, Witness
@@ -31,22 +32,6 @@ from fenchel.validation import check_choice
 _RISKS: dict[str, type[ChainRisk]] = {"hinge": ChainHinge, "logistic": ChainLogistic}
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
 _TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
-
-
-class WeightedFeature(NamedTuple):
-    """A feature with its weight for a label."""
-
-    label: Any
-    feature: Any
-    weight: float
-
-
-class WeightedTransition(NamedTuple):
-    """A pair of neighbouring labels with its weight."""
-
-    label: Any
-    following: Any
-    weight: float
 
 
 @of_package
@@ -142,6 +127,11 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     [['D', 'N', 'V']]
     >>> model.converged_
     True
+    >>> print(model.summary(count=2))
+    label  features                   following labels
+    D      a +0.27, the +0.27         N +0.72, V -0.26
+    N      cat +0.29, dog +0.29       V +0.72, N -0.23
+    V      barks +0.27, sleeps +0.27  V -0.22, N -0.19
     """
 
     loss: str = "hinge"
@@ -276,28 +266,37 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
 
     # --- what was learned
 
-    def top_features(self, count: int = 10) -> list[WeightedFeature]:
-        """The features of largest absolute weight, largest first, with their label."""
+    def top_features(self, count: int = 10, label: Any = None) -> list[WeightedFeature]:
+        """The features of largest absolute weight, largest first, of one label or of all."""
         check_is_fitted(self)
         names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
-        labels = self.classes_.tolist()
+        labels, rows = self._labels_and_rows(label)
         return [
-            WeightedFeature(labels[j], f if names is None else str(names[f]), float(self.coef_[j, f]))
-            for j, f in _largest(self.coef_, count)
+            WeightedFeature(labels[rows[j]], f if names is None else str(names[f]), float(self.coef_[rows[j], f]))
+            for j, f in largest(self.coef_[rows], count)
         ]
 
-    def top_transitions(self, count: int = 10) -> list[WeightedTransition]:
-        """The pairs of neighbouring labels of largest absolute weight, largest first."""
+    def top_transitions(self, count: int = 10, label: Any = None) -> list[WeightedTransition]:
+        """The pairs of neighbouring labels of largest absolute weight, largest first; with ``label`` those after it."""
+        check_is_fitted(self)
+        labels, rows = self._labels_and_rows(label)
+        return [
+            WeightedTransition(labels[rows[i]], labels[j], float(self.transitions_[rows[i], j]))
+            for i, j in largest(self.transitions_[rows], count)
+        ]
+
+    def summary(self, count: int = 3) -> str:
+        """A table of text: for each label the features, and the labels that follow it, of largest absolute weight."""
         check_is_fitted(self)
         labels = self.classes_.tolist()
-        return [
-            WeightedTransition(labels[i], labels[j], float(self.transitions_[i, j]))
-            for i, j in _largest(self.transitions_, count)
-        ]
+        features = [self.top_features(count, label) for label in labels]
+        return weights_table(labels, features, [self.top_transitions(count, label) for label in labels])
 
-
-def _largest(values: Array, count: int) -> list[list[int]]:
-    """The places of the entries of largest absolute value."""
-    order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
-    places: list[list[int]] = np.stack(np.unravel_index(order, values.shape), axis=1).tolist()
-    return places
+    def _labels_and_rows(self, label: Any) -> tuple[list[Any], list[int]]:
+        """All labels, and the places of those that are asked for."""
+        labels: list[Any] = self.classes_.tolist()
+        if label is None:
+            return labels, list(range(len(labels)))
+        if label not in labels:
+            raise FenchelError(f"label must be one of {', '.join(map(str, labels[:10]))}; got {label!r}")
+        return labels, [labels.index(label)]
