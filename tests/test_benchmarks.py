@@ -307,3 +307,9 @@ def test_sequences_table() -> None:
     assert "12 sentences" in said
     assert "| Fenchel, CRF, until proved | " in said
     assert "| Fenchel, max-margin, until proved | " in said
+
+
+def test_growth_of_sequences() -> None:
+    said = run_module("benchmarks.sequence_growth", "--most-tokens", "1000", "--most-labels", "10", "--rounds", "1")
+    assert said.count("| 1,000 | 10 | smoothing | ") == said.count("| 1,000 | 10 | frank_wolfe | ") == 2
+    assert "max-margin (M3N): slope in labels" in said
