@@ -48,6 +48,16 @@ def test_the_page_on_maximum_entropy_runs(capsys):
     assert said.count("is proved to be within") == 2
 
 
+def test_the_page_on_sequences_runs(capsys):
+    page = (ROOT / "docs" / "sequences.md").read_text(encoding="utf-8")
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, scope)
+    assert "is proved to be within" in capsys.readouterr().out
+    table = re.search(r"```text\n(label .*?)```", page, re.DOTALL)[1]
+    assert scope["model"].summary() + "\n" == table
+
+
 def test_every_public_name_can_be_imported():
     for name in fenchel.__all__:
         assert getattr(fenchel, name) is not None

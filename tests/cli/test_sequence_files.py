@@ -189,6 +189,7 @@ def test_a_chain_goes_through_a_file_unchanged(folder, capsys, loss):
 
 def test_the_transcript_of_the_page(folder, capsys):
     page = (Path(__file__).resolve().parents[2] / "docs" / "sequences.md").read_text(encoding="utf-8")
+    page = page.partition("## From the command line")[2]
     train, new = re.findall(r"```text\n(.*?)```", page, re.DOTALL)[:2]
     (folder / "train.conll").write_text(train)
     (folder / "new.conll").write_text(new)

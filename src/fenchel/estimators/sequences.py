@@ -15,7 +15,15 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_data import (
+    Tokens,
+    edge_columns,
+    edges_of,
+    labels_of,
+    split_by,
+    tokens_of,
+    weights_of,
+)
 from fenchel.estimators.sequence_weights import WeightedFeature, WeightedTransition, largest, weights_table
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
@@ -67,6 +75,9 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     transitions : {"full", "pairs", "none"}, default="full"
         Which weights there are beside those of features: "full" has pairs of neighbouring labels, first and last
         labels, "pairs" the pairs alone, "none" makes tokens independent of each other.
+    edge_features : None, "all" or list, default=None
+        Features with a weight for each pair of labels beside that of the label: those of the second token of a pair
+        weigh the pair.  A list of columns of X, or of names if X has names.  Requires transitions.
     n_jobs : int, default=None
         Threads of the solver where it uses them.  The result does not depend on it.
 
@@ -76,6 +87,8 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         Weights of the features for each label.
     transitions_ : ndarray of shape (labels, labels)
         Weights of pairs: the label of a token in rows, that of the next token in columns.
+    edge_transitions_ : ndarray of shape (K, labels, labels)
+        Weights of pairs for each of the K edge features.
     start_, end_ : ndarray of shape (labels,)
         Weights of the first and of the last label of a sequence.
     classes_ : ndarray
@@ -137,6 +150,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     loss: str = "hinge"
     _: KW_ONLY
     transitions: str = "full"
+    edge_features: Any = None
     n_jobs: int | None = None
 
     # all weights are regularized
@@ -159,10 +173,11 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         if len(classes) < 2:
             raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
         pairs, ends = _TRANSITIONS[self.transitions]
+        columns = edge_columns(self.edge_features, tokens)
         weights = weights_of(sample_weight, len(tokens.lengths))
         return Task(
             X=tokens,
-            design=ChainDesign(tokens.X, len(classes), transitions=pairs, ends=ends),
+            design=ChainDesign(tokens.X, len(classes), transitions=pairs, ends=ends, edge_features=len(columns)),
             y=labels,
             targets=codes,
             C=self.C,
@@ -182,7 +197,8 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         return [lambda: self._chain_problem(task)]
 
     def _chain_problem(self, task: Task) -> Problem:
-        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights)
+        edges = edges_of(task.X, edge_columns(self.edge_features, task.X))
+        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights, edges)
         return Problem(task.design, risk, lam_of(task.C, task.total_weight))
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
@@ -192,10 +208,12 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         assert chains is not None
         W, T, start, end = chains.split(solution.model.weights)
         del found["intercept_"]
+        matrices = T.reshape(-1, *T.shape[-2:])
         return {
             **found,
             "coef_": np.ascontiguousarray(W.T),
-            "transitions_": T.copy(),
+            "transitions_": matrices[0].copy(),
+            "edge_transitions_": matrices[1:].copy(),
             "start_": start.copy(),
             "end_": end.copy(),
             "decompositions_": [solution.witness.decomposition],
@@ -208,12 +226,16 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         same = np.array_equal(fitted.get("classes_", ()), task.fitted["classes_"])
         if "theta_" not in fitted or not same or self.coef_.shape[1] != task.X.X.shape[1]:
             return [None]
-        model = Model(chains.joined(self.coef_.T, self.transitions_, self.start_, self.end_))
+        if len(self.edge_transitions_) != chains.edge_features:
+            return [None]
+        model = Model(chains.joined(self.coef_.T, self._matrices(), self.start_, self.end_))
         return [Start(model, Witness(self.theta_, None, self.decompositions_[0]))]
 
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, tuple(_RISKS))
         check_choice("transitions", self.transitions, tuple(_TRANSITIONS))
+        if self.edge_features is not None and self.transitions == "none":
+            raise FenchelError("edge_features require weights of pairs: set transitions to 'full' or 'pairs'")
         self._check_strength()
         self._check_run()
 
@@ -259,10 +281,15 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     def _scored(self, X: Any, lengths: Any) -> tuple[Tokens, Sequences, ChainScores]:
         check_is_fitted(self)
         tokens = tokens_of(X, lengths, self.vectorizer_, self.n_features_in_)
-        sequences = Sequences(tokens.lengths, len(self.classes_))
-        design = ChainDesign(tokens.X, len(self.classes_))
-        weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
+        columns = edge_columns(self.edge_features, tokens)
+        sequences = Sequences(tokens.lengths, len(self.classes_), edges_of(tokens, columns))
+        design = ChainDesign(tokens.X, len(self.classes_), edge_features=len(columns))
+        weights = design.joined(self.coef_.T, self._matrices(), self.start_, self.end_)
         return tokens, sequences, sequences.split(design.scores(weights))
+
+    def _matrices(self) -> Floats:
+        """The weights of pairs: those of all pairs, and those of each edge feature."""
+        return np.concatenate([self.transitions_[None], self.edge_transitions_])
 
     # --- what was learned
 

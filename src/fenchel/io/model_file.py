@@ -177,8 +177,9 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
         estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
         estimator.surrogate_ = "plug_in" if "positive_weights_" in arrays else "bound"
     if chain:
-        # the features of tokens have names in the file alone
+        # the features of tokens have names in the file alone, and none is that of a pair
         estimator.vectorizer_ = None
+        estimator.edge_transitions_ = np.zeros((0, *arrays["transitions_"].shape))
     if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]

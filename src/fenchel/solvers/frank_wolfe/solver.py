@@ -155,6 +155,7 @@ class FrankWolfe(Solver):
         return (
             Need(lambda problem: max_margin(problem) is not None, "requires the risk ChainHinge of labelled sequences"),
             Need(lambda problem: problem.design.chains() is not None, "requires a ChainDesign"),
+            Need(_all_pairs_alike, "does not support features of pairs of tokens; use bundle"),
             needs.RIDGE,
         )
 
@@ -243,6 +244,12 @@ class FrankWolfe(Solver):
         assert form is not None
         weights = state.design.joined(state.W, state.T, state.ends[0], state.ends[1])
         return Model(weights), Witness(form.theta, None, stored)
+
+
+def _all_pairs_alike(problem: Problem) -> bool:
+    """Whether no pair of tokens has features."""
+    design = problem.design.chains()
+    return design is None or not design.edge_features
 
 
 def max_margin(problem: Problem) -> ChainHinge | None:
