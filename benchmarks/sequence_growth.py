@@ -8,6 +8,7 @@ depend on its label.  A fit makes a fixed number of passes with the solver that 
 are; the table has processor seconds over passes (one thread, median of the rounds), and the rise of the resident size
 during the fit over what the model and the dual variables take: for the log-loss the 2 x 10 + 6 vectors of weights of
 L-BFGS and tokens x labels numbers, for the max-margin loss tokens x labels numbers and labels^2 for each sequence.
+Small fits reuse memory of those before them, so that only large ones say something about it.
 """
 
 from __future__ import annotations
@@ -144,9 +145,10 @@ def main() -> None:
     parser.add_argument("--most-tokens", type=int, default=TOKENS[-1])
     parser.add_argument("--most-labels", type=int, default=LABELS[-1])
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--loss", choices=tuple(LOSSES), action="append", help="one of the losses only")
     options = parser.parse_args()
     few = min(SOME_TOKENS, options.most_tokens)
-    for loss in LOSSES:
+    for loss in options.loss or LOSSES:
         fitted(loss, sentences(200, 5))  # compiles
         tokens = [one for one in TOKENS if one <= options.most_tokens]
         print(table(loss, [measured(loss, one, FEW_LABELS, options.rounds) for one in tokens], "tokens"), flush=True)
