@@ -140,9 +140,17 @@ def first_below(curve: list[tuple[float, float]], bound: float) -> str:
     return f"{reached[0]:.1f}" if reached else "–"
 
 
+class Rows(list[list[str]]):
+    """The rows of the table, which are also told as they come: all sentences take a while."""
+
+    def append(self, row: list[str]) -> None:
+        super().append(row)
+        print(" | ".join(row), file=sys.stderr, flush=True)
+
+
 def measured(task: Chunking, rounds: int, iterations: int) -> list[list[str]]:
     """The rows of the table."""
-    rows, last = [], TOLS[-1]
+    rows, last = Rows(), TOLS[-1]
     solve(task.problem(ChainHinge), max_iter=1)  # compiles
     proofs: dict[float, list[float]] = {tol: [] for tol in TOLS}
     peers, own = [], []

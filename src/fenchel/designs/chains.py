@@ -88,7 +88,7 @@ class ChainDesign(Design):
             return np.stack([self.scores(one) for one in weights], axis=1)
         m, n = self.labels, self.tokens.shape[0]
         result = np.zeros(self.shape[0])
-        result[: n * m] = self.tokens.scores(weights[: self._nodes].reshape(-1, m).T).ravel()
+        result[: n * m] = self.tokens.scores_by_feature(weights[: self._nodes].reshape(-1, m)).ravel()
         result[n * m + self._kept] = weights[self._nodes :]
         return result
 

@@ -137,8 +137,8 @@ def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) 
         np.empty((sequences.tokens if shares is not None else 0, m)),
         np.zeros(scores.transitions.shape),
     )
-    widest = max(float(np.max(np.ptp(scores.nodes, axis=1))), float(np.ptp(scores.transitions)))
-    widest += max(float(np.ptp(scores.start)), float(np.ptp(scores.end)))
+    # scores of tokens may underflow: each position has a label with the exponential 1, and every label follows it
+    widest = float(np.ptp(scores.transitions)) + float(np.ptp(scores.end))
     alike = sequences.edges is None and widest <= _WIDEST
     for block in sequences.blocks:
         if alike:
