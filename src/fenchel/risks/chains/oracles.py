@@ -13,8 +13,9 @@ matrices: with :math:`E = e^{T}`, :math:`e_t = e^{u_t}`, each over its largest e
     P(y_t) \propto f_t\circ b_t, \qquad P(y_t, y_{t+1}) \propto E\circ\bigl(f_t\,(e_{t+1}\circ b_{t+1})^T\bigr).
 
 The sum of edge marginals over the sequences of a block is a product of matrices too, so they are never formed.  Where
-scores differ by so much that exponentials underflow, or pairs of tokens have features, logarithms are used, at m times
-the memory of a block.
+transitions differ by so much that their exponentials underflow, or pairs of tokens have features, logarithms are used,
+at m times the memory of a block.  Scores of tokens may differ by any amount: with :math:`r(T) + r(z) \le 300` the sums
+are at least :math:`e^{-600}/m`, and an entry of f or e that underflows is below :math:`10^{-47}m` of them.
 
 Errors.  All terms are positive.  A step of a recursion multiplies relative errors of at most
 
@@ -36,7 +37,7 @@ from fenchel.numerics.rounding import FUNCTION, UNIT
 from fenchel.risks.chains.sequences import Block, ChainScores, Integers, Sequences
 from fenchel.stopping import stop_point
 
-#: differences of scores above which logarithms replace exponentials, of which a product of two must not underflow
+#: differences of transitions above which logarithms replace exponentials, of which a product of two must not underflow
 _WIDEST = 300.0
 #: positions between two stop points
 _STOP_EVERY = 256
