@@ -289,6 +289,7 @@ def test_options_that_sequences_do_not_have(folder, capsys, model, arguments, wo
         ("template", None),
         ("columns", "3"),
         ("columns", 1),
+        ("parameters", {"loss": "hinge", "edge_features": "all"}),
     ],
 )
 def test_damaged_chains_are_refused(tmp_path, capsys, model, name, value):

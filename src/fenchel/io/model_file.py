@@ -227,6 +227,8 @@ def _check_chain(arrays: dict[str, Array], about: dict[str, Any]) -> None:
         raise ValueError("the names and the number of features differ")
     if not all(isinstance(name, str) for name in (*names, about["template"])) or not isinstance(columns, int):
         raise ValueError("the template is damaged")
+    if about["parameters"].get("edge_features") is not None:
+        raise ValueError("features of pairs of tokens have no weights in a model file")
     try:
         Template(about["template"], columns - 1)
     except FenchelError as error:
