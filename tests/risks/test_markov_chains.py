@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import slow_chains as slow
-from fenchel import Model, Problem, Witness
+from fenchel import FenchelError, Model, Problem, Witness, solve
 from fenchel.certificate import judge
 from fenchel.designs import ChainDesign
 from fenchel.risks import ChainHinge
-from fenchel.risks.chains.markov import gibbs_chain
+from fenchel.risks.chains.markov import gibbs_chain, mixed
+from fenchel.risks.chains.oracles import log_partitions
 
 every_seed = pytest.mark.parametrize("seed", range(6))
 
@@ -124,6 +125,24 @@ def test_errors_are_within_their_bounds(seed, size):
     # bounds that are far too large would prove nothing
     assert form.domain_distance(form.theta) <= 1e-12
     assert form.conjugate_error(form.theta, found) <= 1e-12
+
+
+def test_features_of_pairs_are_those_of_labellings():
+    rng = np.random.default_rng(4)
+    lengths, m = [1, 3, 4], 2
+    edges = rng.standard_normal((sum(lengths), 2))
+    risk = ChainHinge(rng.integers(0, m, size=sum(lengths)), lengths, m, edges=edges)
+    scores = rng.standard_normal(risk.examples)
+    labelling = risk.decompose(scores, risk.subgradient(scores))
+    chain = mixed(risk.sequences, risk.labels, np.ones(1), [labelling])
+    one, other = (risk.decomposed_form(np.zeros(risk.examples), part) for part in (labelling, chain))
+    np.testing.assert_allclose(one.theta, other.theta, atol=1e-14)
+    logs, _ = gibbs_chain(risk.sequences, risk.sequences.split(scores))
+    np.testing.assert_allclose(logs, log_partitions(risk.sequences, risk.sequences.split(scores)), rtol=1e-12)
+    problem = Problem(ChainDesign(np.eye(sum(lengths)), m, edge_features=2), risk, 1.0)
+    for solver in ("pragam", "bregman", "frank_wolfe"):
+        with pytest.raises(FenchelError, match="features of pairs"):
+            solve(problem, solver)
 
 
 def test_a_certificate_of_a_chain():

@@ -52,12 +52,13 @@ class SequenceKernel(KernelParameters):
         return found
 
     def _chain_design(
-        self, tokens: Tokens, labels: int, weights: Array | None, transitions: tuple[bool, bool]
+        self, tokens: Tokens, labels: int, weights: Array | None, transitions: tuple[bool, bool], edge_features: int
     ) -> tuple[Design, Regularizer, Mapping[str, Any]]:
         """The design, its regularizer, and the fitted attributes of the kernel."""
         pairs, ends = transitions
         if self.kernel is None:
-            return ChainDesign(tokens.X, labels, transitions=pairs, ends=ends), L2(), {}
+            design = ChainDesign(tokens.X, labels, transitions=pairs, ends=ends, edge_features=edge_features)
+            return design, L2(), {}
         X = summed(tokens.X)
         if self.kernel == "precomputed":
             gamma, gram = None, self._precomputed(X, np.arange(X.shape[0]))
@@ -65,8 +66,8 @@ class SequenceKernel(KernelParameters):
             own = None if weights is None else np.repeat(weights, tokens.lengths)
             gamma = self._gamma(X, own)
             gram = self._gram(X, gamma)
-        design = ChainGram(gram, labels, transitions=pairs, ends=ends, counts=self._counts(tokens.lengths))
-        return design, GramNorm(design), {"gamma_": gamma}
+        chains = ChainGram(gram, labels, transitions=pairs, ends=ends, counts=self._counts(tokens.lengths))
+        return chains, GramNorm(chains), {"gamma_": gamma}
 
     def _weights_of(self, task: Task, model: Model) -> dict[str, Any]:
         """The fitted weights: those of features or of training tokens, of pairs, and of ends."""
@@ -84,7 +85,9 @@ class SequenceKernel(KernelParameters):
                 "dual_coef_": np.ascontiguousarray(alpha[used].T),
                 "support_vectors_": None if self.kernel == "precomputed" else X[used],
             }
-        return {**found, "transitions_": T.copy(), "start_": start.copy(), "end_": end.copy()}
+        matrices = T.reshape(-1, *T.shape[-2:])
+        found.update(transitions_=matrices[0].copy(), edge_transitions_=matrices[1:].copy())
+        return {**found, "start_": start.copy(), "end_": end.copy()}
 
     def _last_fit(self, task: Task, theta: Floats, decomposition: Floats) -> Start | None:
         """The last fit as a warm start, if it has the same features."""
@@ -95,8 +98,10 @@ class SequenceKernel(KernelParameters):
             return Start(Model(np.zeros(task.design.shape[1])), witness) if same else None
         if "coef_" not in fitted or fitted["coef_"].shape[1] != task.X.X.shape[1]:
             return None
-        parts = (fitted[name] for name in ("transitions_", "start_", "end_"))
-        return Start(Model(chains.joined(fitted["coef_"].T, *parts)), witness)
+        if len(fitted["edge_transitions_"]) != chains.edge_features:
+            return None
+        matrices = np.concatenate([fitted["transitions_"][None], fitted["edge_transitions_"]])
+        return Start(Model(chains.joined(fitted["coef_"].T, matrices, fitted["start_"], fitted["end_"])), witness)
 
     def _node_scores(self, tokens: Tokens) -> Floats:
         """The scores of tokens by a fitted kernel model, (tokens, labels)."""

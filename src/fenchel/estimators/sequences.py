@@ -4,19 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.designs import ChainDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.sequence_data import Tokens, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_data import (
+    Tokens,
+    edge_columns,
+    edges_of,
+    labels_of,
+    split_by,
+    tokens_of,
+    weights_of,
+)
 from fenchel.estimators.sequence_kernel import SequenceKernel
+from fenchel.estimators.sequence_weights import WeightedFeature, WeightedTransition, largest, weights_table
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Problem
@@ -31,22 +40,6 @@ from fenchel.validation import check_choice
 _RISKS: dict[str, type[ChainRisk]] = {"hinge": ChainHinge, "logistic": ChainLogistic}
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
 _TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, False)}
-
-
-class WeightedFeature(NamedTuple):
-    """A feature with its weight for a label."""
-
-    label: Any
-    feature: Any
-    weight: float
-
-
-class WeightedTransition(NamedTuple):
-    """A pair of neighbouring labels with its weight."""
-
-    label: Any
-    following: Any
-    weight: float
 
 
 @of_package
@@ -97,6 +90,9 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
     transitions : {"full", "pairs", "none"}, default="full"
         Which weights there are beside those of features: "full" has pairs of neighbouring labels, first and last
         labels, "pairs" the pairs alone, "none" makes tokens independent of each other.
+    edge_features : None, "all" or list, default=None
+        Features with a weight for each pair of labels beside that of the label: those of the second token of a pair
+        weigh the pair.  A list of columns of X, or of names if X has names.  Requires transitions.
     n_jobs : int, default=None
         Threads of the solver where it uses them.  The result does not depend on it.
 
@@ -109,6 +105,8 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
         features, as in :class:`KernelClassifier`.
     transitions_ : ndarray of shape (labels, labels)
         Weights of pairs: the label of a token in rows, that of the next token in columns.
+    edge_transitions_ : ndarray of shape (K, labels, labels)
+        Weights of pairs for each of the K edge features.
     start_, end_ : ndarray of shape (labels,)
         Weights of the first and of the last label of a sequence.
     classes_ : ndarray
@@ -164,11 +162,17 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
     [['D', 'N', 'V']]
     >>> model.converged_
     True
+    >>> print(model.summary(count=2))
+    label  features                   following labels
+    D      a +0.27, the +0.27         N +0.72, V -0.26
+    N      cat +0.29, dog +0.29       V +0.72, N -0.23
+    V      barks +0.27, sleeps +0.27  V -0.22, N -0.19
     """
 
     loss: str = "hinge"
     _: KW_ONLY
     transitions: str = "full"
+    edge_features: Any = None
     n_jobs: int | None = None
 
     # all weights are regularized
@@ -190,8 +194,11 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
             raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
+        columns = edge_columns(self.edge_features, tokens)
         weights = weights_of(sample_weight, len(tokens.lengths))
-        design, regularizer, known = self._chain_design(tokens, len(classes), weights, _TRANSITIONS[self.transitions])
+        design, regularizer, known = self._chain_design(
+            tokens, len(classes), weights, _TRANSITIONS[self.transitions], len(columns)
+        )
         return Task(
             X=tokens,
             design=design,
@@ -215,7 +222,8 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
         return [lambda: self._chain_problem(task)]
 
     def _chain_problem(self, task: Task) -> Problem:
-        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights)
+        edges = edges_of(task.X, edge_columns(self.edge_features, task.X))
+        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights, edges)
         return Problem(task.design, risk, lam_of(task.C, task.total_weight), task.regularizer)
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
@@ -233,6 +241,10 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, tuple(_RISKS))
         check_choice("transitions", self.transitions, tuple(_TRANSITIONS))
+        if self.edge_features is not None and self.transitions == "none":
+            raise FenchelError("edge_features require weights of pairs: set transitions to 'full' or 'pairs'")
+        if self.edge_features is not None and self.kernel is not None:
+            raise FenchelError("edge_features require kernel=None: set only one of the two")
         self._check_sequence_kernel(self.loss)
         self._check_strength()
         self._check_run()
@@ -279,38 +291,52 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
     def _scored(self, X: Any, lengths: Any) -> tuple[Tokens, Sequences, ChainScores]:
         check_is_fitted(self)
         tokens = tokens_of(X, lengths, self.vectorizer_, self.n_features_in_)
-        sequences = Sequences(tokens.lengths, len(self.classes_))
         if "dual_coef_" in vars(self):
-            nodes = self._node_scores(tokens)
+            nodes, sequences = self._node_scores(tokens), Sequences(tokens.lengths, len(self.classes_))
             return tokens, sequences, ChainScores(nodes, self.transitions_, self.start_, self.end_)
-        design = ChainDesign(tokens.X, len(self.classes_))
-        weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
+        columns = edge_columns(self.edge_features, tokens)
+        sequences = Sequences(tokens.lengths, len(self.classes_), edges_of(tokens, columns))
+        design = ChainDesign(tokens.X, len(self.classes_), edge_features=len(columns))
+        weights = design.joined(self.coef_.T, self._matrices(), self.start_, self.end_)
         return tokens, sequences, sequences.split(design.scores(weights))
+
+    def _matrices(self) -> Floats:
+        """The weights of pairs: those of all pairs, and those of each edge feature."""
+        return np.concatenate([self.transitions_[None], self.edge_transitions_])
 
     # --- what was learned
 
-    def top_features(self, count: int = 10) -> list[WeightedFeature]:
-        """The features of largest absolute weight, largest first, with their label."""
+    def top_features(self, count: int = 10, label: Any = None) -> list[WeightedFeature]:
+        """The features of largest absolute weight, largest first, of one label or of all."""
         check_is_fitted(self)
         names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
-        labels = self.classes_.tolist()
+        labels, rows = self._labels_and_rows(label)
         return [
-            WeightedFeature(labels[j], f if names is None else str(names[f]), float(self.coef_[j, f]))
-            for j, f in _largest(self.coef_, count)
+            WeightedFeature(labels[rows[j]], f if names is None else str(names[f]), float(self.coef_[rows[j], f]))
+            for j, f in largest(self.coef_[rows], count)
         ]
 
-    def top_transitions(self, count: int = 10) -> list[WeightedTransition]:
-        """The pairs of neighbouring labels of largest absolute weight, largest first."""
+    def top_transitions(self, count: int = 10, label: Any = None) -> list[WeightedTransition]:
+        """The pairs of neighbouring labels of largest absolute weight, largest first; with ``label`` those after it."""
+        check_is_fitted(self)
+        labels, rows = self._labels_and_rows(label)
+        return [
+            WeightedTransition(labels[rows[i]], labels[j], float(self.transitions_[rows[i], j]))
+            for i, j in largest(self.transitions_[rows], count)
+        ]
+
+    def summary(self, count: int = 3) -> str:
+        """A table of text: for each label the features, and the labels that follow it, of largest absolute weight."""
         check_is_fitted(self)
         labels = self.classes_.tolist()
-        return [
-            WeightedTransition(labels[i], labels[j], float(self.transitions_[i, j]))
-            for i, j in _largest(self.transitions_, count)
-        ]
+        features = [self.top_features(count, label) for label in labels]
+        return weights_table(labels, features, [self.top_transitions(count, label) for label in labels])
 
-
-def _largest(values: Array, count: int) -> list[list[int]]:
-    """The places of the entries of largest absolute value."""
-    order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
-    places: list[list[int]] = np.stack(np.unravel_index(order, values.shape), axis=1).tolist()
-    return places
+    def _labels_and_rows(self, label: Any) -> tuple[list[Any], list[int]]:
+        """All labels, and the places of those that are asked for."""
+        labels: list[Any] = self.classes_.tolist()
+        if label is None:
+            return labels, list(range(len(labels)))
+        if label not in labels:
+            raise FenchelError(f"label must be one of {', '.join(map(str, labels[:10]))}; got {label!r}")
+        return labels, [labels.index(label)]

@@ -59,7 +59,7 @@ class _Position(NamedTuple):
 
 def gibbs_chain(sequences: Sequences, scores: ChainScores) -> tuple[Floats, Floats]:
     """log Z of each sequence, and the weights of P(y) proportional to exp(score), by a recursion in logarithms."""
-    m, T = sequences.labels, scores.transitions
+    m = sequences.labels
     weights, logs = np.zeros((sequences.tokens, m, m)), np.empty(len(sequences))
     for block in sequences.blocks:
         behind = np.empty((0, m))
@@ -71,7 +71,7 @@ def gibbs_chain(sequences: Sequences, scores: ChainScores) -> tuple[Floats, Floa
             right[:after] += behind
             right[after:] += scores.end
             if t:
-                joint = T + right[:, None, :]
+                joint = sequences.pairs_at(scores, tokens) + right[:, None, :]
                 weights[tokens] = np.exp(joint - np.max(joint, axis=2, keepdims=True))
                 behind = logsumexp(joint, axis=2)
             else:
@@ -88,11 +88,12 @@ def markov_form(risk: ChainRisk, weights: Array) -> MarkovChains | None:
     # comparisons with NaN are false
     if weights.shape != (sequences.tokens, m, m) or not np.all((weights >= 0.0) & (weights <= _LARGEST)):
         return None
-    nodes, transitions = np.empty((sequences.tokens, m)), np.zeros((m, m))
+    nodes = np.empty((sequences.tokens, m))
+    transitions = np.zeros((m, m) if sequences.edges is None else (sequences.matrices, m, m))
     for here in _positions(sequences, risk.labels, weights):
         nodes[here.tokens] = here.nodes
         if here.pairs is not None:
-            transitions += np.einsum("q,qij->ij", risk.shares[here.members], here.pairs)
+            sequences.add_pairs(transitions, here.tokens, risk.shares[here.members][:, None, None] * here.pairs)
     firsts, lasts = (risk.shares @ nodes[tokens] for tokens in (sequences.begins, sequences.lasts))
     nodes *= risk.token_shares[:, None]
     missed = nodes.copy()

@@ -158,6 +158,7 @@ class FrankWolfe(Solver):
                 "requires the risk ChainHinge of labelled sequences",
             ),
             Need(lambda problem: problem.design.chains() is not None, "requires a ChainDesign"),
+            needs.ALIKE_PAIRS,
             needs.RIDGE,
         )
 

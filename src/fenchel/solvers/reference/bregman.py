@@ -80,7 +80,7 @@ class Bregman(ExcessiveGapSolver):
             lambda problem: problem.risk.contingency() is not None or needs.max_margin(problem) is not None,
             "requires a measure of a contingency table, or the risk ChainHinge of labelled sequences",
         )
-        return (table, needs.RIDGE, needs.NO_INTERCEPT)
+        return (table, needs.ALIKE_PAIRS, needs.RIDGE, needs.NO_INTERCEPT)
 
     def start(self, problem: Problem, warm: Warm | None) -> Averages:
         design, risk, chains = problem.design, problem.risk.contingency(), needs.max_margin(problem)

@@ -139,6 +139,7 @@ class Pragam(ExcessiveGapSolver):
                 "requires a mean of losses, or the hinge risk of several classes, of several labels, of ordered "
                 "classes or of labelled sequences",
             ),
+            needs.ALIKE_PAIRS,
             Need(
                 lambda problem: np.isfinite(problem.mean_risk.smoothing_range), "requires a loss with bounded slopes"
             ).unless(_is_not_separable),

@@ -54,6 +54,8 @@ _CURVATURE_CONDITION = 0.9
 _SUFFICIENT_DECREASE = 1e-4
 #: largest number of evaluations in a line search
 _MAX_EVALUATIONS = 40
+#: change of a score, in margins, at the first trial of a line search: the pairs of a few steps may be far off
+_LONGEST_TRIAL = 100.0
 #: factor of the step as long as no upper end of the bracket is known
 _EXTRAPOLATION = 4.0
 #: steps after which scores are recomputed from the weights, to remove accumulated rounding errors
@@ -242,7 +244,9 @@ class Smoothing(SmoothedSolver):
             return None
         bracket = Bracket(derivative, growth=_EXTRAPOLATION)
         # without pairs and Hessian the first trial moves the scores by one margin
-        length = 1.0 if state.pairs or state.inverse is not None or largest == 0.0 else 1.0 / largest
+        length = 1.0 if largest == 0.0 else 1.0 / largest
+        if state.pairs or state.inverse is not None:
+            length = min(1.0, _LONGEST_TRIAL * length)
         for _ in range(_MAX_EVALUATIONS):
             at = state.objective.evaluate(point.scores + length * score_change, mu)
             state.evaluations += 1
