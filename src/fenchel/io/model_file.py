@@ -229,6 +229,8 @@ def _check_chain(arrays: dict[str, Array], about: dict[str, Any]) -> None:
         raise ValueError("the template is damaged")
     if about["parameters"].get("edge_features") is not None:
         raise ValueError("features of pairs of tokens have no weights in a model file")
+    if about["parameters"].get("kernel") is not None:
+        raise ValueError("a kernel of tokens has no coefficients in a model file")
     try:
         Template(about["template"], columns - 1)
     except FenchelError as error:
