@@ -125,7 +125,7 @@ def test_the_excessive_gap_holds_at_every_step(case, lipschitz):
     solver = Pragam(given if lipschitz == "given" else lipschitz)
     state, duals = solver.start(problem, None), CliqueMarginals(risk)
     own = (risk.labels, risk.sequences.lengths, risk.sequences.labels)
-    for k in range(60):
+    for k in range(40):
         scores = A @ state.weights
         best = duals.step(state.centre, scores, state.mu)
         penalty = 0.5 * lam * float(state.weights @ state.weights)
@@ -164,7 +164,7 @@ def test_the_excessive_gap_with_the_entropy_holds_at_every_step(case, weighted):
             lengths.append(float(np.sum((A.T @ phi) ** 2)))
         worst += risk.shares[q] * max(lengths)
     assert worst / lam <= state.lipschitz_bound * (1 + 1e-12)
-    for _ in range(40):
+    for _ in range(30):
         scores = A @ state.weights
         penalty = 0.5 * lam * float(state.weights @ state.weights)
         smoothed = penalty + risk.shares @ smoothed_losses(scores, state.mu, *own)
@@ -192,7 +192,9 @@ def smoothed_losses(scores, mu, labels, lengths, count):
 
 @pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", CASES, ids=str)
-@pytest.mark.parametrize(("solver", "tol"), [("pragam", 1e-6), ("bregman", 1e-3)])
+@pytest.mark.parametrize(
+    ("solver", "tol"), [("pragam", 1e-3), ("bregman", 1e-2), pytest.param("pragam", 1e-6, marks=pytest.mark.thorough)]
+)
 def test_the_optimum_is_that_of_a_conic_solver(case, solver, tol):
     problem = problem_of(case, "hinge", weighted=True)
     solution = solve(problem, solver, tol=tol, max_iter=5000)
