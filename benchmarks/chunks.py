@@ -1,4 +1,4 @@
-"""CoNLL-2000 chunking as labelled sequences, from the shared data, and phrase F1.
+"""CoNLL-2000 chunking as labelled sequences, from the shared data.
 
 Features of a token of CoNLL-2000 are the usual window of words and part-of-speech tags, as in the tutorials of CRF++
 and CRFsuite: five words, two pairs of words, five tags, four pairs and three triples of tags, each an indicator.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -74,25 +74,3 @@ def _features(words: list[str], tags: list[str]) -> Iterator[list[str]]:
                     joined = "|".join(values[t + offset] for offset in window)
                     found.append(f"{kind}{window}={joined}")
         yield found
-
-
-def phrases(labels: Iterable[str]) -> set[tuple[int, int, str]]:
-    """The phrases (begin, end, kind) of labels such as B-NP, I-NP and O."""
-    found, begin, kind = set(), 0, ""
-    for t, label in enumerate([*labels, "O"]):
-        mark, _, name = label.partition("-")
-        if kind and (mark != "I" or name != kind):
-            found.add((begin, t, kind))
-            kind = ""
-        if mark != "O" and not kind:
-            begin, kind = t, name
-    return found
-
-
-def phrase_f1(true: list[list[str]], predicted: list[list[str]]) -> float:
-    """F1 of whole phrases over all sequences."""
-    right = given = found = 0
-    for one, other in zip(true, predicted, strict=True):
-        a, b = phrases(one), phrases(other)
-        right, given, found = right + len(a & b), given + len(a), found + len(b)
-    return 2.0 * right / (given + found) if given + found else 0.0

@@ -99,7 +99,15 @@ SPECIAL = {
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}
 LEFT_OUT |= {"CustomLoss", "Solution", "Progress", "TracePoint", "Status", "RegularizationPath", "GapWarning"}
 LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk"}
-LEFT_OUT |= {"CacheWarning", "FenchelError", "plot_convergence", "plot_path", "MicroRisk", "CertifiedPredictions"}
+LEFT_OUT |= {
+    "CacheWarning",
+    "FenchelError",
+    "plot_convergence",
+    "plot_path",
+    "plot_transitions",
+    "MicroRisk",
+    "CertifiedPredictions",
+}
 ALLOWED = (ValueError, TypeError, OverflowError, MemoryError)
 
 

@@ -7,6 +7,7 @@ import bz2
 import gzip
 import lzma
 import math
+import re
 import tempfile
 import time
 import warnings
@@ -20,6 +21,7 @@ from campaign import parsers
 from campaign.models import checker_mutant, load_checker, model_files, model_mutant
 from campaign.mutations import DefectError, mutated
 from fenchel import FenchelError
+from fenchel.io.columns import read_columns
 from fenchel.io.readers import Layout, read
 
 #: mutants for each reader
@@ -35,6 +37,11 @@ TABLES = (
     b'"x, y",z,t\r\n1,2,"p"\r\n3,4,"q ""r"""\r\n',
     "\ufeffgröße,b,t\n1,2,ä\n3,4,ö\n".encode(),
 )
+COLUMNS = (
+    b"He PRP B-NP\nreckons VBZ B-VP\n\nRockwell NNP B-NP\n. . O\n",
+    b"\n# # B-NP \r\n5 CD\tI-NP\r\n \t\r\nno DT O",
+    "\ufeffGr\u00f6\u00dfe\u00a0x A\n\n\n\u2028 B\nc B\n".encode(),
+)
 #: what compresses and what unpacks, by suffix
 PACKED = {
     ".gz": (gzip.compress, gzip.decompress),
@@ -46,12 +53,12 @@ PACKED = {
 MEMORY = Path("/dev/shm")
 
 
-def _read(path, layout):
+def _read(path, *layout, reader=read):
     """What the reader finds; None if it refuses."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return read(path, layout)
+            return reader(path, *layout)
     except FenchelError:
         return None
     except Exception as error:
@@ -106,6 +113,31 @@ def table_mutant(rng, folder):
     if np.shape(found.X) != np.shape(X) or not np.array_equal(found.X, X, equal_nan=True):
         raise DefectError(f"X is {found.X.tolist()}, not {X}")
     _compare_labels(found.y, [row[-1] for row in rows])
+    return content, True
+
+
+def columns_mutant(rng, folder):
+    """Read one mutated file of labelled sequences and compare it."""
+    content = mutated(rng, COLUMNS[int(rng.integers(len(COLUMNS)))])
+    found = _read(_written(rng, folder, "mutant.conll", content), reader=read_columns)
+    try:
+        sequences = parsers.columns(content)
+    except ValueError as error:
+        if found is None:
+            return content, False
+        raise DefectError(f"accepted, but {error}") from error
+    if found is None:
+        raise DefectError("refused, but it is well formed")
+    tokens = [token for sequence in sequences for token in sequence]
+    if found.lengths != list(map(len, sequences)):
+        raise DefectError(f"lengths {found.lengths} differ from {list(map(len, sequences))}")
+    if [[*fields, label] for fields, label in zip(found.tokens, found.labels, strict=True)] != tokens:
+        raise DefectError(f"tokens {found.tokens} differ from {tokens}")
+    # a line as an editor counts them: after so many LF
+    lines = content.decode("utf-8-sig").split("\n")
+    fields = [[one for one in re.split("[ \\t\\r]+", lines[number - 1]) if one] for number in found.lines]
+    if fields != tokens:
+        raise DefectError(f"lines {found.lines} are not those of the tokens")
     return content, True
 
 
@@ -181,6 +213,7 @@ def run(seed, budget, most=MOST, former=None):
             "compressed": compressed_mutant,
             "model": lambda rng, folder: model_mutant(rng, folder, originals),
             "checker": lambda rng, folder: checker_mutant(rng, folder, originals, checker),
+            "columns": columns_mutant,
         }
         for index in range(counts["svmlight"], most):
             if time.monotonic() > deadline:

@@ -14,7 +14,7 @@ import numpy as np
 from campaign import PROJECT, parsers
 from campaign.loops import use_plain_loops
 from campaign.mutations import DefectError, mutated
-from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeasureClassifier, SequenceClassifier
 from fenchel.io.model_file import ModelFile, load, save
 
 
@@ -32,6 +32,9 @@ def model_files(folder):
     for place, estimator in enumerate(fitted):
         paths.append(folder / f"model{place}.npz")
         save(paths[-1], ModelFile(estimator, ["u", "v", "w"] if place else None, None, False))
+    chain = SequenceClassifier("logistic", tol=0.1).fit(X, np.array(["O", "B-NP"])[y], lengths=[15, 5])
+    paths.append(folder / "chain.npz")
+    save(paths[-1], ModelFile(chain, ["U:a", "U:b", "U:c"], None, False, template="U:%x[0,0]\nB\n", columns=2))
     return [path.read_bytes() for path in paths]
 
 
@@ -48,7 +51,8 @@ def model_mutant(rng, folder, originals):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = load(path).estimator
+            model = load(path)
+            found = model.estimator
     except FenchelError:
         return content, False
     except Exception as error:
@@ -57,7 +61,7 @@ def model_mutant(rng, folder, originals):
         about, arrays = parsers.model(path)
     except Exception as error:
         raise DefectError(f"accepted, but {type(error).__name__}: {error}") from error
-    for name in ("coef_", "theta_", "classes_"):
+    for name in ("coef_", "theta_", "classes_", "transitions_", "start_", "end_"):
         if name in arrays and tuple(np.ravel(getattr(found, name)).tolist()) != arrays[name][1]:
             raise DefectError(f"{name} differs")
     if found.n_features_in_ != about["features"]:
@@ -65,7 +69,8 @@ def model_mutant(rng, folder, originals):
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            predicted = found.predict(np.zeros((2, found.n_features_in_)))
+            chained = {} if model.columns is None else {"lengths": [1, 1]}
+            predicted = found.predict(np.zeros((2, found.n_features_in_)), **chained)
     except ValueError:
         return content, True
     except Exception as error:

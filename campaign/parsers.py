@@ -94,6 +94,33 @@ def table(content):
     return rows
 
 
+def columns(content):
+    """Sequences of tokens, each a list of fields, of a file with a token in each line."""
+    text = content.decode("utf-8")
+    if text[:1] == "\ufeff":
+        text = text[1:]
+    found, line, field = [[]], [], ""
+    for place, char in enumerate(text + "\n"):
+        if char == "\0" or (char == "\r" and text[place + 1 : place + 2] not in ("\n", "")):
+            raise ValueError("a character that no line has")
+        if char not in " \t\r\n":
+            field += char
+            continue
+        if field:
+            line.append(field)
+            field = ""
+        if char == "\n":
+            if line:
+                found[-1].append(line)
+            elif found[-1]:
+                found.append([])
+            line = []
+    found = [sequence for sequence in found if sequence]
+    if not found or len({len(token) for sequence in found for token in sequence}) != 1 or len(found[0][0]) < 2:
+        raise ValueError("no tokens, or not as many columns everywhere")
+    return found
+
+
 def model(path):
     """The text and the arrays, as flat tuples with their shapes, of a model file."""
     with zipfile.ZipFile(path) as archive:

@@ -13,7 +13,6 @@ import pytest
 
 import fenchel
 from benchmarks.cells import QUESTIONS, cells, is_held_out
-from benchmarks.chunks import phrase_f1, phrases
 from commands import run_module
 from conftest import shared_file
 from fenchel.risks import RANKINGS
@@ -304,18 +303,6 @@ def test_proved_predictions(tmp_path: Path) -> None:
     assert (tmp_path / "predictions.png").stat().st_size > 0
 
 
-def test_phrases_of_labels() -> None:
-    assert phrases(["B-NP", "I-NP", "O", "B-VP", "B-VP", "I-NP"]) == {
-        (0, 2, "NP"),
-        (3, 4, "VP"),
-        (4, 5, "VP"),
-        (5, 6, "NP"),
-    }
-    assert phrases([]) == phrases(["O", "O"]) == set()
-    assert phrase_f1([["B-NP", "O"], ["B-VP"]], [["B-NP", "O"], ["B-NP"]]) == 0.5
-    assert phrase_f1([["O"]], [["O"]]) == 0.0
-
-
 @pytest.mark.thorough
 def test_sequences_table() -> None:
     shared_file("conll2000.zip")
@@ -323,3 +310,9 @@ def test_sequences_table() -> None:
     assert "12 sentences" in said
     assert "| Fenchel, CRF, until proved | " in said
     assert "| Fenchel, max-margin, until proved | " in said
+
+
+def test_growth_of_sequences() -> None:
+    said = run_module("benchmarks.sequence_growth", "--most-tokens", "1000", "--most-labels", "10", "--rounds", "1")
+    assert said.count("| 1,000 | 10 | smoothing | ") == said.count("| 1,000 | 10 | frank_wolfe | ") == 2
+    assert "max-margin (M3N): slope in labels" in said

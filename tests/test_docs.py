@@ -11,7 +11,6 @@ import pytest
 from sklearn.datasets import make_classification
 
 import fenchel
-from commands import run_script
 from conftest import shared_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -47,6 +46,16 @@ def test_the_page_on_maximum_entropy_runs(capsys):
     said = capsys.readouterr().out
     assert "[0.0544 0.0788 0.1142 0.1654 0.2398 0.3475]" in said
     assert said.count("is proved to be within") == 2
+
+
+def test_the_page_on_sequences_runs(capsys):
+    page = (ROOT / "docs" / "sequences.md").read_text(encoding="utf-8")
+    scope = {}
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        exec(block, scope)
+    assert "is proved to be within" in capsys.readouterr().out
+    table = re.search(r"```text\n(label .*?)```", page, re.DOTALL)[1]
+    assert scope["model"].summary() + "\n" == table
 
 
 def test_every_public_name_can_be_imported():
@@ -102,12 +111,54 @@ def test_the_example_of_a_ranking_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "ranking.png").stat().st_size > 10_000
 
 
-@pytest.mark.thorough
-def test_the_example_of_letters_runs():
-    shared_file("ocr-letters.data.xz")
-    said = run_script("examples/letters.py", "--folds", "1", "--tol", "0.5")
+def _example(name, folder, monkeypatch, *arguments):
+    """The module of an example, with its picture in another folder."""
+    pytest.importorskip("matplotlib", reason="pictures need the plot extra")
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "PICTURE", folder / f"{name}.png")
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+    return module
+
+
+@pytest.mark.parametrize("real", [False, pytest.param(True, marks=pytest.mark.thorough)])
+def test_the_example_of_letters_runs(real, tmp_path, monkeypatch, capsys):
+    module = _example("letters", tmp_path, monkeypatch, "--folds", "1", "--tol", "0.5")
+    if real:
+        shared_file("ocr-letters.data.xz")
+    else:
+        rng = np.random.default_rng(0)
+        y = [list("abcabcabc"[start : start + 6]) for start in (0, 1, 2) * 8]
+        shapes = {letter: rng.integers(0, 2, 128) for letter in "abc"}
+        X = [np.array([shapes[letter] ^ (rng.random(128) < 0.4) for letter in word], dtype=float) for word in y]
+        monkeypatch.setattr(module, "words", lambda: (X, y, np.arange(len(y)) % 2))
+    module.main()
+    said = capsys.readouterr().out
     assert said.count("fold 0, ") == 4
     assert "chains, max-margin (M3N)" in said.partition("wrong letters")[2]
+    assert (tmp_path / "letters.png").stat().st_size > 10_000
+
+
+def test_the_example_of_chunking_runs(tmp_path, monkeypatch, capsys):
+    module = _example("chunking", tmp_path, monkeypatch, "--sentences", "12", "--tol", "0.2")
+    words = {"the": ("DT", "B-NP"), "cat": ("NN", "I-NP"), "saw": ("VBD", "B-VP"), "dogs": ("NNS", "B-NP")}
+    rng = np.random.default_rng(0)
+    sentences = [[[word, *words[word]] for word in rng.permutation(list(words)).tolist()] for _ in range(12)]
+    monkeypatch.setattr(module, "read", lambda part: sentences)
+    module.main()
+    said = capsys.readouterr().out
+    assert said.count("phrase F1") == 9
+    assert "following labels" in said
+    assert (tmp_path / "chunking.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["letters", "chunking"])
+def test_examples_without_their_data_say_so(name, tmp_path, monkeypatch, capsys):
+    module = _example(name, tmp_path, monkeypatch)
+    monkeypatch.setenv("FENCHEL_DATA", str(tmp_path))
+    module.main()
+    assert capsys.readouterr().out.startswith("skipped: ")
 
 
 def test_the_first_example_runs(tmp_path, monkeypatch, capsys):

@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from fenchel import FenchelError, LinearClassifier, Problem, plot_convergence, plot_path, regularization_path, solve
+from fenchel import (
+    FenchelError,
+    LinearClassifier,
+    Problem,
+    SequenceClassifier,
+    plot_convergence,
+    plot_path,
+    plot_transitions,
+    regularization_path,
+    solve,
+)
 from fenchel.risks import MeanRisk
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
@@ -83,3 +93,29 @@ def test_verbose_in_a_terminal_shows_a_live_line(monkeypatch, capsys):
     X, y = load_iris(return_X_y=True)
     model = LinearClassifier(verbose=1, random_state=0).fit(X[:100], y[:100])
     assert model.converged_
+
+
+@pytest.mark.parametrize("transitions", ["full", "pairs"])
+def test_transitions_are_a_table_of_colours(transitions):
+    import matplotlib.pyplot as plt
+
+    X, y = [["the", "dog", "barks"], ["a", "cat"]], [["D", "N", "V"], ["D", "N"]]
+    model = SequenceClassifier("logistic", transitions=transitions, tol=1e-2).fit(X, y)
+    axes = plt.subplots()[1]
+    assert plot_transitions(model, ax=axes) is axes
+    (image,) = axes.get_images()
+    shown = np.asarray(image.get_array())
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    columns = [label.get_text() for label in axes.get_xticklabels()]
+    if transitions == "full":
+        assert (rows, columns) == (["first", "D", "N", "V"], ["D", "N", "V", "last"])
+        np.testing.assert_array_equal(shown[1:, :-1], model.transitions_)
+        np.testing.assert_array_equal(shown[0, :-1], model.start_)
+        np.testing.assert_array_equal(shown[1:, -1], model.end_)
+        assert not np.isfinite(np.ma.filled(image.get_array(), np.nan)[0, -1])
+    else:
+        assert rows == columns == ["D", "N", "V"]
+        np.testing.assert_array_equal(shown, model.transitions_)
+    assert len(axes.texts) == (15 if transitions == "full" else 9)
+    with pytest.raises(FenchelError, match="plot_transitions needs a fitted SequenceClassifier"):
+        plot_transitions(SequenceClassifier())

@@ -240,3 +240,11 @@ def test_the_committed_table_of_saha_is_that_of_its_runs(monkeypatch):
 
     cells = json.loads((runs.RESULTS / "runs.json").read_text(encoding="utf-8"))["cells"]
     assert (runs.RESULTS / "table.md").read_text(encoding="utf-8") == table.markdown(cells) + "\n"
+
+
+def test_the_sequences_of_saha(tmp_path, figures):
+    printed = _run("sequences", "--quick", "--output", str(tmp_path), paper="saha2009")
+    assert "pragam, exact L" in printed
+    assert (tmp_path / "sequences.png").stat().st_size > 10_000
+    table = (tmp_path / "sequences.md").read_text(encoding="utf-8")
+    assert "Gaussian process" in table

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import regularization_path as regularization_path
     from fenchel.plotting import plot_convergence as plot_convergence
     from fenchel.plotting import plot_path as plot_path
+    from fenchel.plotting import plot_transitions as plot_transitions
     from fenchel.problem import Model as Model
     from fenchel.problem import Problem as Problem
     from fenchel.problem import Witness as Witness
@@ -79,7 +80,7 @@ _NAMES = {
         "WinnowClassifier",
         "regularization_path",
     ),
-    "fenchel.plotting": ("plot_convergence", "plot_path"),
+    "fenchel.plotting": ("plot_convergence", "plot_path", "plot_transitions"),
     "fenchel.problem": ("Model", "Problem", "Witness"),
     "fenchel.solving.loop": ("solve",),
     "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),

@@ -1,12 +1,12 @@
-"""Measures of rankings: means over queries of NDCG, average precision and reciprocal rank.
+"""Measures of rankings: means over queries of NDCG, average precision and reciprocal rank; and F1 of phrases.
 
-Every function takes the labels and the scores of all rows, and the query of each row.  Queries for which a measure says
-nothing, because every ranking of their rows has the same value, are omitted from its mean.
+Every function of rankings takes the labels and the scores of all rows, and the query of each row.  Queries for which a
+measure says nothing, because every ranking of their rows has the same value, are omitted from its mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from fenchel.risks.ranking.ndcg import gains_of, rank_discounts
 from fenchel.risks.ranking.queries import query_numbers
 from fenchel.validation import check_integer, real_numbers
 
-__all__ = ["mean_average_precision", "mean_reciprocal_rank", "ndcg_score"]
+__all__ = ["mean_average_precision", "mean_reciprocal_rank", "ndcg_score", "phrase_f1_score"]
 
 
 def ndcg_score(
@@ -169,6 +169,58 @@ def mean_reciprocal_rank(
         return 1.0 / float(np.min(_last_ranks(own)[relevant]))
 
     return _mean(_vector("y", y) > 0, scores, qid, sample_weight, of_query)
+
+
+def phrase_f1_score(y_true: Sequence[Sequence[str]], y_pred: Sequence[Sequence[str]]) -> float:
+    """F1 of the phrases that the labels of sequences mark, as in the shared tasks of CoNLL.
+
+    Labels are ``B-KIND`` for the first token of a phrase, ``I-KIND`` for the others, and ``O`` outside of phrases; an
+    ``I-KIND`` that continues no phrase of its kind begins one.  A phrase is right if its tokens and its kind are.
+
+    Parameters
+    ----------
+    y_true : list of lists of str
+        The labels of each sequence.
+    y_pred : list of lists of str
+        The predicted labels of each sequence.
+
+    Returns
+    -------
+    float
+        F1 over all sequences, from 0 to 1; 0 if there is no phrase.
+
+    See Also
+    --------
+    fenchel.SequenceClassifier : Classify the tokens of sequences.
+
+    Examples
+    --------
+    >>> from fenchel.metrics import phrase_f1_score
+    >>> phrase_f1_score([["B-NP", "I-NP", "O", "B-VP"]], [["B-NP", "I-NP", "O", "O"]])
+    0.6666666666666666
+    """
+    if len(y_true) != len(y_pred):
+        raise FenchelError(f"y_true has {len(y_true)} sequences and y_pred {len(y_pred)}")
+    right = given = found = 0
+    for q, (one, other) in enumerate(zip(y_true, y_pred, strict=True)):
+        if len(one) != len(other):
+            raise FenchelError(f"sequence {q} has {len(one)} labels in y_true and {len(other)} in y_pred")
+        a, b = _phrases(one), _phrases(other)
+        right, given, found = right + len(a & b), given + len(a), found + len(b)
+    return 2.0 * right / (given + found) if given + found else 0.0
+
+
+def _phrases(labels: Iterable[str]) -> set[tuple[int, int, str]]:
+    """The phrases (begin, end, kind) of labels such as B-NP, I-NP and O."""
+    found, begin, kind = set(), 0, ""
+    for t, label in enumerate([*map(str, labels), "O"]):
+        mark, _, name = label.partition("-")
+        if kind and (mark != "I" or name != kind):
+            found.add((begin, t, kind))
+            kind = ""
+        if mark != "O" and not kind:
+            begin, kind = t, name
+    return found
 
 
 def _last_ranks(scores: Array) -> Floats:

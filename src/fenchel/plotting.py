@@ -1,4 +1,4 @@
-"""Plots of regularization paths and of convergence; requires matplotlib, the ``plot`` extra."""
+"""Plots of paths, of convergence and of the transitions of chains; requires matplotlib, the ``plot`` extra."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from fenchel.errors import FenchelError
 
 #: values of C at which the gap between the points of a path is drawn, and weights that are drawn at most
 _VALUES, _LINES = 400, 30
+#: rows of transitions whose weights are written as numbers
+_NUMBERED = 16
 
 
 def plot_path(path: Any, *, ax: Any = None) -> Any:
@@ -147,4 +149,59 @@ def plot_convergence(model: Any, *, ax: Any = None, against: str = "seconds") ->
     if ax.get_legend_handles_labels()[0] and (not several or len(traces) <= 12):
         ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_transitions(model: Any, *, ax: Any = None) -> Any:
+    """Draw the weights of pairs of neighbouring labels, and those of first and last labels, as a table of colours.
+
+    Parameters
+    ----------
+    model : SequenceClassifier
+        The fitted estimator.
+    ax : matplotlib Axes, default=None
+        The axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the drawing: the label of a token in rows, that of the next token in columns.
+
+    See Also
+    --------
+    SequenceClassifier.summary : The largest weights as text.
+    plot_convergence : Draw the duality gap of one fit over time.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from fenchel import SequenceClassifier, plot_transitions
+    >>> model = SequenceClassifier(random_state=0).fit([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+    >>> ax = plot_transitions(model)
+    >>> ax.get_xlabel()
+    'label of the next token'
+    """
+    weights = getattr(model, "transitions_", None)
+    if weights is None:
+        raise FenchelError(f"plot_transitions needs a fitted SequenceClassifier, got {type(model).__name__}")
+    plt = _pyplot("plot_transitions")
+    rows = columns = [str(label) for label in model.classes_]
+    if np.any(model.start_) or np.any(model.end_):
+        # first labels above the others, last labels to the right of them
+        weights = np.block([[model.start_[None, :], np.full((1, 1), np.nan)], [weights, model.end_[:, None]]])
+        rows, columns = ["first", *rows], [*columns, "last"]
+    if ax is None:
+        size = 2.4 + 0.34 * len(rows)
+        ax = plt.subplots(figsize=(size + 0.8, size), layout="constrained")[1]
+    most = float(np.nanmax(np.abs(weights))) or 1.0
+    image = ax.imshow(weights, cmap="RdBu_r", vmin=-most, vmax=most)
+    ax.figure.colorbar(image, ax=ax, label="weight", shrink=0.8)
+    if len(rows) <= _NUMBERED:
+        for i, j in np.argwhere(np.isfinite(weights)):
+            shade = "white" if abs(weights[i, j]) > 0.6 * most else "black"
+            ax.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", fontsize=8, color=shade)
+    ax.set_xticks(range(len(columns)), columns, rotation=90)
+    ax.set_yticks(range(len(rows)), rows)
+    ax.set(xlabel="label of the next token", ylabel="label of a token")
     return ax

@@ -87,7 +87,8 @@ class Witness:
         Parts of :math:`\theta` that prove a bound on :math:`R^*(-\theta)` where that has no closed form: for measures
         of the contingency table a row (weight, fn, fp) for each labelling of a mixture, for ordered labels a row for
         each bit of their numbers, which add up to :math:`\theta`, for labelled sequences labellings with weights
-        (max-margin) or scores of Gibbs distributions (log-loss).  Multiples of :math:`\theta` have the same one.
+        or Markov chains (max-margin) or scores of Gibbs distributions (log-loss).  Multiples of :math:`\theta` have
+        the same one.
 
     See Also
     --------

@@ -105,6 +105,31 @@ def test_error_of_the_risk_is_within_its_bound(kind, scale, seed):
 
 
 @every_kind
+@pytest.mark.parametrize("scale", [300.0, 3000.0])
+def test_errors_of_wide_scores_of_tokens(kind, scale):
+    """Exponentials of tokens underflow, those of transitions do not."""
+    problem, rng = random_problem(kind, 0)
+    weights = rng.standard_normal(problem.weights_shape)
+    nodes = problem.design.tokens.shape[1] * problem.design.labels
+    weights[:nodes] *= scale
+    assert np.max(np.ptp(problem.risk.sequences.split(problem.design.scores(weights)).nodes, axis=1)) > 800.0
+    primal = evaluate(problem, Model(weights))
+    exact = exact_risk(problem, exact_scores(problem, weights))
+    bound = risk_error(problem, primal, fine=True)
+    assert abs(float(exact - type(exact)(primal.risk))) <= bound <= 1e-9 * scale
+    scores = problem.design.scores(weights)
+    subgradient = problem.risk.subgradient(scores)
+    witness = Witness(-subgradient, None, problem.risk.decompose(scores, subgradient))
+    form = problem.risk.decomposed_form(-subgradient, witness.decomposition)
+    theta = np.array([float(x) for part in exact_theta(problem, witness) for row in part for x in row])
+    assert np.sum(np.abs(form.theta - theta)) <= form.domain_distance(form.theta)
+    assert (
+        abs(float(exact_conjugate(problem, witness, scores)) - form.conjugate(form.theta))
+        <= form.conjugate_error(form.theta, 0.0) + 1e-15
+    )
+
+
+@every_kind
 @every_scale
 @pytest.mark.parametrize(("seed", "offset"), [(0, 0.0), (1, 0.0), (2, 1e7)])
 def test_the_dual_bound_is_below_the_exact_objective_of_its_own_point(kind, scale, seed, offset):

@@ -15,7 +15,7 @@ import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
 from fenchel import FenchelError, Problem
-from fenchel.designs import CSRDesign, as_design
+from fenchel.designs import ChainDesign, CSRDesign, as_design
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 from strategies import matrices
@@ -325,3 +325,19 @@ def test_the_order_of_entries_does_not_count():
     for name in ("adjoint_roundings", "largest_row_norm", "largest_entry"):
         assert getattr(unsorted, name) == getattr(CSRDesign(X), name)
     np.testing.assert_allclose(unsorted.row_magnitudes, CSRDesign(X).row_magnitudes, rtol=1e-12)
+
+
+@pytest.mark.parametrize("columns", [300, csr_module._MANY_COLUMNS + 1])
+def test_products_with_several_outputs_of_wide_matrices(columns):
+    """X^T theta of several outputs had the wrong shape for many columns, and chains took it in the wrong order."""
+    rng = np.random.default_rng(0)
+    X = sp.random(40, columns, 5.0 / columns, format="csr", random_state=0)
+    theta, weights = rng.standard_normal((40, 3)), rng.standard_normal((columns, 3))
+    design = CSRDesign(X)
+    np.testing.assert_allclose(design.adjoint(theta), (X.T @ theta).T, atol=1e-13)
+    np.testing.assert_allclose(design.adjoint_by_feature(theta), X.T @ theta, atol=1e-13)
+    np.testing.assert_allclose(design.scores_by_feature(weights), X @ weights, atol=1e-13)
+    np.testing.assert_allclose(design.scores(weights.T), X @ weights, atol=1e-13)
+    chain = ChainDesign(X, 3)
+    dual, w = rng.standard_normal(chain.shape[0]), rng.standard_normal(chain.shape[1])
+    assert chain.scores(w) @ dual == pytest.approx(w @ chain.adjoint(dual), rel=1e-12)

@@ -13,6 +13,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import slow_chains as slow
 from fenchel import FenchelError, GapWarning, LinearClassifier, Model, Problem, SequenceClassifier, Witness, certify
 from fenchel.designs import ChainDesign
+from fenchel.estimators.sequence_weights import largest
 from fenchel.risks import ChainHinge, ChainLogistic
 
 every_loss = pytest.mark.parametrize("loss", ["hinge", "logistic"])
@@ -210,6 +211,33 @@ def test_top_features_and_transitions():
     assert model("hinge").fit([["x", ["a", "b"]], [{"c": 2.0}]], [[0, 1], [1]]).n_features_in_ == 4
 
 
+def test_the_largest_weights_of_each_label(data):
+    X, y = data
+    fitted = model("logistic").fit(X, y)
+    for k, label in enumerate(fitted.classes_.tolist()):
+        order = np.argsort(-np.abs(fitted.coef_[k]))
+        assert [(one.label, one.feature) for one in fitted.top_features(2, label)] == [(label, f) for f in order[:2]]
+        (follows,) = fitted.top_transitions(1, label)
+        assert abs(follows.weight) == np.max(np.abs(fitted.transitions_[k]))
+    # a table with a row for each label, and with all weights if so many are asked for
+    header, *rows = fitted.summary(99).split("\n")
+    assert header.split() == ["label", "features", "following", "labels"]
+    assert [row.split()[0] for row in rows] == fitted.classes_.tolist()
+    assert all(row.count(",") == 3 + 2 for row in rows)
+    with pytest.raises(FenchelError, match="label must be one of a, b, c; got 'd'"):
+        fitted.top_features(label="d")
+    with pytest.raises(FenchelError, match="count must be"):
+        fitted.top_features(0)
+    # weights that are zero are not shown
+    assert model("logistic", transitions="none").fit(X, y).summary().count("+0.00") == 0
+
+
+def test_equal_weights_are_in_order():
+    weights = np.array([[1.0, -3.0, 2.0], [-2.0, 0.0, 2.0]])
+    assert largest(weights, 3) == [[0, 1], [0, 2], [1, 0]]
+    assert largest(weights, 100) == [[0, 1], [0, 2], [1, 0], [1, 2], [0, 0], [1, 1]]
+
+
 @pytest.mark.parametrize(
     ("X", "y", "lengths", "message"),
     [
@@ -301,9 +329,9 @@ def test_bad_weights_and_other_features(data):
     with pytest.raises(FenchelError, match="scores of X overflow"):
         fitted.predict([np.full((2, 4), 1e308)])
     for count in ("3", 2.5, -1, None):
-        with pytest.raises(FenchelError, match="count must be an integer >= 0"):
+        with pytest.raises(FenchelError, match="count must be an integer >= 1"):
             fitted.top_features(count)
-        with pytest.raises(FenchelError, match="count must be an integer >= 0"):
+        with pytest.raises(FenchelError, match="count must be an integer >= 1"):
             fitted.top_transitions(count)
     with pytest.raises(FenchelError, match="3 features"):
         fitted.predict([np.ones((2, 3))])
@@ -317,3 +345,68 @@ def test_sequences_of_one_token(loss):
     X = [rng.standard_normal((1, 2)) for _ in range(12)]
     y = [[int(x[0, 0] > 0)] for x in X]
     assert model(loss, C=100.0).fit(X, y).score(X, y) == 1.0
+
+
+@every_loss
+@pytest.mark.parametrize("transitions", ["full", "pairs"])
+def test_edge_features(loss, transitions):
+    """Whether the next label is that of the token before or the other one is said by a feature of the pair."""
+    rng = np.random.default_rng(0)
+    X, y = [], []
+    for length in rng.integers(2, 9, size=40):
+        turns = rng.integers(0, 2, length)
+        first = rng.integers(0, 2)
+        labels = (first + np.cumsum(np.r_[0, turns[1:]])) % 2
+        X.append(np.column_stack([np.where(np.arange(length), 0.0, 2.0 * first - 1.0), turns, rng.random(length)]))
+        y.append(np.array(["a", "b"])[labels])
+    plain = model(loss, C=10.0, tol=1e-2, transitions=transitions).fit(X, y)
+    options = {"C": 10.0, "tol": 1e-2, "transitions": transitions, "edge_features": [1]}
+    fitted = model(loss, **options).fit(X, y)
+    assert fitted.converged_
+    assert plain.score(X, y) < 0.9 < fitted.score(X, y)
+    assert fitted.edge_transitions_.shape == (1, 2, 2)
+    # "all", sparse matrices, a flat matrix and names are the same problem
+    names = [[{"first": token[0], "turns": token[1], "noise": token[2]} for token in x] for x in X]
+    flat, lengths = np.concatenate(X), [len(x) for x in X]
+    problem_value = fitted.certificate_.primal
+    for other in (
+        model(loss, **options).fit([sp.csr_matrix(x) for x in X], y),
+        model(loss, **options).fit(flat, np.concatenate(y), lengths=lengths),
+        model(loss, **{**options, "edge_features": ["turns"]}).fit(names, y),
+    ):
+        assert other.certificate_.primal == pytest.approx(problem_value, rel=2e-2)
+        assert other.edge_transitions_.shape == (1, 2, 2)
+    assert model(loss, **{**options, "edge_features": "all"}).fit(X, y).edge_transitions_.shape == (3, 2, 2)
+    # the certificate again, from theta_ and the distributions
+    risk = {"hinge": ChainHinge, "logistic": ChainLogistic}[loss](
+        np.concatenate(y) == "b", lengths, 2, None, flat[:, [1]]
+    )
+    design = ChainDesign(flat, 2, ends=transitions == "full", edge_features=1)
+    weights = design.joined(
+        fitted.coef_.T,
+        np.concatenate([fitted.transitions_[None], fitted.edge_transitions_]),
+        fitted.start_,
+        fitted.end_,
+    )
+    again = certify(
+        Problem(design, risk, 1.0 / (10.0 * len(X))),
+        Model(weights),
+        Witness(fitted.theta_, None, fitted.decompositions_[0]),
+    )
+    assert again.primal == pytest.approx(fitted.certificate_.primal, rel=1e-12)
+    assert again.dual == pytest.approx(fitted.certificate_.dual, rel=1e-9)
+    # warm starts, copies and marginals
+    warm = clone(fitted).set_params(warm_start=True).fit(X, y)
+    assert warm.fit(X, y).n_iter_ <= fitted.n_iter_
+    copied = pickle.loads(pickle.dumps(fitted))
+    assert all(map(np.array_equal, copied.predict(X), fitted.predict(X)))
+    if loss == "logistic":
+        np.testing.assert_allclose(np.sum(fitted.predict_marginals(X)[0], axis=1), 1.0)
+
+
+@pytest.mark.parametrize("wrong", ["some", [4], [-1], ["a"], [True], [0, 0], 3.5, [[1]]])
+def test_wrong_edge_features(data, wrong):
+    with pytest.raises(FenchelError, match="edge_features"):
+        model("logistic", edge_features=wrong).fit(*data)
+    with pytest.raises(FenchelError, match="edge_features require weights of pairs"):
+        model("logistic", edge_features=[0], transitions="none").fit(*data)

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from argparse import Namespace
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fenchel.cli.options import parser
-from fenchel.errors import FenchelError, GapWarning
+from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_output, say, write
+from fenchel.errors import FenchelError
 
-if TYPE_CHECKING:
-    from fenchel.certificate import Certificate
-
-#: exit statuses: the tolerance is proved; it is not, but the model is there; nothing was done; Ctrl-C
-PROVED, NOT_PROVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
+__all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -27,20 +21,23 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return commands[options.command](options)
     except (FenchelError, ValueError, OSError, MemoryError) as error:
-        _say(f"fenchel: {str(error) or type(error).__name__}")
+        say(f"fenchel: {str(error) or type(error).__name__}")
         return REFUSED
     except KeyboardInterrupt:
-        _say("interrupted: nothing was written")
+        say("interrupted: nothing was written")
         return INTERRUPTED
 
 
 def _train(options: Namespace) -> int:
+    from fenchel.cli import sequences
+    from fenchel.cli.fits import fit, report
     from fenchel.io.model_file import ModelFile, save
     from fenchel.io.readers import Layout, default_output, read
 
     output = options.output or default_output(options.data)
-    # before the work, not after it
-    _check_output(output, options.force)
+    check_output(output, options.force)
+    if sequences.asked_for(options):
+        return sequences.train(options, output)
     estimator = _estimator(options)
     ranks = _is_ranking(options)
     table = read(options.data, Layout(options.label, options.header, ranks=ranks, qid=options.qid))
@@ -48,40 +45,30 @@ def _train(options: Namespace) -> int:
     queries = _queries(table, options.data) if ranks else {}
     if options.positive is not None:
         estimator.set_params(pos_label=_label_of(options.positive, table.y))
-    interrupted = False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", GapWarning)
-        try:
-            estimator.fit(table.X, table.y, **queries)
-        except KeyboardInterrupt:
-            if not hasattr(estimator, "certificate_"):
-                raise
-            interrupted = True
-    for warning in caught:
-        _say(f"warning: {warning.message}")
+    interrupted = fit(estimator, table.X, table.y, **queries)
     save(output, ModelFile(estimator, table.names, table.label, table.zero_based, table.query_column))
     rows, features = table.X.shape
     print(f"{options.data.name}: {rows:,} rows, {features:,} features{_classes(estimator)}")
-    print(f"{estimator.solver_}: {estimator.n_iter_} passes over the data")
-    print(estimator.certificate_)
-    print(f"written: {output}")
-    return INTERRUPTED if interrupted else PROVED if estimator.converged_ else NOT_PROVED
+    return report(estimator, output, interrupted=interrupted)
 
 
 def _predict(options: Namespace) -> int:
     import numpy as np
 
+    from fenchel.cli import sequences
     from fenchel.io.model_file import load
     from fenchel.io.readers import read
 
     if options.output is not None:
-        _check_output(options.output, options.force)
+        check_output(options.output, options.force)
     model = load(options.model)
+    if model.columns is not None:
+        return sequences.predict(options, model)
     estimator, features = model.estimator, model.estimator.n_features_in_
     table = read(options.data, model.layout(options.label, options.header, options.qid))
     X = table.X
     if X.shape[1] > features:
-        _say(f"features beyond the model's {features:,} are omitted: it has no weights for them")
+        say(f"features beyond the model's {features:,} are omitted: it has no weights for them")
         X = X[:, :features]
     if options.probabilities and not hasattr(estimator, "predict_proba"):
         raise FenchelError("--probabilities needs a model that was trained with --loss logistic")
@@ -95,20 +82,19 @@ def _predict(options: Namespace) -> int:
     lines = [" ".join(map(str, np.atleast_1d(row).tolist())) for row in shown]
     if options.proved:
         found = estimator.certified_predictions(X)
-        _say(str(found))
+        say(str(found))
         more = np.column_stack([found.lower, found.upper]).astype(str) if found.kind == "score" else None
         words = [("proved",) if proved else ("open",) for proved in found.proved] if more is None else more.tolist()
         lines = [" ".join((line, *row)) for line, row in zip(lines, words, strict=True)]
-    if options.output is None:
-        print("\n".join(lines))
-    else:
-        options.output.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write(lines, options.output)
     if table.y is not None:
-        _say(_how_ranked(estimator, table, predicted) if model.ranks else _how_good(estimator, X, table.y, predicted))
+        say(_how_ranked(estimator, table, predicted) if model.ranks else _how_good(estimator, X, table.y, predicted))
     return PROVED
 
 
 def _certify(options: Namespace) -> int:
+    from fenchel.cli import sequences
+    from fenchel.cli.fits import prove_again
     from fenchel.io.model_file import load
     from fenchel.io.readers import read
 
@@ -121,69 +107,21 @@ def _certify(options: Namespace) -> int:
             raise FenchelError("--rigorous computes a new certificate, from the training data: name their file")
         print(f"when it was trained: {estimator.certificate_}")
         return PROVED if estimator.converged_ else NOT_PROVED
-    table = read(options.data, model.layout(options.label, options.header, options.qid))
-    if table.y is None:
-        raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-    queries = _queries(table, options.data) if model.ranks else {}
-    certificate = _prove_again(estimator, table.X, table.y, queries, rigorous=options.rigorous)
+    if model.columns is not None:
+        certificate = sequences.prove_again(options, model)
+    else:
+        table = read(options.data, model.layout(options.label, options.header, options.qid))
+        if table.y is None:
+            raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
+        queries = _queries(table, options.data) if model.ranks else {}
+        certificate = prove_again(estimator, table.X, table.y, queries, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
 
-def _prove_again(estimator: Any, X: Any, y: Any, queries: dict[str, Any], *, rigorous: bool) -> Certificate:
-    """The certificate of the fitted estimator's model on the data that it was trained on.
-
-    Only the weights and the witness are taken from the file.  Where the dual point alone proves little, because the
-    conjugate of the risk has no closed form (F1 and its like) and the file has no decomposition, a new witness is
-    searched for here.
-    """
-    from fenchel.estimators.labels import unknown_labels
-    from fenchel.estimators.regularization import with_exact_lam
-    from fenchel.verifying import certify
-
-    if hasattr(estimator, "classes_"):
-        unknown = unknown_labels(y, estimator.classes_)
-        if unknown:
-            names = ", ".join(map(str, estimator.classes_[:10])) + (", …" if len(estimator.classes_) > 10 else "")
-            raise FenchelError(f"the label {unknown[0]!s} is none of the classes of the model: {names}")
-    if len(estimator.theta_) != len(y):
-        raise FenchelError(
-            f"the model was trained on {len(estimator.theta_)} rows and these are {len(y)}: a certificate is about the "
-            "training data; use `fenchel predict` for others"
-        )
-    task = estimator.as_fitted(estimator.encode(X, y, **queries))
-    problems = estimator.problems(task)
-    starts = estimator.warm_starts(task, problems)
-    if None in starts:
-        raise FenchelError(
-            f"the data have {X.shape[1]} features and the model {estimator.n_features_in_}, or other classes: a "
-            "certificate is about the training data"
-        )
-    found = []
-    for lazy, start, known in zip(problems, starts, estimator.certificates_, strict=True):
-        problem = with_exact_lam(lazy(), estimator.C) if rigorous else lazy()
-        proves = problem.risk.closed_form() is not None or start.witness.decomposition is not None
-        certificate = certify(problem, start.model, start.witness if proves else None, rigorous=rigorous)
-        found.append(replace(certificate, about=known.about))
-    return sum(found[1:], start=found[0])
-
-
-def _check_output(output: Path, force: bool) -> None:
-    try:
-        output.resolve()
-    except (OSError, RuntimeError) as error:
-        # Python 3.12 and older raise RuntimeError
-        raise FenchelError(f"--output: {output} can't be followed to a file: {error}") from error
-    if output.exists() and not output.is_file():
-        raise FenchelError(f"--output: {output} is no regular file, and only such a file is replaced")
-    if output.exists() and not force:
-        raise FenchelError(f"{output} exists: choose another --output, or --force to replace it")
-    if not output.absolute().parent.is_dir():
-        raise FenchelError(f"--output: there is no folder {output.parent}")
-
-
 def _estimator(options: Namespace) -> Any:
     """The estimator that the options ask for."""
+    from fenchel.cli.fits import configured
     from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier
     from fenchel.losses import as_loss
 
@@ -198,11 +136,7 @@ def _estimator(options: Namespace) -> Any:
     else:
         options.loss = options.loss or "hinge"
         kind = LinearRegressor if as_loss(options.loss).task == "regression" else LinearClassifier
-    # the other options are named like the parameters
-    named = {"intercept": "fit_intercept", "seed": "random_state", "threads": "n_jobs"}
-    given = {named.get(option, option): value for option, value in vars(options).items()}
-    known = {name: value for name, value in given.items() if name in kind().get_params(deep=False)}
-    return kind(**known, verbose=int(sys.stderr.isatty() and not options.quiet))
+    return configured(kind, options)
 
 
 def _is_ranking(options: Namespace) -> bool:
@@ -268,7 +202,3 @@ def _how_ranked(estimator: Any, table: Any, predicted: Any) -> str:
 def _classes(estimator: Any) -> str:
     classes = getattr(estimator, "classes_", None)
     return "" if classes is None else f", {len(classes):,} classes"
-
-
-def _say(message: str) -> None:
-    print(message, file=sys.stderr)

@@ -7,7 +7,10 @@ from pathlib import Path
 
 import fenchel
 
-_DATA = "a svmlight (LIBSVM) file, or a table with commas (.csv); also .gz, .bz2, .xz"
+_DATA = (
+    "a svmlight (LIBSVM) file, a table with commas (.csv), or labelled sequences, a token in each line (.conll); also "
+    ".gz, .bz2, .xz"
+)
 _LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
 _STATUS = (
     "Exit status: 0 if the tolerance is proved, 1 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
@@ -101,6 +104,18 @@ def _add_train(train: ArgumentParser) -> None:
     train.add_argument("-o", "--output", type=Path, help="the model file; NAME.model.npz if not given")
     train.add_argument("--force", action="store_true", help="replace the model file")
     train.add_argument("--label", metavar="COLUMN", help=_LABEL)
+    chains = train.add_argument_group("labelled sequences (linear chains; --loss hinge or logistic)")
+    chains.add_argument(
+        "--sequences",
+        action="store_true",
+        help="each line has the fields of a token, its label last; blank lines separate sequences (.conll always)",
+    )
+    chains.add_argument("--template", type=Path, help="features of tokens, as in CRF++; see docs/sequences.md")
+    chains.add_argument(
+        "--transitions",
+        choices=("full", "pairs", "none"),
+        help="weights of pairs of labels, and of first and last labels; full if not given",
+    )
     what = train.add_argument_group("what is minimized")
     what.add_argument("--loss", help=f"hinge if not given; for {_NAMES}")
     what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_NAMES}")

@@ -86,6 +86,10 @@ class Design(abc.ABC):
     def adjoint(self, theta: Array) -> Floats:
         """Return X^T theta, in float64; (k, d) for theta of shape (n, k)."""
 
+    def scores_by_feature(self, weights: Array) -> Floats:
+        """Return X W for weights with a row for each feature, (d, k)."""
+        return self.scores(weights.T)
+
     def adjoint_by_feature(self, theta: Array) -> Floats:
         """Return X^T theta for theta of shape (n, k), with a row for each feature: (d, k)."""
         return self.adjoint(theta).T

@@ -5,7 +5,8 @@ r"""The design of linear chains: from weights to the scores of tokens and of pai
 
 for n tokens with d features and m labels: a block-diagonal matrix of :math:`X\otimes I_m` and the identity, of which
 only X is stored.  Weights lie in the order of the features, and scores in that of the tokens, so that both products are
-one product with X each.  Transitions T and the ends a, z may be left out; their scores are zero then.
+one product with X each.  Transitions T and the ends a, z may be left out; their scores are zero then.  With K features
+of pairs of tokens, which the risk holds, T is K + 1 matrices.
 """
 
 from __future__ import annotations
@@ -38,6 +39,9 @@ class ChainDesign(Design):
         Whether there is a weight for each pair of neighbouring labels.
     ends : bool, default=True
         Whether there are weights for the first and the last label of a sequence.
+    edge_features : int, default=0
+        The number K of features of pairs of tokens, the ``edges`` of the risk, each with a weight for each pair of
+        labels.
 
     See Also
     --------
@@ -55,20 +59,27 @@ class ChainDesign(Design):
 
     divisible: ClassVar[bool] = False
 
-    def __init__(self, tokens: Any, labels: int, *, transitions: bool = True, ends: bool = True) -> None:
+    def __init__(
+        self, tokens: Any, labels: int, *, transitions: bool = True, ends: bool = True, edge_features: int = 0
+    ) -> None:
         check_integer("labels", labels, least=1, most=MOST_LABELS)
         check_bool("transitions", transitions)
         check_bool("ends", ends)
+        check_integer("edge_features", edge_features, least=0)
+        if edge_features and not transitions:
+            raise FenchelError(f"edge_features must be 0 without transitions, which have the weights of pairs; got {edge_features!r}")
         self.tokens = as_design(tokens)
         if not math.isfinite(self.tokens.largest_entry):
             raise FenchelError("tokens hold NaN or infinity; impute or remove them")
         self.labels, self.has_transitions, self.has_ends = int(labels), bool(transitions), bool(ends)
+        self.edge_features = int(edge_features)
         m, (n, d) = self.labels, self.tokens.shape
-        self._nodes = d * m
+        self._nodes, self._pairs = d * m, (1 + self.edge_features) * m * m
+        self._tail = self._pairs + 2 * m
         self._kept = np.r_[
-            np.arange(m * m if transitions else 0), np.arange(m * m, m * m + 2 * m if ends else m * m)
+            np.arange(self._pairs if transitions else 0), np.arange(self._pairs, self._tail if ends else self._pairs)
         ].astype(np.int64)
-        self.shape = ((n + m + 2) * m, self._nodes + len(self._kept))
+        self.shape = (n * m + self._tail, self._nodes + len(self._kept))
 
     def chains(self) -> ChainDesign:
         return self
@@ -79,7 +90,7 @@ class ChainDesign(Design):
             return np.stack([self.scores(one) for one in weights], axis=1)
         m, n = self.labels, self.tokens.shape[0]
         result = np.zeros(self.shape[0])
-        result[: n * m] = self.tokens.scores(weights[: self._nodes].reshape(-1, m).T).ravel()
+        result[: n * m] = self.tokens.scores_by_feature(weights[: self._nodes].reshape(-1, m)).ravel()
         result[n * m + self._kept] = weights[self._nodes :]
         return result
 
@@ -92,11 +103,15 @@ class ChainDesign(Design):
         return np.concatenate([nodes.ravel(), theta[n * m + self._kept]])
 
     def split(self, weights: Array) -> tuple[Floats, Floats, Floats, Floats]:
-        """W of shape (d, m), T of shape (m, m), a and z of shape (m,); zero where there are none."""
+        """W of shape (d, m), T of shape (m, m), a and z of shape (m,); zero where there are none.
+
+        With K features of pairs T has the shape (K + 1, m, m).
+        """
         m = self.labels
-        tail = np.zeros((m + 2) * m)
+        tail = np.zeros(self._tail)
         tail[self._kept] = weights[self._nodes :]
-        return weights[: self._nodes].reshape(-1, m), tail[: m * m].reshape(m, m), tail[m * m : -m], tail[-m:]
+        T = tail[: self._pairs].reshape((1 + self.edge_features, m, m) if self.edge_features else (m, m))
+        return weights[: self._nodes].reshape(-1, m), T, tail[self._pairs : -m], tail[-m:]
 
     def joined(self, W: Array, T: Array, a: Array, z: Array) -> Floats:
         """The weights of these parts."""
@@ -113,7 +128,7 @@ class ChainDesign(Design):
 
     def _with_tail(self, lengths: Array) -> Floats:
         """The numbers of the tokens for each of their labels, and one for each pair and end that has a weight."""
-        tail = np.zeros((self.labels + 2) * self.labels)
+        tail = np.zeros(self._tail)
         tail[self._kept] = 1.0
         return np.concatenate([np.repeat(lengths, self.labels), tail])
 

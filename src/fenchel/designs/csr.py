@@ -81,20 +81,26 @@ class CSRDesign(Design):
             result[rows] = part
         return result
 
+    def scores_by_feature(self, weights: Array) -> Floats:
+        result = np.empty((self.shape[0], weights.shape[1]))
+        for rows, block in self._blocks():
+            result[rows] = block @ weights
+        return result
+
     def adjoint(self, theta: Array) -> Floats:
-        return np.ascontiguousarray(self._summed_blocks(theta).T)
-
-    def adjoint_by_feature(self, theta: Array) -> Floats:
-        return self._summed_blocks(theta)
-
-    def _summed_blocks(self, theta: Array) -> Floats:
-        """X^T theta as SciPy computes it, (d,) or (d, k)."""
         theta = np.asarray(theta, dtype=np.float64)
         if theta.ndim > 1 and self.shape[1] >= _MANY_COLUMNS:
             sums = np.empty((theta.shape[1], self.shape[1]))
             for output, column in zip(sums, theta.T, strict=True):
                 output[:] = self.adjoint(np.ascontiguousarray(column))
             return sums
+        return np.ascontiguousarray(self._summed_blocks(theta).T)
+
+    def adjoint_by_feature(self, theta: Array) -> Floats:
+        return self._summed_blocks(np.asarray(theta, dtype=np.float64))
+
+    def _summed_blocks(self, theta: Array) -> Floats:
+        """X^T theta as SciPy computes it, (d,) or (d, k)."""
         result: Array | None = None
         # blocks also shorten the sums, and with them the bound on their rounding errors
         for rows, block in self._blocks(self._entries_of_sums):

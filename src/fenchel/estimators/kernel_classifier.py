@@ -12,7 +12,8 @@ import numpy as np
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
-from fenchel.estimators.kernel_base import KernelEstimator, gram_megabytes
+from fenchel.estimators.kernel_base import KernelEstimator
+from fenchel.estimators.kernel_parameters import gram_megabytes
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.kernels import GramDesign

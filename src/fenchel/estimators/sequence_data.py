@@ -163,6 +163,34 @@ def _check_numbers(X: Any) -> None:
         raise FenchelError("X contains NaN or infinity; impute or remove them")
 
 
+def edge_columns(wanted: Any, tokens: Tokens) -> list[int]:
+    """The columns of the edge features: none, all, or those of a list of columns or names."""
+    count = int(tokens.X.shape[1])
+    if wanted is None:
+        return []
+    if isinstance(wanted, str) and wanted == "all":
+        return list(range(count))
+    allowed = "edge_features must be None, 'all' or a list of columns or names of X"
+    if isinstance(wanted, str) or not isinstance(wanted, (Sequence, np.ndarray)):
+        raise FenchelError(f"{allowed}, got {wanted!r}")
+    known = {} if tokens.vectorizer is None else tokens.vectorizer.vocabulary_
+    found = []
+    for one in wanted:
+        column = known.get(one, -1) if isinstance(one, str) else one
+        whole = isinstance(column, (int, np.integer)) and not isinstance(column, bool)
+        if not whole or not 0 <= column < count:
+            raise FenchelError(f"{allowed}, got {one!r} in it")
+        found.append(int(column))
+    if len(set(found)) < len(found):
+        raise FenchelError("edge_features has a feature twice; name each once")
+    return found
+
+
+def edges_of(tokens: Tokens, columns: list[int]) -> Any:
+    """The edge features of all tokens, as a sparse matrix; None if there are none."""
+    return sp.csr_array(tokens.X[:, columns]) if columns else None
+
+
 def labels_of(y: Any, lengths: NDArray[np.int64], *, flat: bool) -> Array:
     """The labels of all tokens as one array."""
     if flat:

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.designs import ChainDesign
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
-from fenchel.estimators.sequence_data import Tokens, classes_of, labels_of, split_by, tokens_of, weights_of
+from fenchel.estimators.sequence_data import (
+    Tokens,
+    classes_of,
+    edge_columns,
+    edges_of,
+    labels_of,
+    split_by,
+    tokens_of,
+    weights_of,
+)
+from fenchel.estimators.sequence_kernel import SequenceKernel
+from fenchel.estimators.sequence_weights import WeightedFeature, WeightedTransition, largest, weights_table
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
-from fenchel.problem import Model, Problem, Witness
-from fenchel.regularizers import L2
+from fenchel.problem import Problem
 from fenchel.risks import ChainHinge, ChainLogistic, ChainRisk
 from fenchel.risks.chains.oracles import marginals, viterbi
 from fenchel.risks.chains.sequences import ChainScores, Sequences
-from fenchel.solvers.base import Start, Warm
+from fenchel.solvers.base import Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
-from fenchel.validation import check_choice, check_integer
+from fenchel.validation import check_choice
 
 _RISKS: dict[str, type[ChainRisk]] = {"hinge": ChainHinge, "logistic": ChainLogistic}
 #: transitions=: whether there are weights of pairs of labels, and of first and last labels
@@ -35,31 +45,16 @@ _TRANSITIONS = {"full": (True, True), "pairs": (True, False), "none": (False, Fa
 _LARGEST_SCORE = 1e300
 
 
-class WeightedFeature(NamedTuple):
-    """A feature with its weight for a label."""
-
-    label: Any
-    feature: Any
-    weight: float
-
-
-class WeightedTransition(NamedTuple):
-    """A pair of neighbouring labels with its weight."""
-
-    label: Any
-    following: Any
-    weight: float
-
-
 @of_package
 @dataclass(eq=False, repr=False)
-class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
+class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, LinearEstimator):
     r"""Linear-chain classifier of the tokens of sequences, with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
     of neighbouring labels, and of first and last labels, where :math:`f_q` is the loss of sequence q: "hinge", the
     max-margin loss :math:`\max_y \mathrm{Hamming}(y, y_q) + \mathrm{score}(y) - \mathrm{score}(y_q)` of a structured
-    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.
+    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.  With a ``kernel`` and the
+    latter the weights of features are those of its feature space: Gaussian process sequence labelling [3]_.
 
     Parameters
     ----------
@@ -69,6 +64,20 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         Inverse strength of the regularization; positive.
     warm_start : bool, default=False
         Whether a fit starts from the weights and the dual variables of the last one.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable, default=None
+        A kernel of tokens as in :class:`KernelClassifier`; None uses the features themselves, which is faster than
+        "linear".  With "precomputed" the features of a token are its kernel values with all training tokens.
+    gamma : {"scale", "auto"} or float, default="scale"
+        Coefficient of the kernels "rbf" and "poly".
+    degree : int, default=3
+        Degree of the kernel "poly".
+    coef0 : float, default=0.0
+        Constant of the kernel "poly".
+    memory_limit : float, default=4096
+        Megabytes of kernel values to keep; of a larger Gram matrix of all tokens only some rows are.
+    counting : {"tokens", "pairs"}, default="tokens"
+        With a kernel, whether the score of a token counts once, or once for each pair of neighbours that it belongs
+        to, as in eq. (32) of [4]_: twice inside a sequence, and not at all in a sequence of one token.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
@@ -84,6 +93,9 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     transitions : {"full", "pairs", "none"}, default="full"
         Which weights there are beside those of features: "full" has pairs of neighbouring labels, first and last
         labels, "pairs" the pairs alone, "none" makes tokens independent of each other.
+    edge_features : None, "all" or list, default=None
+        Features with a weight for each pair of labels beside that of the label: those of the second token of a pair
+        weigh the pair.  A list of columns of X, or of names if X has names.  Requires transitions.
     n_jobs : int, default=None
         Threads of the solver where it uses them.  The result does not depend on it.
 
@@ -91,8 +103,13 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     ----------
     coef_ : ndarray of shape (labels, d)
         Weights of the features for each label.
+    dual_coef_, support_, support_vectors_, gamma_ : ndarray, ndarray, ndarray or None, float or None
+        With a kernel, instead of ``coef_``: coefficients of training tokens, (labels, tokens), their numbers and their
+        features, as in :class:`KernelClassifier`.
     transitions_ : ndarray of shape (labels, labels)
         Weights of pairs: the label of a token in rows, that of the next token in columns.
+    edge_transitions_ : ndarray of shape (K, labels, labels)
+        Weights of pairs for each of the K edge features.
     start_, end_ : ndarray of shape (labels,)
         Weights of the first and of the last label of a sequence.
     classes_ : ndarray
@@ -133,6 +150,10 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     ----------
     .. [1] B. Taskar, C. Guestrin and D. Koller. "Max-margin Markov networks." NIPS 2003.
     .. [2] J. Lafferty, A. McCallum and F. Pereira. "Conditional random fields." ICML 2001.
+    .. [3] Y. Altun, T. Hofmann and A. Smola. "Gaussian process classification for segmenting and annotating
+           sequences." ICML 2004.
+    .. [4] A. Saha, X. Zhang and S. V. N. Vishwanathan. "Regularized risk minimization by Nesterov's accelerated
+           gradient methods: algorithmic extensions and empirical studies." 2009.
 
     Examples
     --------
@@ -144,11 +165,17 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     [['D', 'N', 'V']]
     >>> model.converged_
     True
+    >>> print(model.summary(count=2))
+    label  features                   following labels
+    D      a +0.27, the +0.27         N +0.72, V -0.26
+    N      cat +0.29, dog +0.29       V +0.72, N -0.23
+    V      barks +0.27, sleeps +0.27  V -0.22, N -0.19
     """
 
     loss: str = "hinge"
     _: KW_ONLY
     transitions: str = "full"
+    edge_features: Any = None
     n_jobs: int | None = None
 
     # all weights are regularized
@@ -170,15 +197,18 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         classes, codes = classes_of(labels)
         if len(classes) < 2:
             raise FenchelError(f"y must hold at least two labels, got {classes.tolist()}")
-        pairs, ends = _TRANSITIONS[self.transitions]
+        columns = edge_columns(self.edge_features, tokens)
         weights = weights_of(sample_weight, len(tokens.lengths))
+        design, regularizer, known = self._chain_design(
+            tokens, len(classes), weights, _TRANSITIONS[self.transitions], len(columns)
+        )
         return Task(
             X=tokens,
-            design=ChainDesign(tokens.X, len(classes), transitions=pairs, ends=ends),
+            design=design,
             y=labels,
             targets=codes,
             C=self.C,
-            regularizer=L2(),
+            regularizer=regularizer,
             sample_weight=weights,
             weights=weights,
             classes=classes,
@@ -186,6 +216,7 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
                 "classes_": classes,
                 "vectorizer_": tokens.vectorizer,
                 "n_features_in_": int(tokens.X.shape[1]),
+                **known,
             },
         )
 
@@ -194,38 +225,30 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
         return [lambda: self._chain_problem(task)]
 
     def _chain_problem(self, task: Task) -> Problem:
-        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights)
-        return Problem(task.design, risk, lam_of(task.C, task.total_weight))
+        edges = edges_of(task.X, edge_columns(self.edge_features, task.X))
+        risk = _RISKS[self.loss](task.targets, task.X.lengths, task.n_classes, task.weights, edges)
+        return Problem(task.design, risk, lam_of(task.C, task.total_weight), task.regularizer)
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         (solution,) = solutions
         found = super().attributes(task, solutions)
-        chains = task.design.chains()
-        assert chains is not None
-        W, T, start, end = chains.split(solution.model.weights)
-        del found["intercept_"]
-        return {
-            **found,
-            "coef_": np.ascontiguousarray(W.T),
-            "transitions_": T.copy(),
-            "start_": start.copy(),
-            "end_": end.copy(),
-            "decompositions_": [solution.witness.decomposition],
-        }
+        del found["intercept_"], found["coef_"]
+        own = self._weights_of(task, solution.model)
+        return {**found, **own, "decompositions_": [solution.witness.decomposition]}
 
     def warm_starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
         """The last fit, if it has the same labels and features."""
-        fitted, chains = vars(self), task.design.chains()
-        assert chains is not None
-        same = np.array_equal(fitted.get("classes_", ()), task.fitted["classes_"])
-        if "theta_" not in fitted or not same or self.coef_.shape[1] != task.X.X.shape[1]:
-            return [None]
-        model = Model(chains.joined(self.coef_.T, self.transitions_, self.start_, self.end_))
-        return [Start(model, Witness(self.theta_, None, self.decompositions_[0]))]
+        same = np.array_equal(vars(self).get("classes_", ()), task.fitted["classes_"])
+        return [self._last_fit(task, self.theta_, self.decompositions_[0]) if same else None]
 
     def _check_parameters(self) -> None:
         check_choice("loss", self.loss, tuple(_RISKS))
         check_choice("transitions", self.transitions, tuple(_TRANSITIONS))
+        if self.edge_features is not None and self.transitions == "none":
+            raise FenchelError("edge_features require weights of pairs: set transitions to 'full' or 'pairs'")
+        if self.edge_features is not None and self.kernel is not None:
+            raise FenchelError("edge_features require kernel=None: set only one of the two")
+        self._check_sequence_kernel(self.loss)
         self._check_strength()
         self._check_run()
 
@@ -273,41 +296,56 @@ class SequenceClassifier(SolverParameters, FitParameters, LinearEstimator):
     def _scored(self, X: Any, lengths: Any) -> tuple[Tokens, Sequences, ChainScores]:
         check_is_fitted(self)
         tokens = tokens_of(X, lengths, self.vectorizer_, self.n_features_in_)
-        sequences = Sequences(tokens.lengths, len(self.classes_))
-        design = ChainDesign(tokens.X, len(self.classes_))
-        weights = design.joined(self.coef_.T, self.transitions_, self.start_, self.end_)
+        if "dual_coef_" in vars(self):
+            nodes, sequences = self._node_scores(tokens), Sequences(tokens.lengths, len(self.classes_))
+            return tokens, sequences, ChainScores(nodes, self.transitions_, self.start_, self.end_)
+        columns = edge_columns(self.edge_features, tokens)
+        sequences = Sequences(tokens.lengths, len(self.classes_), edges_of(tokens, columns))
+        design = ChainDesign(tokens.X, len(self.classes_), edge_features=len(columns))
+        weights = design.joined(self.coef_.T, self._matrices(), self.start_, self.end_)
         with np.errstate(over="ignore", invalid="ignore"):
             scores = design.scores(weights)
         if not np.max(np.abs(scores)) < _LARGEST_SCORE:
             raise FenchelError("the scores of X overflow: scale X as in the fit")
         return tokens, sequences, sequences.split(scores)
 
+    def _matrices(self) -> Floats:
+        """The weights of pairs: those of all pairs, and those of each edge feature."""
+        return np.concatenate([self.transitions_[None], self.edge_transitions_])
+
     # --- what was learned
 
-    def top_features(self, count: int = 10) -> list[WeightedFeature]:
-        """The features of largest absolute weight, largest first, with their label."""
+    def top_features(self, count: int = 10, label: Any = None) -> list[WeightedFeature]:
+        """The features of largest absolute weight, largest first, of one label or of all."""
         check_is_fitted(self)
-        check_integer("count", count, least=0)
         names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
-        labels = self.classes_.tolist()
+        labels, rows = self._labels_and_rows(label)
         return [
-            WeightedFeature(labels[j], f if names is None else str(names[f]), float(self.coef_[j, f]))
-            for j, f in _largest(self.coef_, count)
+            WeightedFeature(labels[rows[j]], f if names is None else str(names[f]), float(self.coef_[rows[j], f]))
+            for j, f in largest(self.coef_[rows], count)
         ]
 
-    def top_transitions(self, count: int = 10) -> list[WeightedTransition]:
-        """The pairs of neighbouring labels of largest absolute weight, largest first."""
+    def top_transitions(self, count: int = 10, label: Any = None) -> list[WeightedTransition]:
+        """The pairs of neighbouring labels of largest absolute weight, largest first; with ``label`` those after it."""
         check_is_fitted(self)
-        check_integer("count", count, least=0)
-        labels = self.classes_.tolist()
+        labels, rows = self._labels_and_rows(label)
         return [
-            WeightedTransition(labels[i], labels[j], float(self.transitions_[i, j]))
-            for i, j in _largest(self.transitions_, count)
+            WeightedTransition(labels[rows[i]], labels[j], float(self.transitions_[rows[i], j]))
+            for i, j in largest(self.transitions_[rows], count)
         ]
 
+    def summary(self, count: int = 3) -> str:
+        """A table of text: for each label the features, and the labels that follow it, of largest absolute weight."""
+        check_is_fitted(self)
+        labels = self.classes_.tolist()
+        features = [self.top_features(count, label) for label in labels]
+        return weights_table(labels, features, [self.top_transitions(count, label) for label in labels])
 
-def _largest(values: Array, count: int) -> list[list[int]]:
-    """The places of the entries of largest absolute value."""
-    order = np.argsort(-np.abs(values), axis=None, kind="stable")[:count]
-    places: list[list[int]] = np.stack(np.unravel_index(order, values.shape), axis=1).tolist()
-    return places
+    def _labels_and_rows(self, label: Any) -> tuple[list[Any], list[int]]:
+        """All labels, and the places of those that are asked for."""
+        labels: list[Any] = self.classes_.tolist()
+        if label is None:
+            return labels, list(range(len(labels)))
+        if label not in labels:
+            raise FenchelError(f"label must be one of {', '.join(map(str, labels[:10]))}; got {label!r}")
+        return labels, [labels.index(label)]

@@ -20,18 +20,26 @@ import fenchel
 from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
-from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier
+from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
+from fenchel.io.template import Template
 
 #: what a model file can hold
-_KINDS = {kind.__name__: kind for kind in (LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier)}
+_KINDS: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier)
+}
 #: those whose witnesses may have a decomposition, and those without classes
 _DECOMPOSED, _UNCLASSED = (
-    {kind.__name__ for kind in kinds} for kinds in ((LinearRanker, MeasureClassifier), (LinearRanker, LinearRegressor))
+    {kind.__name__ for kind in kinds}
+    for kinds in ((LinearRanker, MeasureClassifier, SequenceClassifier), (LinearRanker, LinearRegressor))
 )
 #: fitted attributes that are kept, where an estimator has them
-_ARRAYS = ("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_", "positive_weights_")
+_ARRAYS = (
+    *("coef_", "intercept_", "classes_", "theta_", "thresholds_", "risk_intercept_", "positive_weights_"),
+    *("transitions_", "start_", "end_"),
+)
 #: the decomposition of the k-th problem's witness, where it has one
 _DECOMPOSITION = "decomposition_{}".format
 _FORMAT = 2
@@ -58,7 +66,7 @@ class ModelFile:
     """A fitted estimator, and how its data were read."""
 
     estimator: Any
-    #: of the features, if the data had a header
+    #: of the features, if the data had a header or are sequences
     names: list[str] | None
     #: the column of the labels in a table
     label: str | int | None
@@ -66,6 +74,9 @@ class ModelFile:
     zero_based: bool
     #: the column of the queries of a ranking in a table
     query_column: str | int | None = None
+    #: the features of the tokens of sequences, and the number of columns of their file with that of the labels
+    template: str | None = None
+    columns: int | None = None
 
     @property
     def ranks(self) -> bool:
@@ -105,6 +116,8 @@ def save(path: Path, model: ModelFile) -> None:
         "label": model.label,
         "zero_based": model.zero_based,
         "query_column": model.query_column,
+        "template": model.template,
+        "columns": model.columns,
     }
     # a link stays, and the file that it leads to is replaced
     path = path.resolve()
@@ -151,7 +164,11 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
             f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
             f"format {_FORMAT}: train the model again"
         )
-    _check_arrays(arrays, about["features"], has_classes=about["kind"] not in _UNCLASSED)
+    chain = about["kind"] == SequenceClassifier.__name__
+    if chain:
+        _check_chain(arrays, about)
+    else:
+        _check_arrays(arrays, about["features"], has_classes=about["kind"] not in _UNCLASSED)
     estimator: Any = _KINDS[about["kind"]](**about["parameters"])
     for name in _ARRAYS:
         if name in arrays:
@@ -159,6 +176,10 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
     if about["kind"] in _DECOMPOSED:
         estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
         estimator.surrogate_ = "plug_in" if "positive_weights_" in arrays else "bound"
+    if chain:
+        # the features of tokens have names in the file alone, and none is that of a pair
+        estimator.vectorizer_ = None
+        estimator.edge_transitions_ = np.zeros((0, *arrays["transitions_"].shape))
     if about["kind"] == MeasureClassifier.__name__ and len(estimator.classes_) == 2:
         estimator.pos_label_ = estimator.classes_[1] if estimator.pos_label is None else estimator.pos_label
     estimator.n_features_in_ = about["features"]
@@ -171,26 +192,64 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
     estimator._optimum = restored_optimum(
         proved, about.get("unproved", NOTHING_KNOWN), estimator.certificates_, classes, about["features"]
     )
-    return ModelFile(estimator, about["names"], about["label"], about["zero_based"], about.get("query_column"))
+    sequences = (about["template"], about["columns"]) if chain else (None, None)
+    return ModelFile(
+        estimator, about["names"], about["label"], about["zero_based"], about.get("query_column"), *sequences
+    )
 
 
 def _check_arrays(arrays: dict[str, Array], features: int, *, has_classes: bool) -> None:
     """Raise unless the arrays are numbers, and their shapes belong together."""
+    _check_finite(arrays)
     coef, theta = arrays["coef_"], arrays["theta_"]
-    for name, array in arrays.items():
-        if name != "classes_" and (array.dtype.kind not in "fiu" or not np.all(np.isfinite(array))):
-            raise ValueError(f"{name} does not hold finite numbers")
     outputs = coef.shape[:-1]
     if coef.ndim not in (1, 2) or coef.shape[-1:] != (features,) or np.shape(arrays["intercept_"]) != outputs:
         raise ValueError("the weights, the intercepts and the number of features differ")
     if theta.ndim not in (1, 2) or not theta.size:
         raise ValueError("there are no dual variables")
     if has_classes:
-        classes = arrays["classes_"]
-        if classes.ndim != 1 or classes.dtype.kind == "O" or outputs not in ((len(classes),), (1,)) or len(classes) < 2:
-            raise ValueError("the classes and the weights differ in number")
-        if classes.dtype.kind == "U" and not _is_text(classes):
-            raise ValueError("the classes are no text")
+        _check_classes(arrays["classes_"], outputs, least_outputs=1)
+
+
+def _check_chain(arrays: dict[str, Array], about: dict[str, Any]) -> None:
+    """Raise unless the arrays of a linear chain, its names and its template belong together."""
+    _check_finite(arrays)
+    coef, m = arrays["coef_"], len(arrays["classes_"])
+    _check_classes(arrays["classes_"], coef.shape[:1], least_outputs=m)
+    shapes = [arrays[name].shape for name in ("coef_", "transitions_", "start_", "end_")]
+    if shapes != [(m, about["features"]), (m, m), (m,), (m,)]:
+        raise ValueError("the weights, the transitions and the number of features differ")
+    theta = arrays["theta_"]
+    if theta.ndim != 1 or len(theta) % m or len(theta) < (m + 3) * m:
+        raise ValueError("the dual variables are not those of tokens and labels")
+    names, columns = about["names"], about["columns"]
+    if not isinstance(names, list) or len(set(names)) != about["features"] or len(names) != about["features"]:
+        raise ValueError("the names and the number of features differ")
+    if not all(isinstance(name, str) for name in (*names, about["template"])) or not isinstance(columns, int):
+        raise ValueError("the template is damaged")
+    if about["parameters"].get("edge_features") is not None:
+        raise ValueError("features of pairs of tokens have no weights in a model file")
+    if about["parameters"].get("kernel") is not None:
+        raise ValueError("a kernel of tokens has no coefficients in a model file")
+    try:
+        Template(about["template"], columns - 1)
+    except FenchelError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_finite(arrays: dict[str, Array]) -> None:
+    for name, array in arrays.items():
+        if name != "classes_" and (array.dtype.kind not in "fiu" or not np.all(np.isfinite(array))):
+            raise ValueError(f"{name} does not hold finite numbers")
+
+
+def _check_classes(classes: Array, outputs: tuple[int, ...], *, least_outputs: int) -> None:
+    """Raise unless there are weights for each class, or only ``least_outputs``."""
+    allowed = (len(classes),), (least_outputs,)
+    if classes.ndim != 1 or classes.dtype.kind == "O" or outputs not in allowed or len(classes) < 2:
+        raise ValueError("the classes and the weights differ in number")
+    if classes.dtype.kind == "U" and not _is_text(classes):
+        raise ValueError("the classes are no text")
 
 
 def _is_text(names: Array) -> bool:

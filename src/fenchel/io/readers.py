@@ -43,15 +43,20 @@ class Table(NamedTuple):
     query_column: str | int | None = None
 
 
+def bare_name(path: Path) -> Path:
+    """The name of a file without the suffix of its compression."""
+    name = Path(path.name)
+    return name.with_suffix("") if name.suffix in _OPENERS else name
+
+
 def is_table(path: Path) -> bool:
     """Whether a file has commas between its values, by its name."""
-    return (path.with_suffix("") if path.suffix in _OPENERS else path).suffix.lower() == ".csv"
+    return bare_name(path).suffix.lower() == ".csv"
 
 
 def default_output(path: Path) -> Path:
     """The name of the model of a data file, in the present folder."""
-    bare = Path(path.name)
-    bare = bare.with_suffix("") if bare.suffix in _OPENERS else bare
+    bare = bare_name(path)
     return Path((bare.stem or bare.name) + ".model.npz")
 
 
@@ -84,7 +89,7 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
 
 
 @contextmanager
-def _open(path: Path, mode: str) -> Iterator[IO[Any]]:
+def opened(path: Path, mode: str) -> Iterator[IO[Any]]:
     """The file, unpacked; damage that reading it finds is an error that names the file."""
     text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
     try:
@@ -103,7 +108,7 @@ def _read_svmlight(path: Path, layout: Layout) -> Table:
     if layout.qid is not None:
         raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
     try:
-        with _open(path, "rb") as stream:
+        with opened(path, "rb") as stream:
             X, y, *ids = load_svmlight_file(stream, zero_based=True, query_id=layout.ranks)
     except (ValueError, OverflowError) as error:
         if isinstance(error, FenchelError):
@@ -173,7 +178,7 @@ def _has_header(first: list[str], layout: Layout) -> bool:
 
 def _check_widths(path: Path, count: int) -> None:
     """Raise unless all rows have as many fields as the first one: labels are found by their place."""
-    with _open(path, "rt") as stream:
+    with opened(path, "rt") as stream:
         # strict: a quote that is never closed is a file that was cut off
         reader = csv.reader(stream, strict=True)
         try:
@@ -192,7 +197,7 @@ def _check_widths(path: Path, count: int) -> None:
 
 def _first_row(path: Path) -> tuple[list[str], int]:
     """The fields of the first row, and the number of its lines: a field in quotes may have several."""
-    with _open(path, "rt") as stream:
+    with opened(path, "rt") as stream:
         reader = csv.reader(stream, strict=True)
         try:
             first = next(reader, [])
@@ -244,7 +249,7 @@ def _label_column(
 
 
 def _load(path: Path, columns: list[int], skipped: int, kind: Any) -> Array:
-    with _open(path, "rt") as stream, warnings.catch_warnings():
+    with opened(path, "rt") as stream, warnings.catch_warnings():
         # of blank lines, and of a file that has no rows, which is said below
         warnings.simplefilter("ignore", UserWarning)
         try:

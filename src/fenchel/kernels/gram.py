@@ -31,6 +31,7 @@ from fenchel.stopping import stop_point
 
 if TYPE_CHECKING:
     from fenchel.kernels.cached_gram import CachedGram
+    from fenchel.kernels.chain_gram import ChainGram
 
 #: rows of a block of K a
 _ROWS_OF_SUMS = 8
@@ -71,6 +72,10 @@ class KernelDesign(Design):
 
     def cached(self) -> CachedGram | None:
         """This matrix if only some of its rows are kept in memory."""
+        return None
+
+    def chain_gram(self) -> ChainGram | None:
+        """This matrix if it is that of the tokens, pairs and ends of labelled sequences."""
         return None
 
     def adjoint(self, theta: Array) -> Floats:

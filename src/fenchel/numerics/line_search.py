@@ -33,6 +33,8 @@ class Bracket:
     high: float = math.inf
     at_high: float = math.nan
     steps: int = 0
+    #: whether the last value was positive; None before the first
+    last_above: bool | None = None
 
     def newton(self, step: float, value: float, slope: float) -> float:
         """Return the step after a Newton step, or a bisection if that leaves the bracket."""
@@ -45,8 +47,19 @@ class Bracket:
         return 0.5 * (self.low + self.high) if self.low > 0.0 else self.shrinkage * self.high
 
     def secant(self, step: float, value: float) -> float:
-        """Return the root of the linear interpolation, at a distance from the ends of the bracket."""
+        """Return the root of the linear interpolation, at a distance from the ends of the bracket.
+
+        The value at an end that stays twice in a row is halved (Illinois variant of regula falsi), since the function
+        may be almost constant beyond its root, as the derivative of a log-loss is.
+        """
+        above, stayed = value > 0.0, self.last_above
         self._shrink(step, value)
+        self.last_above = above
+        if stayed is above:
+            if above:
+                self.at_low *= 0.5
+            else:
+                self.at_high *= 0.5
         if math.isinf(self.high):
             return self.growth * step
         if self.steps > _SECANT_STEPS:

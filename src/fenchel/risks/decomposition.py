@@ -12,7 +12,8 @@ contingency table   mixture of labellings: a weight and the counts fn and fp of 
 ordered labels      the flows of the pairs of each bit of the labels' numbers, (bits, n)
 pairwise hinge      the same, with the flows within queries
 smooth pairs        weights and scores of which theta is minus the mean gradient, (m, 1 + n)
-chains, max-margin  labellings of each sequence with weights, flat (``chains.labellings``)
+chains, max-margin  labellings of each sequence with weights, flat (``chains.labellings``), or Markov chains,
+                    (tokens, m, m) (``chains.markov``)
 chains, log-loss    Gibbs distributions: a weight and all scores of each, (m, 1 + n)
 ==================  ========================================================================
 """

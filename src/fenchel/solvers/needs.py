@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import LARGEST_CURVATURE
 from fenchel.problem import Problem
+from fenchel.risks import ChainHinge
 from fenchel.solvers.base import Need
 
 
@@ -49,6 +50,17 @@ def dual_block(problem: Problem) -> str | None:
     return None if risk is None else risk.dual_block
 
 
+def max_margin(problem: Problem) -> ChainHinge | None:
+    """Return the risk if it is the max-margin risk of labelled sequences."""
+    risk = problem.risk.chains()
+    return None if risk is None else risk.max_margin()
+
+
+def _pairs_are_alike(problem: Problem) -> bool:
+    risk = problem.risk.chains()
+    return risk is None or risk.sequences.edges is None
+
+
 def unsupported_regularizer(problem: Problem) -> str:
     """Return the end of an error message that names the regularizer."""
     return f"does not support the regularizer {problem.regularizer.name!r}"
@@ -75,6 +87,7 @@ ONE_OUTPUT = Need(
     lambda problem: problem.risk.outputs is None,
     lambda problem: f"requires one output with the loss {_loss(problem)}",
 )
+ALIKE_PAIRS = Need(_pairs_are_alike, "does not support features of pairs of tokens; use bundle")
 RIDGE = Need(
     lambda problem: problem.regularizer.is_ridge,
     lambda problem: f"requires the regularizer 'l2' (ridge), got {problem.regularizer.name!r}",

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,12 +29,16 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import MOST_LABELS
 from fenchel.numerics.rounding import FUNCTION, gamma, tree_sum
 from fenchel.risks.base import Risk, numeric_labels
-from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences, sum_length, weighted_counts
+from fenchel.risks.chains.counting import sum_length, weighted_counts
+from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.validation import check_integer
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.hinge import ChainHinge
+
+#: covers the rounding of sums of positive bounds
+_UPWARDS = 1.0 + 1e-9
 
 
 class ChainRisk(Risk):
@@ -50,6 +54,8 @@ class ChainRisk(Risk):
         The number m of labels; None is the largest label plus 1.
     weights : array-like of shape (sequences,), default=None
         Non-negative weights of the sequences; None is the same weight for all.
+    edges : array-like or sparse matrix of shape (n, K), default=None
+        Features of pairs of neighbouring tokens, in the row of the second one; None is none.
 
     See Also
     --------
@@ -72,6 +78,7 @@ class ChainRisk(Risk):
         lengths: ArrayLike | None = None,
         count: int | None = None,
         weights: ArrayLike | None = None,
+        edges: Any = None,
     ) -> None:
         given = numeric_labels(labels)
         if given.ndim != 1 or not len(given) or np.any(given != np.rint(given)) or np.min(given) < 0:
@@ -84,9 +91,12 @@ class ChainRisk(Risk):
         check_integer("count", count, least=1, most=MOST_LABELS, optional=True)
         if count is not None and count < most:
             raise FenchelError(f"count={count} labels but the largest label is {most - 1}; labels start at 0")
-        self.sequences = Sequences([len(given)] if lengths is None else lengths, most if count is None else count)
+        sizes = [len(given)] if lengths is None else lengths
+        self.sequences = Sequences(sizes, most if count is None else count)
         if self.sequences.tokens != len(given):
             raise FenchelError(f"lengths add up to {self.sequences.tokens} tokens but there are {len(given)} labels")
+        if edges is not None:
+            self.sequences = Sequences(sizes, self.sequences.labels, edges)
         self.examples = self.sequences.size
         self._weigh(weights)
 
@@ -134,10 +144,9 @@ class ChainRisk(Risk):
         nodes = np.zeros((sequences.tokens, m))
         nodes[np.arange(sequences.tokens), labels] = shares
         inner = sequences.inner
-        pairs = weighted_counts(labels[inner] * m + labels[inner + 1], shares[inner], m * m)
         return ChainScores(
             nodes,
-            pairs.reshape(m, m),
+            sequences.counts_of_pairs(inner + 1, shares[inner], labels[inner], labels[inner + 1]),
             weighted_counts(labels[sequences.begins], self.shares, m),
             weighted_counts(labels[sequences.lasts], self.shares, m),
         )
@@ -174,24 +183,28 @@ class ChainRisk(Risk):
     @property
     def roundings(self) -> float:
         # at each position a constant is subtracted, and the constants are added exactly: errors do not add up
-        return self.sequences.labels + 4.0 * FUNCTION + 96.0
+        return self.sequences.labels + self.sequences.features_of_pair + 4.0 * FUNCTION + 96.0
 
     @cached_property
     def features_norm(self) -> Floats:
         """The 1-norm of the features of any labelling, for each sequence."""
-        return np.asarray(2.0 * self.sequences.lengths + 1.0, dtype=np.float64)
+        sequences = self.sequences
+        return sequences.lengths + 2.0 + _UPWARDS * sequences.sizes_of_pairs(np.ones(sequences.matrices))
 
     def subgradient_norm_bound(self) -> float:
         return 2.0 * self.mean(self.features_norm)
 
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         sequences, m = self.sequences, self.sequences.labels
-        pairs = self.mean(sequences.lengths - 1.0)
-        tail = np.concatenate([np.full(m * m, pairs), np.ones(2 * m)])
+        pairs = np.array([self.mean(sequences.lengths - 1.0)])
+        if sequences.edges is not None:
+            pairs = np.append(pairs, _UPWARDS * (sequences.edges.magnitudes.T @ self.token_shares))
+        tail = np.concatenate([np.repeat(pairs, m * m), np.ones(2 * m)])
         return np.concatenate([np.repeat(self.token_shares, m), tail])
 
     @cached_property
     def theta_error(self) -> float:
         """A bound on the error of theta in the 1-norm, for exact means of tokens: that of sums over all sequences."""
-        terms = self.sequences.longest_sum + sum_length(self.sequences.tokens) + 16.0
+        sequences = self.sequences
+        terms = sequences.longest_sum + sum_length(sequences.tokens * max(1, sequences.features_of_pair)) + 16.0
         return 2.0 * gamma(terms) * self.mean(self.features_norm)

@@ -96,7 +96,8 @@ def _errors(risk: ChainLogistic, scores: Array, value: float, theta: Array) -> t
     relative = relative_errors(sequences, parts)
     # the largest score of any labelling at each token, of pairs, and of the ends
     largest = np.add.reduceat(np.max(np.abs(parts.nodes), axis=1), sequences.begins)
-    largest = largest + (sequences.lengths - 1) * np.max(np.abs(parts.transitions))
+    matrices = np.abs(parts.transitions).reshape(sequences.matrices, -1)
+    largest = largest + sequences.sizes_of_pairs(np.max(matrices, axis=1))
     largest += np.max(np.abs(parts.start)) + np.max(np.abs(parts.end))
     rounded = gamma(risk.roundings)
     evaluated = rounded * (value + risk.mean(2.0 * largest + sequences.labels * risk.features_norm))

@@ -8,8 +8,8 @@ p of labellings
 
 .. math:: R^*(-\theta) \le -\sum_q c_q\,E_{p_q}\mathrm{Hamming}(y, y_q)
 
-with equality for the p of largest mean distance (``labellings``).  At :math:`-\theta\in\partial R(s)` a single
-labelling of each sequence attains it.
+with equality for the p of largest mean distance (``labellings``, ``markov``).  At :math:`-\theta\in\partial R(s)` a
+single labelling of each sequence attains it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,10 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.risks.base import CuttingPlane
+from fenchel.risks.chains import markov
 from fenchel.risks.chains.base import ChainRisk
-from fenchel.risks.chains.labellings import LabellingMixtures, mixed, mixture_form, one_each
+from fenchel.risks.chains.labellings import mixed, mixture_form, one_each
+from fenchel.risks.chains.multiples import DerivedForm
 from fenchel.risks.chains.oracles import Decoded, viterbi
 
 
@@ -40,6 +42,8 @@ class ChainHinge(ChainRisk):
         The number m of labels; None is the largest label plus 1.
     weights : array-like of shape (sequences,), default=None
         Non-negative weights of the sequences; None is the same weight for all.
+    edges : array-like or sparse matrix of shape (n, K), default=None
+        Features of pairs of neighbouring tokens, in the row of the second one; None is none.
 
     See Also
     --------
@@ -91,9 +95,15 @@ class ChainHinge(ChainRisk):
         return one_each(self.sequences, labels)
 
     def mixed(self, weights: Array, decompositions: Sequence[Array]) -> Floats:
+        if any(one.ndim == 3 for one in decompositions):
+            return markov.mixed(self.sequences, self.labels, weights, decompositions)
         return mixed(self.sequences, weights, decompositions)
 
     def decomposed_form(
         self, theta: Array, decomposition: Array | None, *, balanced: bool = False
-    ) -> LabellingMixtures | None:
-        return None if decomposition is None else mixture_form(self, decomposition)
+    ) -> DerivedForm | None:
+        """The bound of labellings with weights, or of Markov chains (three axes)."""
+        if decomposition is None:
+            return None
+        form = markov.markov_form if np.ndim(decomposition) == 3 else mixture_form
+        return form(self, decomposition)

@@ -21,8 +21,9 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import gamma
+from fenchel.risks.chains.counting import sum_length, weighted_counts
 from fenchel.risks.chains.multiples import DerivedForm
-from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences, sum_length, weighted_counts
+from fenchel.risks.chains.sequences import ChainScores, Integers, Sequences
 
 if TYPE_CHECKING:
     from fenchel.risks.chains.base import ChainRisk
@@ -79,7 +80,7 @@ def mixed(sequences: Sequences, weights: Array, decompositions: Sequence[Array])
     for weight, stored in zip(weights.tolist(), decompositions, strict=True):
         found = labellings_of(sequences, stored)
         assert found is not None
-        own = weight * _normalized(sequences, found)
+        own = weight * normalized(sequences, found)
         ends = np.cumsum(sequences.lengths[found.owners]).tolist()
         begin = 0
         for owner, share, end in zip(found.owners.tolist(), own.tolist(), ends, strict=True):
@@ -90,7 +91,7 @@ def mixed(sequences: Sequences, weights: Array, decompositions: Sequence[Array])
     return Labellings(np.array([q for q, _ in shares]), np.array(list(shares.values())), labels).stored()
 
 
-def _normalized(sequences: Sequences, found: Labellings) -> Floats:
+def normalized(sequences: Sequences, found: Labellings) -> Floats:
     """The weights over their sum in each sequence."""
     largest = np.zeros(len(sequences))
     np.maximum.at(largest, found.owners, found.weights)
@@ -111,14 +112,16 @@ def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     begins = np.cumsum(lengths) - lengths
     atoms = np.repeat(np.arange(len(lengths)), lengths)
     tokens = np.arange(len(found.labels)) - begins[atoms] + sequences.begins[found.owners[atoms]]
-    weights = (risk.shares[found.owners] * _normalized(sequences, found))[atoms]
+    weights = (risk.shares[found.owners] * normalized(sequences, found))[atoms]
     nodes = np.zeros(sequences.tokens * m)
     nodes += np.bincount(tokens * m + found.labels, weights, len(nodes))
     wrong = math.fsum(weights[found.labels != risk.labels[tokens]])
-    theta = risk.theta_of(ChainScores(nodes.reshape(-1, m), *_tail(found.labels, weights, begins, lengths, m)))
+    theta = risk.theta_of(
+        ChainScores(nodes.reshape(-1, m), *_tail(sequences, found.labels, tokens, weights, begins, lengths))
+    )
     # of the weights and of the sums over the labellings of a token, and of the sums over all sequences
     error = gamma(int(np.max(np.bincount(found.owners))) + _ROUNDINGS)
-    summed = gamma(sum_length(len(found.labels)) + _ROUNDINGS)
+    summed = gamma(sum_length(len(found.labels) * max(1, sequences.features_of_pair)) + _ROUNDINGS)
     distance = risk.theta_error + (error + summed) * risk.mean(risk.features_norm)
     return LabellingMixtures(stored, theta, 0.0 - wrong, error * wrong, distance)
 
@@ -137,16 +140,15 @@ def _completed(risk: ChainRisk, found: Labellings) -> Labellings:
 
 
 def _tail(
-    labels: Integers, weights: Floats, begins: Integers, lengths: Integers, m: int
+    sequences: Sequences, labels: Integers, tokens: Integers, weights: Floats, begins: Integers, lengths: Integers
 ) -> tuple[Floats, Floats, Floats]:
     """The sums of the features of pairs, first and last labels."""
-    lasts = begins + lengths - 1
+    lasts, m = begins + lengths - 1, sequences.labels
     inner = np.ones(len(labels), dtype=bool)
     inner[lasts] = False
     places = np.flatnonzero(inner)
-    pairs = weighted_counts(labels[places] * m + labels[places + 1], weights[places], m * m)
     return (
-        pairs.reshape(m, m),
+        sequences.counts_of_pairs(tokens[places + 1], weights[places], labels[places], labels[places + 1]),
         weighted_counts(labels[begins], weights[begins], m),
         weighted_counts(labels[lasts], weights[lasts], m),
     )

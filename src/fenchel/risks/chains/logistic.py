@@ -38,6 +38,8 @@ class ChainLogistic(ChainRisk):
         The number m of labels; None is the largest label plus 1.
     weights : array-like of shape (sequences,), default=None
         Non-negative weights of the sequences; None is the same weight for all.
+    edges : array-like or sparse matrix of shape (n, K), default=None
+        Features of pairs of neighbouring tokens, in the row of the second one; None is none.
 
     See Also
     --------

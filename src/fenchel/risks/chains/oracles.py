@@ -13,7 +13,9 @@ matrices: with :math:`E = e^{T}`, :math:`e_t = e^{u_t}`, each over its largest e
     P(y_t) \propto f_t\circ b_t, \qquad P(y_t, y_{t+1}) \propto E\circ\bigl(f_t\,(e_{t+1}\circ b_{t+1})^T\bigr).
 
 The sum of edge marginals over the sequences of a block is a product of matrices too, so they are never formed.  Where
-scores differ by so much that exponentials underflow, logarithms are used, at m times the memory.
+transitions differ by so much that their exponentials underflow, or pairs of tokens have features, logarithms are used,
+at m times the memory of a block.  Scores of tokens may differ by any amount: with :math:`r(T) + r(z) \le 300` the sums
+are at least :math:`e^{-600}/m`, and an entry of f or e that underflows is below :math:`10^{-47}m` of them.
 
 Errors.  All terms are positive.  A step of a recursion multiplies relative errors of at most
 
@@ -36,7 +38,7 @@ from fenchel.numerics.rounding import FUNCTION, UNIT
 from fenchel.risks.chains.sequences import Block, ChainScores, Integers, Sequences
 from fenchel.stopping import stop_point
 
-#: differences of scores above which logarithms replace exponentials, of which a product of two must not underflow
+#: differences of transitions above which logarithms replace exponentials, of which a product of two must not underflow
 _WIDEST = 300.0
 #: positions between two stop points
 _STOP_EVERY = 256
@@ -61,7 +63,6 @@ def viterbi(sequences: Sequences, scores: ChainScores, wrong: Integers | None = 
     """The best labellings; with ``wrong``, each label other than these adds one to its token's score."""
     tops, values = np.empty(sequences.tokens), np.empty(len(sequences))
     labels = np.empty(sequences.tokens, dtype=np.int64)
-    turned = np.ascontiguousarray(scores.transitions.T)
     for block in sequences.blocks:
         ends, pointers = np.empty((len(block.members), sequences.labels)), []
         best = scores.start + _nodes(scores.nodes, block.begins, wrong)
@@ -71,7 +72,7 @@ def viterbi(sequences: Sequences, scores: ChainScores, wrong: Integers | None = 
             tokens = block.begins[:count] + t
             if t:
                 # [sequence, label, label before]
-                table = best[:count, None, :] + turned
+                table = best[:count, None, :] + np.swapaxes(sequences.pairs_at(scores, tokens), -1, -2)
                 before = np.argmax(table, axis=2)
                 pointers.append(before)
                 best = np.take_along_axis(table, before[:, :, None], axis=2)[:, :, 0]
@@ -119,9 +120,13 @@ def marginals(sequences: Sequences, scores: ChainScores, shares: Array) -> Margi
 def relative_errors(sequences: Sequences, scores: ChainScores) -> Floats:
     """Bounds on the relative errors of the computed marginals of each sequence, and on that of Z but for constants."""
     # logarithms round the scores themselves, exponentials their differences; only the first token's are added before
-    size = _sizes if _widest(scores) > _WIDEST else np.ptp
+    size = np.ptp if _alike(sequences, scores) else _sizes
     ranges = np.add.reduceat(size(scores.nodes, axis=1), sequences.begins) + size(scores.start)
-    ranges += size(scores.end) + sequences.lengths * size(scores.transitions)
+    # of each matrix of transitions; the computed sum of several has an error of its own
+    matrices = scores.transitions.reshape(sequences.matrices, -1)
+    ranges += size(scores.end) + size(matrices[0]) + sequences.sizes_of_pairs(size(matrices, axis=1))
+    if sequences.edges is not None:
+        ranges += (sequences.features_of_pair + 2.0) * sequences.sizes_of_pairs(np.max(np.abs(matrices), axis=1))
     first = _sizes(scores.nodes[sequences.begins], axis=1) + _sizes(scores.start)
     m = sequences.labels
     steps = (
@@ -136,23 +141,31 @@ def _sizes(scores: Array, axis: int | None = None) -> Array:
     return 2.0 * np.max(np.abs(scores), axis=axis)
 
 
-def _widest(scores: ChainScores) -> float:
-    """A bound on the differences of scores at one position."""
-    widest = max(float(np.max(np.ptp(scores.nodes, axis=1))), float(np.ptp(scores.transitions)))
-    return widest + max(float(np.ptp(scores.start)), float(np.ptp(scores.end)))
+def _alike(sequences: Sequences, scores: ChainScores) -> bool:
+    """Whether all pairs have the same transitions, whose exponentials do not underflow.
+
+    Those of tokens may: each position has a label with the exponential 1, and every label follows it.
+    """
+    widest = float(np.ptp(scores.transitions)) + float(np.ptp(scores.end))
+    return sequences.edges is None and widest <= _WIDEST
 
 
 def _evaluated(sequences: Sequences, scores: ChainScores, shares: Array | None) -> Marginals:
     m = sequences.labels
     logs = np.empty(sequences.tokens)
     found = Marginals(
-        np.empty(len(sequences)), np.empty((sequences.tokens if shares is not None else 0, m)), np.zeros((m, m))
+        np.empty(len(sequences)),
+        np.empty((sequences.tokens if shares is not None else 0, m)),
+        np.zeros(scores.transitions.shape),
     )
-    run = _exponentials if _widest(scores) <= _WIDEST else _logarithms
+    alike = _alike(sequences, scores)
     for block in sequences.blocks:
-        run(block, scores, shares, logs, found)
+        if alike:
+            _exponentials(block, scores, shares, logs, found)
+        else:
+            _logarithms(sequences, block, scores, shares, logs, found)
     values = found.log_partitions + sequences.sums(logs)
-    if run is _logarithms:
+    if not alike:
         return found._replace(log_partitions=values)
     peak = float(np.max(scores.transitions))
     values += (sequences.lengths - 1) * peak
@@ -205,14 +218,20 @@ def _exponentials(block: Block, scores: ChainScores, shares: Array | None, logs:
         found.nodes[block.begins[:count] + t] = joint
 
 
-def _logarithms(block: Block, scores: ChainScores, shares: Array | None, logs: Array, found: Marginals) -> None:
-    """The same with logarithms."""
-    T = scores.transitions
-    forward, tails = [], np.empty((len(block.members), len(T)))
+def _logarithms(
+    sequences: Sequences, block: Block, scores: ChainScores, shares: Array | None, logs: Array, found: Marginals
+) -> None:
+    """The same with logarithms, and with transitions that may differ from pair to pair."""
+    m = sequences.labels
+    forward, tails = [], np.empty((len(block.members), m))
     f = tails
     for t, count in enumerate(block.active[:-1]):
+        if t % _STOP_EVERY == 0:
+            stop_point()
         tokens = block.begins[:count] + t
-        f = scores.nodes[tokens] + (logsumexp(f[:count, :, None] + T, axis=1) if t else scores.start)
+        if t:
+            before = logsumexp(f[:count, :, None] + sequences.pairs_at(scores, tokens), axis=1)
+        f = scores.nodes[tokens] + (before if t else scores.start)
         logs[tokens] = z = logsumexp(f, axis=1)
         f -= z[:, None]
         tails[block.active[t + 1] : count] = f[block.active[t + 1] :]
@@ -221,18 +240,21 @@ def _logarithms(block: Block, scores: ChainScores, shares: Array | None, logs: A
     found.log_partitions[block.members] = logsumexp(tails + scores.end, axis=1)
     if shares is None:
         return
-    own, b = shares[block.members], np.empty((0, len(T)))
+    own, b = shares[block.members], np.empty((0, m))
     for t in range(len(block.active) - 2, -1, -1):
         count, after = block.active[t], block.active[t + 1]
-        behind = np.empty((count, len(T)))
+        behind = np.empty((count, m))
         behind[after:] = scores.end
         if after:
-            right = scores.nodes[block.begins[:after] + t + 1] + b
-            pairs = T + right[:, None, :]
+            tokens = block.begins[:after] + t + 1
+            right = scores.nodes[tokens] + b
+            pairs = sequences.pairs_at(scores, tokens) + right[:, None, :]
             behind[:after] = logsumexp(pairs, axis=2)
             pairs += forward[t][:after, :, None]
             pairs -= logsumexp(pairs, axis=(1, 2), keepdims=True)
-            found.transitions[...] += np.einsum("q,qij->ij", own[:after], np.exp(pairs))
+            np.exp(pairs, out=pairs)
+            pairs *= own[:after, None, None]
+            sequences.add_pairs(found.transitions, tokens, pairs)
         b = behind - np.max(behind, axis=1, keepdims=True)
         joint = forward[t] + b
         found.nodes[block.begins[:count] + t] = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))

@@ -15,13 +15,16 @@ T       ``ChainScores.transitions``     (m, m)
 a, z    ``ChainScores.start``, ``end``  (m,)
 ======  ==============================  ========
 
+With K features of pairs (``edges``) T is K + 1 matrices, of shape (K + 1, m, m), and the score of a pair of labels is
+that of the matrix :math:`T_0 + \sum_kx_{tk}T_k` of its token.
+
 A block holds sequences in the order of falling length, so that those with a token at position t are its first ones.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,12 +32,12 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import fsum
+from fenchel.risks.chains.counting import weighted_counts
+from fenchel.risks.chains.edges import EdgeFeatures
 from fenchel.validation import real_numbers
 
 #: entries of the largest temporary array of a block: sequences times labels squared, or tokens times labels (8 MB)
 _BLOCK_PAIRS, _BLOCK_SCORES = 1 << 18, 1 << 20
-#: terms that are added one after the other before their sums are added: short sums have small rounding errors
-_CHUNK = 1 << 12
 
 Integers = NDArray[np.int64]
 
@@ -58,9 +61,9 @@ class Block(NamedTuple):
 
 
 class Sequences:
-    """The lengths of sequences whose tokens lie one after the other, and the number of labels."""
+    """The lengths of sequences whose tokens lie one after the other, the number of labels, and features of pairs."""
 
-    def __init__(self, lengths: ArrayLike, labels: int) -> None:
+    def __init__(self, lengths: ArrayLike, labels: int, edges: Any = None) -> None:
         given = real_numbers("lengths", lengths)
         # more tokens than a float counts exactly do not exist
         if given.ndim != 1 or not len(given) or not np.all((given >= 1) & (given == np.rint(given)) & (given < 2**53)):
@@ -68,6 +71,7 @@ class Sequences:
         self.lengths: Integers = given.astype(np.int64)
         self.begins: Integers = np.cumsum(self.lengths) - self.lengths
         self.tokens, self.labels = int(np.sum(self.lengths)), int(labels)
+        self.edges = None if edges is None else EdgeFeatures(edges, self.begins, self.tokens)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -75,7 +79,12 @@ class Sequences:
     @property
     def size(self) -> int:
         """The number of scores: of tokens and labels, of pairs of labels, of first and of last labels."""
-        return (self.tokens + self.labels + 2) * self.labels
+        return (self.tokens + 2) * self.labels + self.matrices * self.labels**2
+
+    @property
+    def matrices(self) -> int:
+        """The matrices of scores of pairs of labels: one, and one for each feature of pairs."""
+        return 1 if self.edges is None else 1 + self.edges.count
 
     @property
     def lasts(self) -> Integers:
@@ -97,10 +106,10 @@ class Sequences:
     def split(self, scores: Array) -> ChainScores:
         """Views of the parts of a flat vector."""
         m, nodes = self.labels, self.tokens * self.labels
-        pairs = nodes + m * m
+        pairs = nodes + self.matrices * m * m
         return ChainScores(
             scores[:nodes].reshape(self.tokens, m),
-            scores[nodes:pairs].reshape(m, m),
+            scores[nodes:pairs].reshape((m, m) if self.edges is None else (self.matrices, m, m)),
             scores[pairs : pairs + m],
             scores[pairs + m :],
         )
@@ -137,21 +146,43 @@ class Sequences:
         Their sum over a sequence is the score of the labelling.
         """
         found = scores.nodes[np.arange(self.tokens), labels].copy()
-        found[self.inner + 1] += scores.transitions[labels[self.inner], labels[self.inner + 1]]
+        before, after = labels[self.inner], labels[self.inner + 1]
+        if self.edges is None:
+            found[self.inner + 1] += scores.transitions[before, after]
+        else:
+            found[self.inner + 1] += self.edges.of_labels(scores.transitions, self.inner + 1, before, after)
         found[self.begins] += scores.start[labels[self.begins]]
         found[self.lasts] += scores.end[labels[self.lasts]]
         return found
 
+    def pairs_at(self, scores: ChainScores, tokens: Integers) -> Floats:
+        """The scores of the pairs of labels that end with the tokens: (m, m) if all are alike, else (tokens, m, m)."""
+        return scores.transitions if self.edges is None else self.edges.scores(scores.transitions, tokens)
 
-def weighted_counts(places: Array, weights: Array, size: int) -> Floats:
-    """The sums of the weights at each place, with at most ``sum_length`` additions in a row."""
-    found = np.zeros(size)
-    for begin in range(0, len(places), _CHUNK):
-        part = slice(begin, begin + _CHUNK)
-        found += np.bincount(places[part], weights[part], size)
-    return found
+    def add_pairs(self, total: Array, tokens: Integers, pairs: Array) -> None:
+        """Add the weights of pairs of labels that end with the tokens, (tokens, m, m), to the sum of their features."""
+        if self.edges is None:
+            total += np.sum(pairs, axis=0)
+        else:
+            self.edges.add(total, tokens, pairs)
 
+    def counts_of_pairs(self, tokens: Integers, weights: Array, before: Integers, after: Integers) -> Floats:
+        """The weighted sum of the features of pairs of labels that end with the tokens."""
+        m = self.labels
+        if self.edges is None:
+            return weighted_counts(before * m + after, weights, m * m).reshape(m, m)
+        return self.edges.sums_of_labels(tokens, weights, before, after, m)
 
-def sum_length(terms: int) -> float:
-    """The additions on the way of one of the terms into a sum of ``weighted_counts``."""
-    return min(terms, _CHUNK) + terms / _CHUNK + 1.0
+    # --- sizes, for rounding errors
+
+    @property
+    def features_of_pair(self) -> int:
+        """The most features of a pair; 0 without any."""
+        return 0 if self.edges is None else self.edges.longest
+
+    def sizes_of_pairs(self, matrices: Array) -> Floats:
+        """The sum over the pairs of each sequence of a size of the matrices of their scores."""
+        sizes = np.ravel(matrices)
+        if self.edges is None:
+            return np.asarray((self.lengths - 1) * sizes[0], dtype=np.float64)
+        return np.add.reduceat(self.edges.sizes(sizes), self.begins) - sizes[0]

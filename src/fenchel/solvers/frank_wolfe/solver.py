@@ -153,14 +153,18 @@ class FrankWolfe(Solver):
     @property
     def needs(self) -> tuple[Need, ...]:
         return (
-            Need(lambda problem: max_margin(problem) is not None, "requires the risk ChainHinge of labelled sequences"),
+            Need(
+                lambda problem: needs.max_margin(problem) is not None,
+                "requires the risk ChainHinge of labelled sequences",
+            ),
             Need(lambda problem: problem.design.chains() is not None, "requires a ChainDesign"),
+            needs.ALIKE_PAIRS,
             needs.RIDGE,
         )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         needs.check_scale(problem)
-        design, risk = problem.design.chains(), max_margin(problem)
+        design, risk = problem.design.chains(), needs.max_margin(problem)
         assert design is not None
         assert risk is not None
         sequences = risk.sequences
@@ -243,12 +247,6 @@ class FrankWolfe(Solver):
         assert form is not None
         weights = state.design.joined(state.W, state.T, state.ends[0], state.ends[1])
         return Model(weights), Witness(form.theta, None, stored)
-
-
-def max_margin(problem: Problem) -> ChainHinge | None:
-    """The risk if it is the max-margin risk of labelled sequences."""
-    risk = problem.risk.chains()
-    return None if risk is None else risk.max_margin()
 
 
 def _initial(

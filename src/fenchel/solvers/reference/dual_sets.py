@@ -18,6 +18,7 @@ the paper's L is n times as large, and its :math:`D_2` is 1/n times as large.
 - Weston-Watkins: eq. (4) of Wang and Scott, a box with one more entry, which is minus the sum of the others.
 - Free intercepts of several classes: the multipliers of the equalities are computed first (``class_intercepts``).
 - Several labels: sign constraints and one equality; a simplex for either sign if the mass of an example exceeds one.
+- Labelled sequences: marginals of cliques that agree with each other (``chain_sets``).
 
 ==================  ==========================================
 symbol              here
@@ -38,23 +39,28 @@ from numpy.typing import ArrayLike, NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.dual_steps import dual_steps
 from fenchel.compile.primitives.projection import project_rows
+from fenchel.designs import Design
 from fenchel.errors import FenchelError
+from fenchel.problem import Witness
 from fenchel.projections import checked_parts
 from fenchel.projections.zero_sum import zero_sum
-from fenchel.risks import MeanRisk, MulticlassRisk, MultilabelHinge, Risk
+from fenchel.risks import ChainHinge, MeanRisk, MulticlassRisk, MultilabelHinge, Risk
 
 #: entries that are projected in one call of the loop, a tenth of a second: a limit waits for it
 _CALL_ENTRIES = 1 << 19
 
 
 class DualSet(abc.ABC):
-    """The set Q with its proximal step."""
+    """The set Q with its proximal step.
 
-    risk: MeanRisk | MulticlassRisk | MultilabelHinge
+    Points are stored as theta itself, or in other coordinates of which theta is the image.
+    """
+
+    risk: MeanRisk | MulticlassRisk | MultilabelHinge | ChainHinge
     #: D_2 for the centre zero: the maximum of d over Q
     d_range: float
 
-    def __init__(self, risk: MeanRisk | MulticlassRisk | MultilabelHinge, d_range: float) -> None:
+    def __init__(self, risk: MeanRisk | MulticlassRisk | MultilabelHinge | ChainHinge, d_range: float) -> None:
         self.risk, self.d_range = risk, d_range
         self._shares = risk.shares if risk.outputs is None else risk.shares[:, None]
 
@@ -62,9 +68,42 @@ class DualSet(abc.ABC):
     def step(self, centre: Array, scores: Array, curvature: float) -> Floats:
         """Return the minimizer."""
 
+    def zero(self) -> Floats:
+        """Return the point of theta = 0."""
+        return np.zeros(self.risk.examples if self.risk.outputs is None else (self.risk.examples, self.risk.outputs))
+
+    def start(self, witness: Witness) -> Floats:
+        """Return a point of Q near the theta of a warm start, or zero."""
+        theta, zero = np.array(witness.theta, dtype=np.float64), self.zero()
+        return self.feasible(theta) if theta.shape == zero.shape else zero
+
     def feasible(self, theta: Array) -> Floats:
         """Return a point of Q near theta."""
-        return self.risk.project(theta)
+        form = self.risk.closed_form()
+        assert form is not None
+        return form.project(theta)
+
+    def image(self, point: Array) -> Floats:
+        """Return theta."""
+        return np.asarray(point)
+
+    def squared_length(self, move: Array) -> float:
+        """Return 2 d(move)."""
+        return squared_length(self.risk, move)
+
+    def conjugate(self, point: Array) -> float:
+        """Return R*(-theta)."""
+        form = self.risk.closed_form()
+        assert form is not None
+        return form.conjugate(self.image(point), feasible=True)
+
+    def squared_norm(self, design: Design) -> float:
+        """Return an upper bound on lam L, from the norms of the rows."""
+        return float(self.risk.shares @ design.squared_row_norms)
+
+    def witness(self, point: Array) -> Witness:
+        """Return a copy of theta as a witness."""
+        return Witness(self.image(point).copy())
 
     def _alpha(self, theta: Array) -> Floats:
         """Return theta_i / c_i, or zero for examples of weight zero."""
@@ -83,6 +122,8 @@ class Separate(DualSet):
 
 class Balanced(DualSet):
     """The mean of a piecewise linear or quadratic loss, with an intercept."""
+
+    risk: MeanRisk
 
     def __init__(self, risk: MeanRisk) -> None:
         super().__init__(risk, risk.smoothing_range)

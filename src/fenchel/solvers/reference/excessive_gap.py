@@ -12,7 +12,8 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers.base import STALLED, Hint, Solver
-from fenchel.solvers.needs import dual_block
+from fenchel.solvers.needs import dual_block, max_margin
+from fenchel.solvers.reference.chain_sets import CliqueMarginals
 from fenchel.solvers.reference.class_intercepts import BalancedClasses
 from fenchel.solvers.reference.dual_sets import (
     Balanced,
@@ -21,7 +22,6 @@ from fenchel.solvers.reference.dual_sets import (
     Separate,
     SidesOfLabels,
     Simplices,
-    squared_length,
 )
 
 #: first L, relative to the bound from the data
@@ -96,7 +96,7 @@ class ExcessiveGapSolver(Solver):
 
 @dataclass
 class StoredPoints(Iterates):
-    """Iterates with theta in a set Q of moderate dimension."""
+    """Iterates with theta, or the coordinates that ``dual_set`` stores, in a set Q of moderate dimension."""
 
     dual_set: DualSet
     #: centre of the proximal function
@@ -133,12 +133,16 @@ class StoredPoints(Iterates):
         if self.steps >= self.gap_due:
             problem, scores, intercept = self.problem, self.scores, self._intercept()
             risk = problem.risk.value(scores + (problem.best_intercept(scores) if intercept is None else intercept))
-            self.last_gap = self.gap(self.x_theta, risk, -problem.closed_form.conjugate(self.theta, feasible=True))
+            self.last_gap = self.gap(self.x_theta, risk, -self.dual_set.conjugate(self.theta))
             self.gap_due = (1.0 + _GAP_INTERVAL) * self.steps
         return self.last_gap
 
     def propose(self) -> tuple[Model, Witness]:
-        return Model(self.weights.copy(), self._intercept()), Witness(self.theta.copy())
+        return Model(self.weights.copy(), self._intercept()), self.dual_set.witness(self.theta)
+
+    def _adjoint(self, point: Array) -> Floats:
+        """Return X^T theta of a stored point."""
+        return self.problem.design.adjoint(self.dual_set.image(point))
 
     def _intercept(self) -> Any:
         """Return None for a single free intercept, which the certificate computes, or the multipliers of (23)."""
@@ -153,7 +157,7 @@ class StoredPoints(Iterates):
         passes, lipschitz = 0.5, self.lipschitz
         while True:
             theta = self.dual_set.step(centre, scores, lipschitz)
-            found = self.problem.design.adjoint(theta)
+            found = self._adjoint(theta)
             if self._is_large_enough(lipschitz, theta - centre, found - x_theta):
                 break
             lipschitz, passes = min(2.0 * lipschitz, self.lipschitz_bound), passes + 0.5
@@ -167,7 +171,7 @@ class StoredPoints(Iterates):
         """Step 3 with a given L; return the data passes."""
         design, tau = self.problem.design, 2.0 / (self.steps + 3.0)
         beta = (1.0 - tau) * self.theta + tau * nearest
-        weights = design.adjoint(beta) / self.problem.lam
+        weights = self._adjoint(beta) / self.problem.lam
         scores = design.scores(weights)
         self.average(tau, weights, scores)
         self.theta, self.steps = self.dual_set.step(beta, scores, self.lipschitz), self.steps + 1
@@ -175,7 +179,7 @@ class StoredPoints(Iterates):
 
     def _adaptive_step(self, last_x_theta: Array, nearest: Array, hint: Hint) -> float:
         """Step 3 with trials of L, unless a stop is requested before one is accepted; return the data passes."""
-        design, x_theta_nearest, passes = self.problem.design, self.problem.design.adjoint(nearest), 0.5
+        design, x_theta_nearest, passes = self.problem.design, self._adjoint(nearest), 0.5
         while True:
             tau = largest_tau(self.mu, self.lipschitz)
             beta = (1.0 - tau) * self.theta + tau * nearest
@@ -183,7 +187,7 @@ class StoredPoints(Iterates):
             weights = x_theta_beta / self.problem.lam
             scores = design.scores(weights)
             theta = self.dual_set.step(beta, scores, self.lipschitz)
-            x_theta = design.adjoint(theta)
+            x_theta = self._adjoint(theta)
             passes += 1.0
             if self._is_large_enough(self.lipschitz, theta - beta, x_theta - x_theta_beta):
                 self.average(tau, weights, scores)
@@ -197,14 +201,15 @@ class StoredPoints(Iterates):
     def _is_large_enough(self, lipschitz: float, move: Array, x_theta: Array) -> bool:
         """Return whether L is at least the curvature of D along this move."""
         curvature = float(np.vdot(x_theta, x_theta)) / self.problem.lam
-        allowed = lipschitz * squared_length(self.problem.risk, move)
+        allowed = lipschitz * self.dual_set.squared_length(move)
         return curvature <= (1.0 + _ROUNDING) * allowed or lipschitz >= self.lipschitz_bound
 
 
 def has_dual_set(problem: Problem) -> bool:
     """Return whether the domain of the conjugate is one of the sets of ``dual_sets``."""
     risk = problem.risk
-    return risk.separable() is not None or risk.multilabel() is not None or dual_block(problem) in ("box", "simplex")
+    joint = risk.multilabel() is not None or dual_block(problem) in ("box", "simplex")
+    return risk.separable() is not None or joint or max_margin(problem) is not None
 
 
 def dual_set(problem: Problem) -> DualSet:
@@ -215,6 +220,9 @@ def dual_set(problem: Problem) -> DualSet:
     if multilabel is not None:
         # a mass of one for either sign of each example that has both kinds of labels
         return SidesOfLabels(multilabel, multilabel.value_at_zero)
+    chains = max_margin(problem)
+    if chains is not None:
+        return CliqueMarginals(chains)
     risk = problem.multiclass_risk
     blocks = Simplices(risk) if risk.dual_block == "simplex" else BoxesOfClasses(risk)
     return BalancedClasses(blocks) if problem.intercept else blocks

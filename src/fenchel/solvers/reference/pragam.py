@@ -38,6 +38,9 @@ The best intercepts of several classes are expensive.  Instead the multipliers o
 A step needs one product with X and one with its transpose; with an adaptive L one more with the transpose, and one of
 each for every further trial.  The metric d and the steps are in ``dual_sets``.
 
+The dual points of labelled sequences (max-margin Markov networks, App. E.1) are marginals of cliques, of which
+:math:`\theta` is a linear image (``chain_sets``); the same risk with the entropy instead of d is that of ``bregman``.
+
 The dual points of ordered classes are flows over all pairs of examples, whose dimension is too high.  There the method
 of ``averaging`` is used, which needs only :math:`\theta_\mu(w)`, starts at zero and does not restart.
 
@@ -133,9 +136,10 @@ class Pragam(ExcessiveGapSolver):
             needs.RIDGE,
             Need(
                 lambda problem: has_dual_set(problem) or problem.risk.ordinal() is not None,
-                "requires a mean of losses, or the hinge risk of several classes, of several labels or of ordered "
-                "classes",
+                "requires a mean of losses, or the hinge risk of several classes, of several labels, of ordered "
+                "classes or of labelled sequences",
             ),
+            needs.ALIKE_PAIRS,
             Need(
                 lambda problem: np.isfinite(problem.mean_risk.smoothing_range), "requires a loss with bounded slopes"
             ).unless(_is_not_separable),
@@ -154,9 +158,12 @@ class Pragam(ExcessiveGapSolver):
 
     def start(self, problem: Problem, warm: Warm | None) -> Iterates:
         risk, ordinal, design = problem.risk, problem.risk.ordinal(), problem.design
-        # |x_i - x_j|^2 <= 2 |x_i|^2 + 2 |x_j|^2 for pairs
-        shares = risk.shares if ordinal is None else 2.0 * ordinal.in_pairs
-        bound = float(shares @ design.squared_row_norms) / problem.lam
+        if ordinal is None:
+            found = dual_set(problem)
+            bound = found.squared_norm(design) / problem.lam
+        else:
+            # |x_i - x_j|^2 <= 2 |x_i|^2 + 2 |x_j|^2 for pairs
+            bound = 2.0 * float(ordinal.in_pairs @ design.squared_row_norms) / problem.lam
         if not math.isfinite(bound):
             raise FenchelError("X holds NaN or infinity, or its norms overflow: repair or scale X")
         # if X is zero, any L is valid
@@ -171,11 +178,9 @@ class Pragam(ExcessiveGapSolver):
                 return Maximizer(found.value, found.theta, -found.conjugate(scores), found.decompose())
 
             return first_averages(problem, maximize, np.zeros(risk.examples), bound, ordinal.smoothing_range, given)
-        found, centre = dual_set(problem), np.zeros(problem.theta_shape)
-        if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
-            centre = found.feasible(np.array(warm.witness.theta, dtype=np.float64))
+        centre = found.zero() if warm is None else found.start(warm.witness)
         # 1.
-        x_theta = design.adjoint(centre) if np.any(centre) else np.zeros(problem.weights_shape)
+        x_theta = design.adjoint(found.image(centre)) if np.any(centre) else np.zeros(problem.weights_shape)
         weights = x_theta / problem.lam
         scores = design.scores(weights) if np.any(weights) else np.zeros(problem.theta_shape)
         L = bound * FIRST_SHARE if given is None else given

@@ -39,7 +39,8 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import Bracket
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
-from fenchel.solvers.base import STALLED, Hint, Warm
+from fenchel.solvers import needs
+from fenchel.solvers.base import STALLED, Hint, Need, Warm
 from fenchel.solvers.smoothing.curvature import Curvature, curvature_for
 from fenchel.solvers.smoothing.lbfgs import Pairs
 from fenchel.solvers.smoothing.objective import Point, SmoothedObjective, SmoothedSolver, SmoothedState
@@ -53,6 +54,8 @@ _CURVATURE_CONDITION = 0.9
 _SUFFICIENT_DECREASE = 1e-4
 #: largest number of evaluations in a line search
 _MAX_EVALUATIONS = 40
+#: change of a score, in margins, at the first trial of a line search: the pairs of a few steps may be far off
+_LONGEST_TRIAL = 100.0
 #: factor of the step as long as no upper end of the bracket is known
 _EXTRAPOLATION = 4.0
 #: steps after which scores are recomputed from the weights, to remove accumulated rounding errors
@@ -61,6 +64,14 @@ _RECOMPUTE_STEPS = 100
 _MAX_STEPS_WITHOUT_PROGRESS = 10
 #: fewest steps between two approximate Hessians
 _FEWEST_STEPS_PER_HESSIAN = 4.0
+
+
+def _has_features(problem: Problem) -> bool:
+    return problem.design.kernel() is None
+
+
+def _is_plain(problem: Problem) -> bool:
+    return not problem.intercept and problem.risk.outputs is None
 
 
 @dataclass
@@ -142,12 +153,20 @@ class Smoothing(SmoothedSolver):
         check_bool("curvature", self.curvature)
         check_integer("memory", self.memory, least=1, optional=True)
 
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (
+            *(need for need in super().needs if need is not needs.RIDGE),
+            needs.RIDGE_OR_KERNEL,
+            Need(_is_plain, "does not support intercepts or several outputs with a Gram matrix").unless(_has_features),
+        )
+
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):
             begin = self.start_state(problem, warm)
         affordable = problem.design.stored_entries // max(1, begin.point.weights.size)
         memory = self.memory or min(max(affordable, _FEWEST_PAIRS), _MOST_PAIRS)
-        curvature = curvature_for(problem, begin.objective.parts) if self.curvature else None
+        curvature = curvature_for(problem, begin.objective.parts) if self.curvature and _has_features(problem) else None
         return State(begin.objective, begin.point, Pairs(memory), curvature)
 
     def step(self, state: State, hint: Hint) -> float:
@@ -225,7 +244,9 @@ class Smoothing(SmoothedSolver):
             return None
         bracket = Bracket(derivative, growth=_EXTRAPOLATION)
         # without pairs and Hessian the first trial moves the scores by one margin
-        length = 1.0 if state.pairs or state.inverse is not None or largest == 0.0 else 1.0 / largest
+        length = 1.0 if largest == 0.0 else 1.0 / largest
+        if state.pairs or state.inverse is not None:
+            length = min(1.0, _LONGEST_TRIAL * length)
         for _ in range(_MAX_EVALUATIONS):
             at = state.objective.evaluate(point.scores + length * score_change, mu)
             state.evaluations += 1

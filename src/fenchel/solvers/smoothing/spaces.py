@@ -3,7 +3,8 @@ r"""Two representations of the weights, for methods that use only linear combina
 - ``Features``: the weights themselves.
 - ``RowSpan``: for X with many more columns than rows.  Gradient methods that start at zero stay in the span of the
   rows, so :math:`w = X^Tu` is represented by (u, Xw), two vectors of length n, and :math:`\langle X^Tu, X^Tu'\rangle =
-  u\cdot Xw'`.  A step needs as many products with X as before: none for the scores, two for :math:`X^T\theta`.
+  u\cdot Xw'`.  A step needs as many products with X as before: none for the scores, two for :math:`X^T\theta`.  In the
+  feature space of a kernel u are the coefficients, and a step needs one product with the Gram matrix.
 """
 
 from __future__ import annotations
@@ -86,8 +87,10 @@ class RowSpan(Features):
 
 
 def space_for(problem: Problem) -> Features:
-    """Return the representation with the shorter vectors."""
+    """Return the representation with the shorter vectors; for a Gram matrix that by coefficients and scores."""
     rows, columns = problem.design.shape
+    if problem.design.kernel() is not None:
+        return RowSpan(problem)
     if problem.intercept or problem.risk.outputs is not None or columns <= _WIDE * rows:
         return Features(problem)
     return RowSpan(problem)
