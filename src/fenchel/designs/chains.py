@@ -67,7 +67,7 @@ class ChainDesign(Design):
         check_bool("ends", ends)
         check_integer("edge_features", edge_features, least=0)
         if edge_features and not transitions:
-            raise FenchelError(f"edge_features must be 0 without transitions, which have the weights of pairs; got {edge_features!r}")
+            raise FenchelError(f"edge_features must be 0 without transitions, got {edge_features!r}")
         self.tokens = as_design(tokens)
         if not math.isfinite(self.tokens.largest_entry):
             raise FenchelError("tokens hold NaN or infinity; impute or remove them")
