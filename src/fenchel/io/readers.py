@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
 import warnings
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
-
-#: what a compressed file is opened with, by its suffix
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-#: what reading a damaged or truncated file raises
-_DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError)
+from fenchel.io.files import bare_name, check_exists, opened
+from fenchel.io.svmlight import read_svmlight
 
 
 class Table(NamedTuple):
@@ -45,13 +35,12 @@ class Table(NamedTuple):
 
 def is_table(path: Path) -> bool:
     """Whether a file has commas between its values, by its name."""
-    return (path.with_suffix("") if path.suffix in _OPENERS else path).suffix.lower() == ".csv"
+    return bare_name(path).suffix.lower() == ".csv"
 
 
 def default_output(path: Path) -> Path:
     """The name of the model of a data file, in the present folder."""
-    bare = Path(path.name)
-    bare = bare.with_suffix("") if bare.suffix in _OPENERS else bare
+    bare = bare_name(path)
     return Path((bare.stem or bare.name) + ".model.npz")
 
 
@@ -75,58 +64,24 @@ class Layout(NamedTuple):
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
     """The rows of a file."""
-    if not path.is_file():
-        raise FenchelError(f"{path}: there is no such file")
+    check_exists(path)
     try:
         return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
     except UnicodeDecodeError as error:
         raise FenchelError(f"{path}: is neither a svmlight file nor a table (.csv): {error}") from error
 
 
-@contextmanager
-def _open(path: Path, mode: str) -> Iterator[IO[Any]]:
-    """The file, unpacked; damage that reading it finds is an error that names the file."""
-    text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
-    try:
-        with _OPENERS.get(path.suffix, open)(path, mode, **text) as stream:
-            yield stream
-    except _DAMAGES as error:
-        raise FenchelError(f"{path}: can't be read, it may be damaged or cut off: {error}") from error
-
-
 def _read_svmlight(path: Path, layout: Layout) -> Table:
-    import scipy.sparse as sp
-    from sklearn.datasets import load_svmlight_file
-
     if layout.label is not None or layout.header is not None:
         raise FenchelError("--label and --header are for tables (.csv): a svmlight file begins its rows with the label")
     if layout.qid is not None:
         raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
-    try:
-        with _open(path, "rb") as stream:
-            X, y, *ids = load_svmlight_file(stream, zero_based=True, query_id=layout.ranks)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, FenchelError):
-            raise
-        raise FenchelError(f"{path}: can't be read as a svmlight file: {error}") from error
-    if np.any(X.indices < 0):
-        raise FenchelError(f"{path}: has feature numbers of 2^31 or more; number the features from 1")
-    if not len(y):
-        raise FenchelError(f"{path}: holds no rows")
-    # numbered from 1 unless there is a 0; the guess for a training file holds for all others
-    has_zero = bool(np.any(X.indices == 0))
-    zero_based = has_zero if layout.zero_based is None else layout.zero_based
-    if not zero_based:
-        if has_zero:
-            raise FenchelError(f"{path}: has a feature 0, but the model was trained on features numbered from 1")
-        X = sp.csr_matrix((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], max(1, X.shape[1] - 1)))
+    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks)
+    X = rows.X
     if layout.features is not None and X.shape[1] < layout.features:
         # trailing features that no row has are not in the file
         X.resize((X.shape[0], layout.features))
-    queries = ids[0] if ids and len(ids[0]) else None
-    if queries is not None and len(queries) != len(y):
-        raise FenchelError(f"{path}: has qid: in {len(queries)} of {len(y)} rows; give every row its query")
-    return Table(X, _whole(y), zero_based=zero_based, qid=queries)
+    return Table(X, whole_if_all(rows.y), zero_based=rows.zero_based, qid=rows.qid)
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
@@ -173,7 +128,7 @@ def _has_header(first: list[str], layout: Layout) -> bool:
 
 def _check_widths(path: Path, count: int) -> None:
     """Raise unless all rows have as many fields as the first one: labels are found by their place."""
-    with _open(path, "rt") as stream:
+    with opened(path, "rt") as stream:
         # strict: a quote that is never closed is a file that was cut off
         reader = csv.reader(stream, strict=True)
         try:
@@ -192,7 +147,7 @@ def _check_widths(path: Path, count: int) -> None:
 
 def _first_row(path: Path) -> tuple[list[str], int]:
     """The fields of the first row, and the number of its lines: a field in quotes may have several."""
-    with _open(path, "rt") as stream:
+    with opened(path, "rt") as stream:
         reader = csv.reader(stream, strict=True)
         try:
             first = next(reader, [])
@@ -244,7 +199,7 @@ def _label_column(
 
 
 def _load(path: Path, columns: list[int], skipped: int, kind: Any) -> Array:
-    with _open(path, "rt") as stream, warnings.catch_warnings():
+    with opened(path, "rt") as stream, warnings.catch_warnings():
         # of blank lines, and of a file that has no rows, which is said below
         warnings.simplefilter("ignore", UserWarning)
         try:
@@ -272,10 +227,10 @@ def _labels(values: Array) -> Array:
             row = int(np.flatnonzero(missing)[0]) + 1
             raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
         return names
-    return _whole(numbers)
+    return whole_if_all(numbers)
 
 
-def _whole(numbers: Array) -> Array:
+def whole_if_all(numbers: Array) -> Array:
     """As integers if they all are."""
     exact = np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers))
     return numbers.astype(np.int64) if exact else numbers
