@@ -23,7 +23,12 @@ PROVED, NOT_PROVED, REFUSED, INTERRUPTED = 0, 1, 2, 130
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; the exit status."""
     options = parser().parse_args(arguments)
-    commands: dict[str, Callable[[Namespace], int]] = {"train": _train, "predict": _predict, "certify": _certify}
+    commands: dict[str, Callable[[Namespace], int]] = {
+        "train": _train,
+        "predict": _predict,
+        "certify": _certify,
+        "convert": _convert,
+    }
     try:
         return commands[options.command](options)
     except (FenchelError, ValueError, OSError, MemoryError) as error:
@@ -52,7 +57,7 @@ def _train(options: Namespace) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", GapWarning)
         try:
-            estimator.fit(table.X, table.y, **queries)
+            estimator.fit(table.X, table.y, **queries, **_weights(table))
         except KeyboardInterrupt:
             if not hasattr(estimator, "certificate_"):
                 raise
@@ -66,6 +71,17 @@ def _train(options: Namespace) -> int:
     print(estimator.certificate_)
     print(f"written: {output}")
     return INTERRUPTED if interrupted else PROVED if estimator.converged_ else NOT_PROVED
+
+
+def _convert(options: Namespace) -> int:
+    from fenchel.io.converting import convert
+    from fenchel.io.readers import default_store
+
+    output = options.output or default_store(options.data)
+    rows, features = convert(options.data, output, options.force, options.zero_based)
+    print(f"{options.data.name}: {rows:,} rows, {features:,} features")
+    print(f"written: {output}")
+    return PROVED
 
 
 def _predict(options: Namespace) -> int:
@@ -125,7 +141,8 @@ def _certify(options: Namespace) -> int:
     if table.y is None:
         raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
     queries = _queries(table, options.data) if model.ranks else {}
-    certificate = _prove_again(estimator, table.X, table.y, queries, rigorous=options.rigorous)
+    rows = {**queries, **_weights(table)}
+    certificate = _prove_again(estimator, table.X, table.y, rows, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
@@ -213,6 +230,11 @@ def _is_ranking(options: Namespace) -> bool:
     if options.qid is not None and not found:
         raise FenchelError(f"--qid is for rankings: choose --loss {', '.join(RANKINGS)}")
     return found
+
+
+def _weights(table: Any) -> dict[str, Any]:
+    """The weights of the rows, if a store has them."""
+    return {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
 
 
 def _queries(table: Any, data: Path) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from fenchel.designs.base import Design
 from fenchel.designs.chains import ChainDesign
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.mapped import MappedCSR, MappedDense, MappedDesign, memory_limit_of
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 
@@ -26,7 +27,7 @@ def as_design(X: Any) -> Design:
     Returns
     -------
     Design
-        X itself if it is a design.
+        X itself if it is a design; a :class:`MappedDesign` if it lies in a memory-mapped file.
 
     See Also
     --------
@@ -46,7 +47,10 @@ def as_design(X: Any) -> Design:
         raise FenchelError("X holds complex numbers; pass their real and imaginary parts as separate features")
     check_storage(X)
     X = X.data if isinstance(X, np.ma.MaskedArray) else X
-    return CSRDesign(X) if sp.issparse(X) else DenseDesign(X)
+    if sp.issparse(X):
+        # a format without rows is copied into memory
+        return MappedCSR(X) if X.format == "csr" and memory_limit_of(X.data) is not None else CSRDesign(X)
+    return DenseDesign(X) if memory_limit_of(X) is None else MappedDense(X)
 
 
 def row_lengths(design: Design) -> CSRDesign:
@@ -79,4 +83,4 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "as_design", "row_lengths"]
+__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "MappedDesign", "as_design", "row_lengths"]

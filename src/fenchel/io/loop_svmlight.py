@@ -105,14 +105,20 @@ def _feature(text: Any, begin: int) -> tuple[Any, int, int]:
 
 
 @helper
+def _is_blank(byte: Any) -> bool:
+    """White space, as ``bytes.split`` knows it."""
+    return byte == _SPACE or _TAB <= byte <= _RETURN
+
+
+@helper
 def _is_space(byte: Any) -> bool:
-    """White space within a line, as ``bytes.split`` knows it."""
-    return byte == _SPACE or (_TAB <= byte <= _RETURN and byte != _NEWLINE)
+    """White space within a line."""
+    return _is_blank(byte) and byte != _NEWLINE
 
 
 @helper
 def _ends_field(byte: Any) -> bool:
-    return byte == _SPACE or _TAB <= byte <= _RETURN or byte == _HASH
+    return _is_blank(byte) or byte == _HASH
 
 
 @helper

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.io.files import bare_name, check_exists, opened
-from fenchel.io.svmlight import read_svmlight
+from fenchel.io.store import open_store
+from fenchel.io.svmlight import are_whole, read_svmlight
 
 
 class Table(NamedTuple):
@@ -31,6 +33,8 @@ class Table(NamedTuple):
     #: the query of each row, if they were asked for and the file has them, and a table's column of them
     qid: Array | None = None
     query_column: str | int | None = None
+    #: the weight of each row, if a store has them
+    sample_weight: Array | None = None
 
 
 def is_table(path: Path) -> bool:
@@ -40,8 +44,17 @@ def is_table(path: Path) -> bool:
 
 def default_output(path: Path) -> Path:
     """The name of the model of a data file, in the present folder."""
+    return Path(_stem(path) + ".model.npz")
+
+
+def default_store(path: Path) -> Path:
+    """The name of the store of a data file, in the present folder."""
+    return Path(_stem(path) + ".store")
+
+
+def _stem(path: Path) -> str:
     bare = bare_name(path)
-    return Path((bare.stem or bare.name) + ".model.npz")
+    return bare.stem or bare.name
 
 
 class Layout(NamedTuple):
@@ -64,6 +77,8 @@ class Layout(NamedTuple):
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
     """The rows of a file."""
+    if path.is_dir():
+        return _read_store(path, layout)
     check_exists(path)
     try:
         return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
@@ -72,16 +87,38 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
 
 
 def _read_svmlight(path: Path, layout: Layout) -> Table:
+    _check_no_columns(layout, "a svmlight file begins its rows with the label")
+    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks)
+    X = _widened(rows.X, layout)
+    return Table(X, _whole(rows.y), zero_based=rows.zero_based, qid=rows.qid)
+
+
+def _read_store(path: Path, layout: Layout) -> Table:
+    _check_no_columns(layout, "a store has its labels")
+    store = open_store(path)
+    if sp.issparse(store.X) and layout.zero_based not in (None, store.zero_based):
+        first = int(layout.zero_based or False)
+        raise FenchelError(
+            f"{path}: was converted from features numbered from {1 - store.zero_based:d}, and the model was trained on "
+            f"features numbered from {1 - first}: convert the data again with --{'' if first else 'no-'}zero-based"
+        )
+    X = _widened(store.X, layout) if sp.issparse(store.X) else store.X
+    return Table(X, store.y, zero_based=store.zero_based, qid=store.qid, sample_weight=store.sample_weight)
+
+
+def _check_no_columns(layout: Layout, why: str) -> None:
+    """Raise if the user names columns of a table."""
     if layout.label is not None or layout.header is not None:
-        raise FenchelError("--label and --header are for tables (.csv): a svmlight file begins its rows with the label")
+        raise FenchelError(f"--label and --header are for tables (.csv): {why}")
     if layout.qid is not None:
         raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
-    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks)
-    X = rows.X
+
+
+def _widened(X: Any, layout: Layout) -> Any:
+    """The rows, with the features of the model: trailing ones that no row has are not in the file."""
     if layout.features is not None and X.shape[1] < layout.features:
-        # trailing features that no row has are not in the file
         X.resize((X.shape[0], layout.features))
-    return Table(X, whole_if_all(rows.y), zero_based=rows.zero_based, qid=rows.qid)
+    return X
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
@@ -227,13 +264,12 @@ def _labels(values: Array) -> Array:
             row = int(np.flatnonzero(missing)[0]) + 1
             raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
         return names
-    return whole_if_all(numbers)
+    return _whole(numbers)
 
 
-def whole_if_all(numbers: Array) -> Array:
+def _whole(numbers: Array) -> Array:
     """As integers if they all are."""
-    exact = np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers))
-    return numbers.astype(np.int64) if exact else numbers
+    return numbers.astype(np.int64) if are_whole(numbers) else numbers
 
 
 def _is_whole(text: str) -> bool:

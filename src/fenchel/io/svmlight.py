@@ -97,6 +97,11 @@ def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = Fa
     return SvmlightFile(X, y, zero_based, qid.array() if queries and with_query else None)
 
 
+def are_whole(numbers: Array) -> bool:
+    """Whether all numbers are integers that floats and 64 bits hold exactly."""
+    return bool(np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers)))
+
+
 def block_arrays(block: RowBlock) -> tuple[Array, Array, Array, Array]:
     """What a reader of all rows appends of each block."""
     return block.labels, block.data, block.indices, block.queries
