@@ -145,8 +145,10 @@ def read_header(path: Path) -> dict[str, Any]:
         raise FenchelError(f"{path}: is no store: it has no {HEADER}")
     try:
         header = json.loads((path / HEADER).read_bytes())
+        if not isinstance(header, dict):
+            raise ValueError("it is no table of names")
         crc = header.pop("crc32")
-    except (ValueError, KeyError, AttributeError, TypeError, RecursionError, OSError) as error:
+    except (ValueError, KeyError, RecursionError, OSError) as error:
         raise FenchelError(f"{path}: {HEADER} is damaged: {error}") from error
     if crc != zlib.crc32(canonical(header)):
         raise FenchelError(f"{path}: {HEADER} is damaged: its checksum differs")
