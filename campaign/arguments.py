@@ -3,7 +3,9 @@
 A call may succeed or raise ValueError (FenchelError is one) or TypeError; any other exception is a defect.
 """
 
+import contextlib
 import inspect
+import tempfile
 import time
 import warnings
 
@@ -98,7 +100,7 @@ SPECIAL = {
 #: not called: abstract, made by the library, or in need of a file
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}
 LEFT_OUT |= {"CustomLoss", "Solution", "Progress", "TracePoint", "Status", "RegularizationPath", "GapWarning"}
-LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk"}
+LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk", "MappedDesign"}
 LEFT_OUT |= {"CacheWarning", "FenchelError", "plot_convergence", "plot_path", "MicroRisk", "CertifiedPredictions"}
 ALLOWED = (ValueError, TypeError, OverflowError, MemoryError)
 
@@ -177,6 +179,12 @@ def _fit_arguments(name, one, defects):
 
 def run(seed, budget, most=None):
     """Every argument, or ``most`` of them, of every public callable with every wrong value, in a random order."""
+    # a text may be the name of a file that is written
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return _run(seed, budget, most)
+
+
+def _run(seed, budget, most):
     use_plain_loops()
     warnings.simplefilter("ignore")
     rng, deadline = np.random.default_rng(seed), time.monotonic() + budget

@@ -1,10 +1,12 @@
 """A solve that was ended goes on from its checkpoint, to the same answer; a file of another problem is refused."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import FenchelError, Problem, solve
+from fenchel import FenchelError, LinearClassifier, Problem, solve
 from fenchel.risks import MeanRisk, RocAUC
 from fenchel.solving import checkpoint as module
 
@@ -123,3 +125,28 @@ def test_a_disk_that_is_full_does_not_end_the_solve(path, monkeypatch, caplog):
     assert solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path).converged
     assert "can't be written: [Errno 28]" in caplog.text
     assert not list(path.parent.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_a_fit_goes_on_where_it_ended(path):
+    kind = partial(LinearClassifier, solver="dual_coordinate", tol=1e-10, random_state=0, checkpoint=path)
+    first = kind(max_iter=2).fit(X, Y)
+    assert not first.converged_
+    second = kind().fit(X, Y)
+    assert second.converged_
+    # the last certificate of the first fit is the first one of the second
+    assert second.trace_[0].primal == pytest.approx(first.certificate_.primal, rel=1e-9)
+    whole = LinearClassifier(solver="dual_coordinate", tol=1e-10, random_state=0).fit(X, Y)
+    assert abs(second.certificate_.primal - whole.certificate_.primal) <= 1e-10
+    with pytest.raises(FenchelError, match="of another problem"):
+        kind(C=2.0).fit(X, Y)
+    with pytest.raises(FenchelError, match="checkpoint must be a path or None"):
+        LinearClassifier(checkpoint=3).fit(X, Y)
+
+
+def test_several_problems_have_a_file_each(path):
+    y = np.arange(len(X)) % 3
+    model = LinearClassifier(loss="squared_hinge", multi_class="ovr", solver="dual_coordinate", checkpoint=path)
+    model.fit(X, y)
+    assert sorted(one.name for one in path.parent.iterdir()) == [f"long.{k}.npz" for k in range(3)]
+    assert model.fit(X, y).n_iter_ == 1
