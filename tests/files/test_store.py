@@ -309,9 +309,13 @@ def test_only_a_store_is_replaced(tmp_path, store):
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "precious").write_text("kept")
     (tmp_path / "file").write_text("kept")
-    for name in ("folder", "file"):
+    # a folder of somebody else's with such a name in it, and a store with a file of the user's
+    (tmp_path / "folder" / "header.json").write_text("{}")
+    (store / "notes.txt").write_text("kept")
+    for name in ("folder", "file", "a.store"):
         with pytest.raises(FenchelError, match="only a store is replaced"):
             StoreWriter(tmp_path / name, force=True)
+    (store / "notes.txt").unlink()
     with pytest.raises(FenchelError, match="exists: choose another name"):
         StoreWriter(store)
     with pytest.raises(FenchelError, match="there is no folder"):

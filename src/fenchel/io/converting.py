@@ -30,7 +30,7 @@ def convert(
     zero_based : bool or None, default=None
         Whether features are numbered from 0; None looks whether there is a 0.
     queries : bool or None, default=None
-        Whether ``qid`` is kept, which every row must have then; None keeps it if the first row has one.
+        Whether ``qid`` is kept, which every row must have then; None keeps it if the first rows have one.
 
     Returns
     -------
@@ -62,19 +62,17 @@ def convert(
     if queries is None:
         queries = _first_has_query(source)
     rows = with_query = 0
-    with StoreWriter(target, force) as writer:
+    with StoreWriter(target, force, zero_based=bool(zero_based)) as writer:
         offset = 1 if zero_based is None else int(not zero_based)
         for block in row_blocks(source, queries):
             if block.least < offset:
                 # raises if the features are said to be numbered from 1
                 numbering(source, block.least, zero_based)
-                writer.shift_columns(writer.entries)
+                writer.shift_columns()
                 offset = 0
             rows, with_query = rows + len(block.labels), with_query + block.with_query
             check_rows(source, rows, with_query if queries else 0)
             writer.append_block(block, offset)
-        if offset == 0:
-            writer.set_zero_based()
         return writer.shape
 
 

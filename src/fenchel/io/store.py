@@ -137,6 +137,15 @@ def is_store(path: Path) -> bool:
     return (path / HEADER).is_file()
 
 
+def is_whole_store(path: Path) -> bool:
+    """Whether this is a folder with a sound header, the files that it names, and nothing else."""
+    try:
+        named = {HEADER, *(f"{name}.bin" for name in read_header(path)["arrays"])}
+    except FenchelError:
+        return False
+    return {file.name for file in path.iterdir()} == named
+
+
 def read_header(path: Path) -> dict[str, Any]:
     """The header of a store, whose files are there and have their lengths."""
     if not path.is_dir():

@@ -17,7 +17,7 @@ import fenchel
 from fenchel.arrays import Array
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum, is_store
+from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum, is_whole_store
 from fenchel.io.svmlight import RowBlock, are_whole
 
 #: of what a store holds beside numbers; indices have 32 bits until the number of entries is known, and pointers 64
@@ -132,29 +132,20 @@ class StoreWriter:
         self._features = max(self._features, int(block.indices.max(initial=-1)) + 1 - offset)
         self._write(len(block.labels), arrays)
 
-    def shift_columns(self, entries: int) -> None:
-        """Add one to the first columns: a feature 0 came later."""
-        if entries:
+    def shift_columns(self) -> None:
+        """Add one to all columns so far, which were taken to be numbered from 1: there is a feature 0."""
+        if self._entries:
             self._files["indices"].flush()
-            columns: Array = np.memmap(self._folder / "indices.bin", dtype=np.int32, mode="r+", shape=(entries,))
-            for begin in range(0, entries, _CHUNK):
+            columns: Array = np.memmap(self._folder / "indices.bin", dtype="<i4", mode="r+", shape=(self._entries,))
+            for begin in range(0, self._entries, _CHUNK):
                 columns[begin : begin + _CHUNK] += 1
-        self._features += entries > 0
+            self._features += 1
         self._zero_based = True
 
     @property
     def shape(self) -> tuple[int, int]:
         """The shape (n, d) of the rows so far."""
         return self._rows, max(1, self._features)
-
-    @property
-    def entries(self) -> int:
-        """The number of entries so far."""
-        return self._entries
-
-    def set_zero_based(self) -> None:
-        """Note that the features of the file are numbered from 0."""
-        self._zero_based = True
 
     def _write(self, rows: int, arrays: dict[str, Any]) -> None:
         """Append to the files; the first block decides which there are."""
@@ -239,8 +230,8 @@ def check_target(path: Path, force: bool) -> None:
     """Raise unless a store may be written to this name."""
     if path.is_symlink() and not path.exists():
         raise FenchelError(f"{path}: is a link that leads nowhere")
-    if path.exists() and not is_store(path):
-        raise FenchelError(f"{path}: exists and is no store, and only a store is replaced")
+    if path.exists() and not is_whole_store(path):
+        raise FenchelError(f"{path}: exists and is no store without damage, and only a store is replaced")
     if path.exists() and not force:
         raise FenchelError(f"{path} exists: choose another name, or force=True (--force) to replace it")
     if not path.absolute().parent.is_dir():
