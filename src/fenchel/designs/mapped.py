@@ -21,8 +21,8 @@ from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
 from fenchel.errors import FenchelError
 
-#: bytes of a block of rows that is visited in random order
-_BLOCK_BYTES = 1 << 25
+#: bytes of a block of rows that is visited in random order: fits memory, and most data are one or few blocks
+_BLOCK_BYTES = 1 << 28
 #: entries of a block of a product with X, which SciPy copies (12 MB)
 _PRODUCT_ENTRIES = 1 << 20
 #: a block takes at most this share of the memory limit

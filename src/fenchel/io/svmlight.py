@@ -84,8 +84,10 @@ def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = Fa
     indptr.extend(np.zeros(1, dtype=np.int64))
     for block in row_blocks(path, queries):
         indptr.extend(block.ends + data.size)
-        for growing, more in zip((labels, data, indices, qid), block_arrays(block), strict=True):
-            growing.extend(more)
+        labels.extend(block.labels)
+        data.extend(block.data)
+        indices.extend(block.indices)
+        qid.extend(block.queries)
         least, with_query = min(least, block.least), with_query + block.with_query
     y = labels.array()
     check_rows(path, len(y), with_query if queries else 0)
@@ -100,11 +102,6 @@ def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = Fa
 def are_whole(numbers: Array) -> bool:
     """Whether all numbers are integers that floats and 64 bits hold exactly."""
     return bool(np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers)))
-
-
-def block_arrays(block: RowBlock) -> tuple[Array, Array, Array, Array]:
-    """What a reader of all rows appends of each block."""
-    return block.labels, block.data, block.indices, block.queries
 
 
 def check_rows(path: Path, rows: int, with_query: int) -> None:
