@@ -3,7 +3,9 @@
 A call may succeed or raise ValueError (FenchelError is one) or TypeError; any other exception is a defect.
 """
 
+import contextlib
 import inspect
+import tempfile
 import time
 import warnings
 
@@ -92,13 +94,14 @@ SPECIAL = {
     "PrecisionAtK": {"k": 2},
     "CachedGram": {"source": lambda rows: np.eye(6)[rows], "diagonal": np.ones(6), "megabytes": 1.0},
     "GramDesign": {"gram": np.eye(6)},
+    "ChainGram": {"tokens": kernels.GramDesign(np.eye(6)), "labels": 3},
     "row_lengths": {"design": designs.as_design(X)},
     "LinearRegressor": {"y": X[:, 0]},
 }
 #: not called: abstract, made by the library, or in need of a file
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}
 LEFT_OUT |= {"CustomLoss", "Solution", "Progress", "TracePoint", "Status", "RegularizationPath", "GapWarning"}
-LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk"}
+LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk", "MappedDesign"}
 LEFT_OUT |= {
     "CacheWarning",
     "FenchelError",
@@ -185,6 +188,12 @@ def _fit_arguments(name, one, defects):
 
 def run(seed, budget, most=None):
     """Every argument, or ``most`` of them, of every public callable with every wrong value, in a random order."""
+    # a text may be the name of a file that is written
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        return _run(seed, budget, most)
+
+
+def _run(seed, budget, most):
     use_plain_loops()
     warnings.simplefilter("ignore")
     rng, deadline = np.random.default_rng(seed), time.monotonic() + budget

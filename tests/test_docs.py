@@ -40,6 +40,13 @@ def test_readme_code_runs(block, capsys):
     assert "is proved to be within" in capsys.readouterr().out
 
 
+def test_the_page_on_larger_data_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "larger-data.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    assert "is proved to be within" in capsys.readouterr().out
+
+
 def test_the_page_on_maximum_entropy_runs(capsys):
     page = (ROOT / "docs" / "maximum-entropy.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})

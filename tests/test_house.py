@@ -71,6 +71,13 @@ LOOPS = [path for path in FILES if "@loop" in path.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("path", LOOPS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
+def test_a_loop_has_its_place(path):
+    """In ``compile/``, or in a file ``loop*.py`` of the solver or the reader that calls it."""
+    room = path.relative_to(PACKAGE).parts[0]
+    assert room == "compile" or (room in ("solvers", "io") and path.name.startswith("loop")), path
+
+
+@pytest.mark.parametrize("path", LOOPS, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_a_loop_returns_no_named_tuple(path):
     """numba makes a NamedTuple by running Python code, and the process dies if Ctrl-C arrives there."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

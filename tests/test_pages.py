@@ -11,7 +11,7 @@ import fenchel
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
-ROOMS += ["fenchel.solvers"]
+ROOMS += ["fenchel.solvers", "fenchel.io"]
 #: terms that people look for
 TERMS = """
 primal objective

@@ -61,7 +61,7 @@ def test_base_classes_are_public(room, name):
     assert isinstance(getattr(module, name), type)
 
 
-@pytest.mark.parametrize("room", ["designs", "kernels", "losses", "regularizers", "risks", "solvers"])
+@pytest.mark.parametrize("room", ["designs", "io", "kernels", "losses", "regularizers", "risks", "solvers"])
 def test_every_name_of_a_room_exists(room):
     module = getattr(fenchel, room)
     assert all(hasattr(module, name) for name in module.__all__)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     # what type checkers and editors see; a test holds it equal to _HOMES
     from fenchel import designs as designs
+    from fenchel import io as io
     from fenchel import kernels as kernels
     from fenchel import losses as losses
     from fenchel import metrics as metrics
@@ -85,7 +86,7 @@ _NAMES = {
     "fenchel.solving.loop": ("solve",),
     "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),
     "fenchel.verifying": ("certify",),
-    None: ("designs", "kernels", "losses", "metrics", "regularizers", "risks", "solvers"),
+    None: ("designs", "io", "kernels", "losses", "metrics", "regularizers", "risks", "solvers"),
 }
 #: the module of each public name; None for a submodule
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

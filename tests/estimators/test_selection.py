@@ -128,3 +128,10 @@ def test_a_fold_without_weight_is_an_error(flowers):
     split = [(np.arange(50, 150), np.arange(50)), (np.arange(50), np.arange(50, 150))]
     with pytest.raises(FenchelError, match="sample_weight is zero"):
         LinearRegressorCV(Cs=CS, cv=split).fit(X, y, sample_weight=weights)
+
+
+@pytest.mark.parametrize("cv", [np.zeros((3, 2)), np.zeros((2, 2, 2)), [(["a"], ["b"])]])
+def test_folds_that_are_no_row_numbers_are_refused(flowers, cv):
+    """scikit-learn takes any pairs, and indexing by them raised IndexError."""
+    with pytest.raises(FenchelError, match="cv must yield pairs of arrays of row numbers"):
+        LinearClassifierCV(cv=cv).fit(*flowers)

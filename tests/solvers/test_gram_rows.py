@@ -354,3 +354,8 @@ def test_an_rbf_kernel_far_from_the_origin(data, storage, zeros):
         np.testing.assert_allclose(radial.rows(np.array([3, 7])), expected[[3, 7]], rtol=0, atol=1e-12)
         for other in (np.asarray, sp.csr_array):
             np.testing.assert_allclose(radial(other(rows[-4:])), expected[-4:], rtol=0, atol=1e-12)
+
+
+def test_a_gram_matrix_without_rows_is_refused():
+    with pytest.raises(FenchelError, match="diagonal of the Gram matrix is empty"):
+        CachedGram(lambda examples: examples, np.empty(0), 1.0)

@@ -17,7 +17,12 @@ __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; the exit status."""
     options = parser().parse_args(arguments)
-    commands: dict[str, Callable[[Namespace], int]] = {"train": _train, "predict": _predict, "certify": _certify}
+    commands: dict[str, Callable[[Namespace], int]] = {
+        "train": _train,
+        "predict": _predict,
+        "certify": _certify,
+        "convert": _convert,
+    }
     try:
         return commands[options.command](options)
     except (FenchelError, ValueError, OSError, MemoryError) as error:
@@ -45,11 +50,22 @@ def _train(options: Namespace) -> int:
     queries = _queries(table, options.data) if ranks else {}
     if options.positive is not None:
         estimator.set_params(pos_label=_label_of(options.positive, table.y))
-    interrupted = fit(estimator, table.X, table.y, **queries)
+    interrupted = fit(estimator, table.X, table.y, **queries, **_weights(table))
     save(output, ModelFile(estimator, table.names, table.label, table.zero_based, table.query_column))
     rows, features = table.X.shape
     print(f"{options.data.name}: {rows:,} rows, {features:,} features{_classes(estimator)}")
     return report(estimator, output, interrupted=interrupted)
+
+
+def _convert(options: Namespace) -> int:
+    from fenchel.io.converting import convert
+    from fenchel.io.readers import default_store
+
+    output = options.output or default_store(options.data)
+    rows, features = convert(options.data, output, options.force, options.zero_based)
+    print(f"{options.data.name}: {rows:,} rows, {features:,} features")
+    print(f"written: {output}")
+    return PROVED
 
 
 def _predict(options: Namespace) -> int:
@@ -113,8 +129,8 @@ def _certify(options: Namespace) -> int:
         table = read(options.data, model.layout(options.label, options.header, options.qid))
         if table.y is None:
             raise FenchelError(f"{options.data}: has no labels, and a certificate needs those the model was trained on")
-        queries = _queries(table, options.data) if model.ranks else {}
-        certificate = prove_again(estimator, table.X, table.y, queries, rigorous=options.rigorous)
+        rows = {**(_queries(table, options.data) if model.ranks else {}), **_weights(table)}
+        certificate = prove_again(estimator, table.X, table.y, rows, rigorous=options.rigorous)
     print(certificate)
     return PROVED if certificate.meets(estimator.tol if options.tol is None else options.tol) else NOT_PROVED
 
@@ -147,6 +163,11 @@ def _is_ranking(options: Namespace) -> bool:
     if options.qid is not None and not found:
         raise FenchelError(f"--qid is for rankings: choose --loss {', '.join(RANKINGS)}")
     return found
+
+
+def _weights(table: Any) -> dict[str, Any]:
+    """The weights of the rows, if a store has them."""
+    return {} if table.sample_weight is None else {"sample_weight": table.sample_weight}
 
 
 def _queries(table: Any, data: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import fenchel
 
 _DATA = (
     "a svmlight (LIBSVM) file, a table with commas (.csv), or labelled sequences, a token in each line (.conll); also "
-    ".gz, .bz2, .xz"
+    ".gz, .bz2, .xz; or what `convert` wrote"
 )
 _LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
 _STATUS = (
@@ -60,10 +60,17 @@ def parser() -> ArgumentParser:
     )
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
     commands = top.add_subparsers(
-        dest="command", required=True, metavar="train | predict | certify", parser_class=_Parser
+        dest="command", required=True, metavar="train | predict | certify | convert", parser_class=_Parser
     )
     train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
     _add_train(train)
+    convert = commands.add_parser("convert", help="write a file's rows to a store, for data larger than memory")
+    convert.add_argument("data", type=Path, help="a svmlight (LIBSVM) file; also .gz, .bz2, .xz")
+    convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
+    convert.add_argument("--force", action="store_true", help="replace a store of this name")
+    convert.add_argument(
+        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; else it is looked up"
+    )
     predict = commands.add_parser("predict", help="predict the labels of a file's rows")
     certify = commands.add_parser(
         "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS

@@ -10,6 +10,7 @@ from fenchel.designs.chains import ChainDesign
 from fenchel.designs.conversion import as_design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.mapped import MappedDesign
 from fenchel.errors import FenchelError
 
 
@@ -43,4 +44,4 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "as_design", "row_lengths"]
+__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "MappedDesign", "as_design", "row_lengths"]

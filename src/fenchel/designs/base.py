@@ -148,7 +148,12 @@ class Design(abc.ABC):
     #: whether ``part`` is implemented, by which threads divide the products with X
     divisible: ClassVar[bool] = True
     #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
-    has_columns: ClassVar[bool] = False
+    has_columns: bool = False
+
+    @property
+    def block_rows(self) -> int | None:
+        """The rows that are to be visited together where X is read from a file; None if any order is as fast."""
+        return None
 
     @property
     def column_counts(self) -> Array | None:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from fenchel.designs.base import Design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
+from fenchel.designs.mapped import MappedCSR, MappedDense, memory_limit_of
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 
@@ -25,7 +26,7 @@ def as_design(X: Any) -> Design:
     Returns
     -------
     Design
-        X itself if it is a design.
+        X itself if it is a design; a :class:`MappedDesign` if it lies in a memory-mapped file.
 
     See Also
     --------
@@ -46,4 +47,7 @@ def as_design(X: Any) -> Design:
             raise FenchelError(f"X must be a matrix with as many features in every row: {error}") from error
     check_storage(X)
     X = X.data if isinstance(X, np.ma.MaskedArray) else X
-    return CSRDesign(X) if sp.issparse(X) else DenseDesign(X)
+    if sp.issparse(X):
+        # a format without rows is copied into memory
+        return MappedCSR(X) if X.format == "csr" and memory_limit_of(X.data) is not None else CSRDesign(X)
+    return DenseDesign(X) if memory_limit_of(X) is None else MappedDense(X)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,7 +54,7 @@ class CSRDesign(Design):
     array([1., 2.])
     """
 
-    has_columns: ClassVar[bool] = True
+    has_columns: bool = True
 
     def __init__(self, matrix: sp.csr_array | sp.csr_matrix) -> None:
         # SciPy's own conversion reads foreign memory if a matrix is broken

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -43,7 +42,7 @@ class DenseDesign(Design):
     array([1., 2.])
     """
 
-    has_columns: ClassVar[bool] = True
+    has_columns: bool = True
 
     def __init__(self, values: Array) -> None:
         if values.ndim != 2:

@@ -13,6 +13,8 @@ from dataclasses import replace
 from functools import partial, reduce
 from numbers import Integral
 from operator import add
+from pathlib import Path
+from types import NoneType
 from typing import Any, Self
 
 import joblib
@@ -55,6 +57,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     #: estimators that have this parameter set it
     regularizer: str | Regularizer | None = None
     stop_when: ProvedShare | None = None
+    checkpoint: Path | str | None = None
 
     # --- the four steps
 
@@ -115,6 +118,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 stop_when=stop_when,
                 seed=seeds[k],
                 n_jobs=max(1, threads // workers),
+                checkpoint=self._checkpoint_file(k, len(problems)),
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
@@ -199,6 +203,13 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     # --- what encode and problems are made of
 
+    def _checkpoint_file(self, k: int, count: int) -> Path | None:
+        """The checkpoint of one of several problems."""
+        if self.checkpoint is None:
+            return None
+        path = Path(self.checkpoint)
+        return path if count == 1 else path.with_name(f"{path.stem}.{k}{path.suffix}")
+
     def _seeds(self, count: int) -> tuple[int, ...]:
         """The seeds of the solvers of ``count`` problems."""
         return seeds_of(self.random_state, count)
@@ -234,6 +245,8 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         check_bool("fit_intercept", self.fit_intercept)
         check_bool("warm_start", self.warm_start)
         processors(self.n_jobs)
+        if not isinstance(self.checkpoint, (str, Path, NoneType)):
+            raise FenchelError(f"checkpoint must be a path or None, got {type(self.checkpoint).__name__}")
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 

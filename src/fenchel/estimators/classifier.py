@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from itertools import combinations
+from pathlib import Path
 from typing import Any, Self
 
 import scipy.sparse as sp
@@ -172,6 +173,9 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
         proportional to the sizes of all classes.
     stop_when : ProvedShare, default=None
         Fit until a share of the predictions on given rows is proved, or to the rounding floor, whatever ``tol`` is.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.
 
     Attributes
     ----------
@@ -237,3 +241,4 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
     multi_class: str = "auto"
     class_weight: Any = None
     stop_when: ProvedShare | None = None
+    checkpoint: Path | str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,9 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
         Whether to report each certificate during the fit.
     stop_when : ProvedShare, default=None
         Fit until a share of the predictions on given rows is proved, or to the rounding floor, whatever ``tol`` is.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.
 
     Attributes
     ----------
@@ -153,3 +157,4 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
     loss: str | Loss = "squared"
     _: KW_ONLY
     stop_when: ProvedShare | None = None
+    checkpoint: Path | str | None = None

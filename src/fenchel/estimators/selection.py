@@ -120,6 +120,7 @@ class SelectionOfC(LinearEstimator):
         from sklearn.model_selection import check_cv
 
         splits = list(check_cv(self.cv, task.y, classifier=is_classifier(self)).split(task.X, task.y))
+        _check_splits(splits)
         grid, scorer = _Grid(self._values(), len(splits)), check_scoring(self, self.scoring)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         options = {"tol": self.tol, "max_iter": self.max_iter, "seed": seed}
@@ -218,6 +219,15 @@ class SelectionOfC(LinearEstimator):
             return checked_values(self.Cs)
         check_integer("Cs", self.Cs, least=1)
         return np.logspace(-4, 4, int(self.Cs))
+
+
+def _check_splits(splits: Sequence[tuple[Any, Any]]) -> None:
+    """Raise unless every fold is two arrays of row numbers or masks: scikit-learn takes any pairs."""
+    for part in (np.asarray(part) for split in splits for part in split):
+        if part.ndim != 1 or part.dtype.kind not in "iub":
+            raise FenchelError(
+                f"cv must yield pairs of arrays of row numbers, got an array of {part.dtype} {part.shape}"
+            )
 
 
 def _training(task: Task, train: Array) -> Floats:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fenchel.errors import FenchelError
-from fenchel.io.readers import bare_name, opened
+from fenchel.io.files import bare_name, opened
 
 #: the suffix of files that are read as sequences without being told
 SUFFIX = ".conll"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import struct
 import sys
 import tokenize
@@ -24,6 +23,7 @@ from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, 
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 from fenchel.io.template import Template
+from fenchel.replacing import replacing
 
 #: what a model file can hold
 _KINDS: dict[str, Any] = {
@@ -119,15 +119,8 @@ def save(path: Path, model: ModelFile) -> None:
         "template": model.template,
         "columns": model.columns,
     }
-    # a link stays, and the file that it leads to is replaced
-    path = path.resolve()
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as stream:
-            np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(path) as stream:
+        np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
 
 
 def _dense(array: Any) -> Array:

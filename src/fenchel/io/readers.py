@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
-import lzma
 import warnings
-import zlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
-
-#: what a compressed file is opened with, by its suffix
-_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-
-
-#: what reading a damaged or truncated file raises
-_DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError)
+from fenchel.io.files import bare_name, check_exists, opened
+from fenchel.io.store import open_store
+from fenchel.io.svmlight import are_whole, read_svmlight
 
 
 class Table(NamedTuple):
@@ -41,12 +33,8 @@ class Table(NamedTuple):
     #: the query of each row, if they were asked for and the file has them, and a table's column of them
     qid: Array | None = None
     query_column: str | int | None = None
-
-
-def bare_name(path: Path) -> Path:
-    """The name of a file without the suffix of its compression."""
-    name = Path(path.name)
-    return name.with_suffix("") if name.suffix in _OPENERS else name
+    #: the weight of each row, if a store has them
+    sample_weight: Array | None = None
 
 
 def is_table(path: Path) -> bool:
@@ -56,8 +44,17 @@ def is_table(path: Path) -> bool:
 
 def default_output(path: Path) -> Path:
     """The name of the model of a data file, in the present folder."""
+    return Path(_stem(path) + ".model.npz")
+
+
+def default_store(path: Path) -> Path:
+    """The name of the store of a data file, in the present folder."""
+    return Path(_stem(path) + ".store")
+
+
+def _stem(path: Path) -> str:
     bare = bare_name(path)
-    return Path((bare.stem or bare.name) + ".model.npz")
+    return bare.stem or bare.name
 
 
 class Layout(NamedTuple):
@@ -80,58 +77,48 @@ class Layout(NamedTuple):
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
     """The rows of a file."""
-    if not path.is_file():
-        raise FenchelError(f"{path}: there is no such file")
+    if path.is_dir():
+        return _read_store(path, layout)
+    check_exists(path)
     try:
         return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
     except UnicodeDecodeError as error:
         raise FenchelError(f"{path}: is neither a svmlight file nor a table (.csv): {error}") from error
 
 
-@contextmanager
-def opened(path: Path, mode: str) -> Iterator[IO[Any]]:
-    """The file, unpacked; damage that reading it finds is an error that names the file."""
-    text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
-    try:
-        with _OPENERS.get(path.suffix, open)(path, mode, **text) as stream:
-            yield stream
-    except _DAMAGES as error:
-        raise FenchelError(f"{path}: can't be read, it may be damaged or cut off: {error}") from error
-
-
 def _read_svmlight(path: Path, layout: Layout) -> Table:
-    import scipy.sparse as sp
-    from sklearn.datasets import load_svmlight_file
+    _check_no_columns(layout, "a svmlight file begins its rows with the label")
+    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks)
+    X = _widened(rows.X, layout)
+    return Table(X, _whole(rows.y), zero_based=rows.zero_based, qid=rows.qid)
 
+
+def _read_store(path: Path, layout: Layout) -> Table:
+    _check_no_columns(layout, "a store has its labels")
+    store = open_store(path)
+    if sp.issparse(store.X) and layout.zero_based not in (None, store.zero_based):
+        first = int(layout.zero_based or False)
+        raise FenchelError(
+            f"{path}: was converted from features numbered from {1 - store.zero_based:d}, and the model was trained on "
+            f"features numbered from {1 - first}: convert the data again with --{'' if first else 'no-'}zero-based"
+        )
+    X = _widened(store.X, layout) if sp.issparse(store.X) else store.X
+    return Table(X, store.y, zero_based=store.zero_based, qid=store.qid, sample_weight=store.sample_weight)
+
+
+def _check_no_columns(layout: Layout, why: str) -> None:
+    """Raise if the user names columns of a table."""
     if layout.label is not None or layout.header is not None:
-        raise FenchelError("--label and --header are for tables (.csv): a svmlight file begins its rows with the label")
+        raise FenchelError(f"--label and --header are for tables (.csv): {why}")
     if layout.qid is not None:
         raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
-    try:
-        with opened(path, "rb") as stream:
-            X, y, *ids = load_svmlight_file(stream, zero_based=True, query_id=layout.ranks)
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, FenchelError):
-            raise
-        raise FenchelError(f"{path}: can't be read as a svmlight file: {error}") from error
-    if np.any(X.indices < 0):
-        raise FenchelError(f"{path}: has feature numbers of 2^31 or more; number the features from 1")
-    if not len(y):
-        raise FenchelError(f"{path}: holds no rows")
-    # numbered from 1 unless there is a 0; the guess for a training file holds for all others
-    has_zero = bool(np.any(X.indices == 0))
-    zero_based = has_zero if layout.zero_based is None else layout.zero_based
-    if not zero_based:
-        if has_zero:
-            raise FenchelError(f"{path}: has a feature 0, but the model was trained on features numbered from 1")
-        X = sp.csr_matrix((X.data, X.indices - 1, X.indptr), shape=(X.shape[0], max(1, X.shape[1] - 1)))
+
+
+def _widened(X: Any, layout: Layout) -> Any:
+    """The rows, with the features of the model: trailing ones that no row has are not in the file."""
     if layout.features is not None and X.shape[1] < layout.features:
-        # trailing features that no row has are not in the file
         X.resize((X.shape[0], layout.features))
-    queries = ids[0] if ids and len(ids[0]) else None
-    if queries is not None and len(queries) != len(y):
-        raise FenchelError(f"{path}: has qid: in {len(queries)} of {len(y)} rows; give every row its query")
-    return Table(X, _whole(y), zero_based=zero_based, qid=queries)
+    return X
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
@@ -282,8 +269,7 @@ def _labels(values: Array) -> Array:
 
 def _whole(numbers: Array) -> Array:
     """As integers if they all are."""
-    exact = np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers))
-    return numbers.astype(np.int64) if exact else numbers
+    return numbers.astype(np.int64) if are_whole(numbers) else numbers
 
 
 def _is_whole(text: str) -> bool:

@@ -26,6 +26,8 @@ from fenchel.designs.base import Design
 from fenchel.designs.rows import GramRows, Rows
 from fenchel.errors import FenchelError
 from fenchel.kernels.gram import KernelDesign
+from fenchel.numerics.limits import MOST_LABELS
+from fenchel.validation import check_bool, check_integer, real_numbers
 
 
 class ChainGram(KernelDesign):
@@ -75,10 +77,13 @@ class ChainGram(KernelDesign):
         ends: bool = True,
         counts: Array | None = None,
     ) -> None:
+        if not isinstance(tokens, KernelDesign):
+            raise FenchelError(f"tokens must be a kernel's design, such as GramDesign; got {type(tokens).__name__}")
+        check_integer("labels", labels, least=1, most=MOST_LABELS)
+        check_bool("transitions", transitions)
+        check_bool("ends", ends)
         n, self.tokens, self.labels = tokens.shape[0], tokens, int(labels)
-        if self.labels < 1:
-            raise FenchelError(f"labels must be the number of labels, at least 1, got {labels!r}")
-        self._counts = None if counts is None else np.asarray(counts, dtype=np.float64)
+        self._counts = None if counts is None else real_numbers("counts", counts)
         if self._counts is not None and (self._counts.shape != (n,) or not np.all(np.isin(self._counts, (0, 1, 2)))):
             raise FenchelError(f"counts must hold 0, 1 or 2 for each of the {n} tokens, got {counts!r}")
         m = self.labels

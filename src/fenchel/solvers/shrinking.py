@@ -37,11 +37,17 @@ class ActiveSet:
         The number of all examples.
     shrinks_classes : bool, default=False
         Whether epochs after a full one look at some of the classes of each example only.
+    block_rows : int or None, default=None
+        The examples that are visited together, if their rows are read from a file (``Design.block_rows``).
     """
 
-    def __init__(self, counted: Array, examples: int, *, shrinks_classes: bool = False) -> None:
+    def __init__(
+        self, counted: Array, examples: int, *, shrinks_classes: bool = False, block_rows: int | None = None
+    ) -> None:
         self.order: Array = counted.astype(np.uint32 if examples < 2**32 else np.uint64)
         self.shrinks_classes = shrinks_classes
+        #: None if one block holds all examples
+        self.block_rows = block_rows if block_rows is not None and block_rows < examples else None
         #: how many epochs have ended
         self.epochs = 0
         #: whether the present epoch looks at some classes only
@@ -81,9 +87,19 @@ class ActiveSet:
             if self.restore or not shrinking:
                 self.size, self.restore = len(self.order), False
             shuffle(self.order, self.size, random)
+            if self.block_rows is not None:
+                self._visit_by_blocks(self.block_rows, random)
             self.remaining, self.violation, self.changes, self.gap = 0, 0.0, 0, 0.0
         end = min(self.size, self.position + max(1, most))
         return Part(self.order, self.position, end, self.remaining, self.threshold if shrinking else np.inf)
+
+    def _visit_by_blocks(self, block_rows: int, random: Array) -> None:
+        """Bring the shuffled active examples into a random order of their blocks, which stay shuffled inside."""
+        active = self.order[: self.size]
+        blocks = active // self.order.dtype.type(block_rows)
+        ranks = np.arange(int(blocks.max(initial=0)) + 1, dtype=self.order.dtype)
+        shuffle(ranks, len(ranks), random)
+        self.order[: self.size] = active[np.argsort(ranks[blocks], kind="stable")]
 
     def record(self, tally: tuple[Any, float, int, float], end: int, lam: float) -> bool:
         """Add what a loop found on its way to ``end``; returns whether that ends the epoch."""

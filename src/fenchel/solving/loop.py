@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from fenchel.certificate import ProvedShare
@@ -15,6 +16,7 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver, choose
 from fenchel.solvers.base import Start, Warm
+from fenchel.solving.checkpoint import Checkpoint
 from fenchel.solving.run import Run, Stopping
 from fenchel.solving.schedule import Schedule
 from fenchel.solving.solution import Progress, Solution, Status
@@ -40,6 +42,7 @@ def solve(
     certify_every: float | None = None,
     seed: int = 0,
     n_jobs: int | None = None,
+    checkpoint: Path | str | None = None,
 ) -> Solution:
     r"""Minimize a problem until its relative duality gap is proved to be at most ``tol``.
 
@@ -79,6 +82,10 @@ def solve(
         Seed of the solver's random choices.
     n_jobs : int, default=None
         Threads within the solve, used by "newton", "smoothing", "agm" and "bundle".  The result does not depend on it.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, written at most once a minute, after a certificate, and at the
+        end.  A solve of the same problem that finds the file starts from it, in place of ``warm_start``, and ends at
+        an answer within ``tol`` of the same optimum; a file of another problem is refused.
 
     Returns
     -------
@@ -120,15 +127,18 @@ def solve(
     if stop_when is not None and not isinstance(stop_when, ProvedShare):
         raise FenchelError(f"stop_when must be None or a ProvedShare, got {type(stop_when).__name__}")
     candidates = choose(problem, solver, tol=tol if stop_when is None else 0.0, seed=seed, n_jobs=n_jobs)
-    # what ends a solve with tol = 0 is the last certificates, and callbacks see them
-    rare = callback is None and stop_when is None and (tol > 0.0 or problem.design.stored_entries > _CHEAP_ENTRIES)
+    # what ends a solve with tol = 0 is the last certificates; callbacks and checkpoints see them
+    seen = callback is not None or stop_when is not None or checkpoint is not None
+    rare = not seen and (tol > 0.0 or problem.design.stored_entries > _CHEAP_ENTRIES)
     schedule, interrupt = Schedule(max_iter, rare, certify_every), threading.Event()
 
     def must_stop() -> bool:
         return interrupt.is_set() or (stop_requested is not None and stop_requested())
 
     stopping = Stopping(tol, time_limit, decay, callback, must_stop, stop_when)
+    kept = None if checkpoint is None else Checkpoint(checkpoint, problem)
     with interrupts_set(interrupt):
-        solution = Run(problem, candidates, schedule, stopping).solution(warm_start)
+        start = (kept.start() if kept is not None else None) or warm_start
+        solution = Run(problem, candidates, schedule, stopping, kept).solution(start)
     # Ctrl-C may come when the last certificate has just been computed
     return replace(solution, status=Status.INTERRUPTED) if interrupt.is_set() else solution

@@ -21,6 +21,7 @@ from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
 from fenchel.solvers.choose import Candidate
+from fenchel.solving.checkpoint import Checkpoint
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.floor import RoundsAtFloor
 from fenchel.solving.handover import STEP_SHARE, Pace
@@ -52,8 +53,16 @@ class Stopping(NamedTuple):
 class Run:
     """The state of one solve: the best verdict so far, the passes used, and the clock."""
 
-    def __init__(self, problem: Problem, candidates: list[Candidate], schedule: Schedule, stopping: Stopping) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        candidates: list[Candidate],
+        schedule: Schedule,
+        stopping: Stopping,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
         self.problem, self.candidates, self.schedule = problem, candidates, schedule
+        self.checkpoint = checkpoint
         rule = stopping.stop_when
         self.proving = None if rule is None else ProvedShareWatch(rule, problem)
         #: the gap that ``converged`` is about, and the one that ends the solve
@@ -110,6 +119,8 @@ class Run:
 
     def _finished(self, status: Status, solver: str) -> Solution:
         assert self.best is not None
+        if self.checkpoint is not None:
+            self.checkpoint.write(self.best)
         certificate, model, witness, path_certificate = self.best
         converged = certificate.meets(self.asked)
         if certificate.meets(self.tol) and status not in (Status.INTERRUPTED, Status.PREDICTIONS_PROVED):
@@ -299,6 +310,8 @@ class Run:
         self.trace.append(point)
         self.best = best_of(self.best, verdict)
         self.present = verdict.model
+        if self.checkpoint is not None:
+            self.checkpoint.offer(self.best)
 
     def _callback_stops(self) -> bool:
         """Call the callback; its time does not count as the solver's."""

@@ -203,7 +203,12 @@ class BlockCoordinate(Solver):
             mean=mean,
             random=random_state(self.seed or 0),
             lists=ClassLists(np.zeros((risk.examples, room), np.uint32), np.zeros(risk.examples, np.uint32)),
-            active_set=ActiveSet(np.flatnonzero(shares > 0), risk.examples, shrinks_classes=room > 0),
+            active_set=ActiveSet(
+                np.flatnonzero(shares > 0),
+                risk.examples,
+                shrinks_classes=room > 0,
+                block_rows=problem.design.block_rows,
+            ),
         )
         if softmax and problem.intercept:
             state.intercepts.state[INTERCEPT] = first_intercept(risk)

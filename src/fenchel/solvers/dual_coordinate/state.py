@@ -77,7 +77,8 @@ class State:
         near = np.abs(table[:, ALPHA] - bound) <= DOMAIN_TOLERANCE * np.abs(table[:, ALPHA])
         table[:, ALPHA] = np.where(near, bound, table[:, ALPHA])
         table[:, SCALE] = shares / self.problem.lam
-        active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares))
+        block_rows = self.problem.design.block_rows
+        active_set = ActiveSet(np.flatnonzero(shares > 0), len(shares), block_rows=block_rows)
         self.outputs.append(OutputState(table, v, intercept, active_set, constant))
         return self.outputs[-1]
 

@@ -1,0 +1,81 @@
+"""Data files to stores, in one pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from fenchel.errors import FenchelError
+from fenchel.io.files import bare_name, check_exists
+from fenchel.io.store_writer import StoreWriter
+from fenchel.io.svmlight import check_rows, numbering, row_blocks
+
+
+def convert(
+    source: Path | str,
+    target: Path | str,
+    force: bool = False,
+    zero_based: bool | None = None,
+    queries: bool | None = None,
+) -> tuple[int, int]:
+    """Write the rows of a svmlight file to a store, in one pass and bounded memory.
+
+    Parameters
+    ----------
+    source : path
+        The svmlight file, plain or compressed (.gz, .bz2, .xz).
+    target : path
+        The folder of the store.
+    force : bool, default=False
+        Whether a store of this name is replaced.  Anything else of this name never is.
+    zero_based : bool or None, default=None
+        Whether features are numbered from 0; None looks whether there is a 0.
+    queries : bool or None, default=None
+        Whether ``qid`` is kept, which every row must have then; None keeps it if the first rows have one.
+
+    Returns
+    -------
+    tuple of int
+        The shape (n, d) of X.
+
+    See Also
+    --------
+    open_store : Open the store.
+    StoreWriter : Write other data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from fenchel.io import convert, open_store
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "a.svm").write_text("1 1:0.5 3:2\\n-1 2:1\\n")
+    ...     print(convert(Path(folder) / "a.svm", Path(folder) / "a.store"))
+    ...     print(open_store(Path(folder) / "a.store").X.toarray())
+    (2, 3)
+    [[0.5 0.  2. ]
+     [0.  1.  0. ]]
+    """
+    source = Path(source)
+    check_exists(source)
+    if bare_name(source).suffix.lower() == ".csv":
+        raise FenchelError(f"{source}: only svmlight files are converted; append a table in blocks with StoreWriter")
+    if queries is None:
+        queries = _first_has_query(source)
+    rows = with_query = 0
+    with StoreWriter(target, force, zero_based=bool(zero_based)) as writer:
+        offset = 1 if zero_based is None else int(not zero_based)
+        for block in row_blocks(source, queries):
+            if block.least < offset:
+                # raises if the features are said to be numbered from 1
+                numbering(source, block.least, zero_based)
+                writer.shift_columns()
+                offset = 0
+            rows, with_query = rows + len(block.labels), with_query + block.with_query
+            check_rows(source, rows, with_query if queries else 0)
+            writer.append_block(block, offset)
+        return writer.shape
+
+
+def _first_has_query(source: Path) -> bool:
+    """Whether the first block of a file has queries."""
+    return any(block.with_query for block, _ in zip(row_blocks(source), range(1), strict=False))

@@ -1,0 +1,215 @@
+"""Svmlight (LIBSVM) files in blocks of rows, exact to the last bit, with bounded memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.decimals import powers_of_five, powers_of_ten
+from fenchel.errors import FenchelError
+from fenchel.io import loop_svmlight as loop
+from fenchel.io.files import opened
+
+#: bytes that are read at a time (256 kB, so that what is parsed stays in the cache); a longer line is read whole
+_BLOCK_BYTES = 1 << 18
+#: characters of a field that an error shows
+_SHOWN = 40
+_FIELD = re.compile(rb"[^#\s]*")
+_WRONG = {
+    loop.NO_COLON: "has no colon; features are NUMBER:VALUE",
+    loop.NO_FEATURE: "begins with no whole number; features are NUMBER:VALUE",
+    loop.NEGATIVE_FEATURE: "has a negative feature number",
+    loop.LARGE_FEATURE: "has a feature number of 2^31 or more; number the features from 1",
+    loop.NOT_ASCENDING: "does not follow the feature before it: feature numbers must ascend within a row",
+    loop.NO_QUERY: "is no whole number below 10^17, which a query must be",
+}
+
+
+class RowBlock(NamedTuple):
+    """Some rows of a file, in compressed sparse rows."""
+
+    labels: Floats
+    #: where each row ends in ``indices`` and ``data``
+    ends: NDArray[np.int64]
+    #: numbered as in the file
+    indices: NDArray[np.int32]
+    data: Floats
+    #: of the rows that have one, if they were asked for
+    queries: NDArray[np.int64]
+    #: the rows that have one, asked for or not
+    with_query: int
+    #: the smallest feature number, if there is any
+    least: int
+
+
+def row_blocks(path: Path, queries: bool = False) -> Iterator[RowBlock]:
+    """The rows of a svmlight file, plain or compressed, block by block.
+
+    The arrays of a block are used again for the next one.
+    """
+    line, workspace = 1, _Workspace()
+    with opened(path, "rb") as stream:
+        for text in _whole_lines(stream):
+            block, wrong = workspace.parse(text, queries)
+            if wrong is not None:
+                raise FenchelError(f"{path}: can't be read as a svmlight file: {_where(text, line, *wrong)}")
+            line += text.count(b"\n")
+            if len(block.labels):
+                yield block
+
+
+class SvmlightFile(NamedTuple):
+    """What a svmlight file holds."""
+
+    X: sp.csr_matrix
+    y: Floats
+    #: whether features are numbered from 0
+    zero_based: bool
+    #: the query of each row; None if they were not asked for, or the file has none
+    qid: NDArray[np.int64] | None
+
+
+def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = False) -> SvmlightFile:
+    """All rows of a svmlight file; features are numbered from 1, unless there is a 0 or ``zero_based`` says so."""
+    labels, data, qid = _Growing(np.float64), _Growing(np.float64), _Growing(np.int64)
+    indices, indptr = _Growing(np.int32), _Growing(np.int64)
+    least, with_query = 1, 0
+    indptr.extend(np.zeros(1, dtype=np.int64))
+    for block in row_blocks(path, queries):
+        indptr.extend(block.ends + data.size)
+        labels.extend(block.labels)
+        data.extend(block.data)
+        indices.extend(block.indices)
+        qid.extend(block.queries)
+        least, with_query = min(least, block.least), with_query + block.with_query
+    y = labels.array()
+    check_rows(path, len(y), with_query if queries else 0)
+    zero_based = numbering(path, least, zero_based)
+    columns = indices.array()
+    features = max(1, int(columns.max(initial=-1)) + zero_based)
+    columns -= not zero_based
+    X = sp.csr_matrix((data.array(), columns, indptr.array()), shape=(len(y), features))
+    return SvmlightFile(X, y, zero_based, qid.array() if queries and with_query else None)
+
+
+def are_whole(numbers: Array) -> bool:
+    """Whether all numbers are integers that floats and 64 bits hold exactly."""
+    return bool(np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers)))
+
+
+def check_rows(path: Path, rows: int, with_query: int) -> None:
+    """Raise for a file without rows, and for one in which some rows have a query and others none."""
+    if not rows:
+        raise FenchelError(f"{path}: holds no rows")
+    if with_query not in (0, rows):
+        raise FenchelError(f"{path}: has qid: in {with_query} of {rows} rows; give every row its query")
+
+
+def numbering(path: Path, least: int, zero_based: bool | None) -> bool:
+    """Whether features are numbered from 0: if there is a 0, unless a model says how its data were numbered."""
+    if zero_based is None:
+        return least == 0
+    if least == 0 and not zero_based:
+        raise FenchelError(f"{path}: has a feature 0, but the model was trained on features numbered from 1")
+    return zero_based
+
+
+class _Growing:
+    """An array that grows at its end; large ones are moved by the system, not copied."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self._values, self.size = np.empty(1024, dtype=kind), 0
+
+    def extend(self, more: Array) -> None:
+        size = self.size + len(more)
+        if size > len(self._values):
+            self._values.resize(max(size, len(self._values) * 3 // 2), refcheck=False)
+        self._values[self.size : size] = more
+        self.size = size
+
+    def array(self) -> Array:
+        """The array; this object must not be used again."""
+        self._values.resize(self.size, refcheck=False)
+        return self._values
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Blocks of whole lines, each with its end."""
+    rest: list[bytes] = []
+    while part := stream.read(_BLOCK_BYTES):
+        end = part.rfind(b"\n") + 1
+        if end:
+            yield b"".join((*rest, part[:end]))
+            rest = []
+        if end < len(part):
+            rest.append(part[end:])
+    if rest:
+        yield b"".join((*rest, b"\n"))
+
+
+class _Workspace:
+    """The arrays that a block is parsed into."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def parse(self, text: bytes, wanted: bool) -> tuple[RowBlock, tuple[int, int, str] | None]:
+        """The rows of whole lines, and what is wrong with them: the first and the last place, and why."""
+        self._reserve(len(text))
+        fives, tens = powers_of_five(), powers_of_ten()
+        arrays = (self._labels, self._ends, self._queries, self._indices, self._data, self._hard)
+        rows, asked, hards, least, code, place = loop.parse_rows(
+            np.frombuffer(text, dtype=np.uint8), wanted, fives, tens, *arrays
+        )
+        for begin, end, entry in self._hard[:hards].tolist():
+            try:
+                value = float(text[begin:end])
+            except ValueError:
+                what = "the label" if entry < 0 else "the value"
+                return self._block(0, 0, 0, least), (begin, end, f"as {what} is no number")
+            if entry < 0:
+                self._labels[-1 - entry] = value
+            else:
+                self._data[entry] = value
+        if code != loop.NOTHING_WRONG:
+            return self._block(0, 0, 0, least), (place, _field_end(text, place), _WRONG[code])
+        return self._block(rows, asked, asked if wanted else 0, least), None
+
+    def _block(self, rows: int, asked: int, read: int, least: int) -> RowBlock:
+        entries = int(self._ends[rows - 1]) if rows else 0
+        found = self._labels[:rows], self._ends[:rows], self._indices[:entries], self._data[:entries]
+        return RowBlock(*found, self._queries[:read], asked, least)
+
+    def _reserve(self, size: int) -> None:
+        if size > self._size:
+            # lines that were begun in the block before
+            size = max(size, _BLOCK_BYTES) * 5 // 4
+            numbers = size // loop.BYTES_PER_NUMBER + 1
+            self._labels, self._data = np.empty(numbers), np.empty(numbers)
+            self._ends, self._queries = np.empty(numbers, dtype=np.int64), np.empty(numbers, dtype=np.int64)
+            self._indices = np.empty(numbers, dtype=np.int32)
+            self._hard = np.empty((numbers, 3), dtype=np.int64)
+            self._size = size
+
+
+def _field_end(text: bytes, place: int) -> int:
+    found = _FIELD.match(text, place)
+    assert found is not None
+    return found.end()
+
+
+def _where(text: bytes, line: int, begin: int, end: int, why: str) -> str:
+    """The place of a field as an editor counts, from line 1 and column 1, and what is wrong with it."""
+    line += text.count(b"\n", 0, begin)
+    start = text.rfind(b"\n", 0, begin) + 1
+    column = len(text[start:begin].decode("utf-8", "replace")) + 1
+    field = text[begin:end].decode("utf-8", "replace")
+    shown = field if len(field) <= _SHOWN else field[:_SHOWN] + "…"
+    return f"line {line}, column {column}: {shown!r} {why}"

@@ -1,0 +1,152 @@
+"""A solve that was ended goes on from its checkpoint, to the same answer; a file of another problem is refused."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from fenchel import FenchelError, LinearClassifier, Problem, solve
+from fenchel.risks import MeanRisk, RocAUC
+from fenchel.solving import checkpoint as module
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((200, 8))
+Y = np.where(X[:, 0] + RNG.standard_normal(200) > 0, 1, -1)
+
+
+def problem(X=X, y=Y, lam=0.01, loss="hinge", **options):
+    return Problem(X, MeanRisk(loss, y), lam=lam, **options)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "long.npz"
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Every certificate is written."""
+    monkeypatch.setattr(module.Checkpoint.__init__, "__defaults__", (0.0,))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("solver", ["dual_coordinate", pytest.param("auto", marks=pytest.mark.thorough)])
+def test_a_resumed_solve_ends_at_the_same_answer(path, intercept, solver):
+    asked = problem(intercept=intercept)
+    whole = solve(asked, solver, tol=1e-12, max_iter=10_000)
+    first = solve(asked, solver, tol=1e-12, max_iter=3, checkpoint=path)
+    assert first.certificate.relative_gap > 1e-6
+    # another object of the same problem
+    resumed = solve(
+        problem(X.copy(), Y.copy(), intercept=intercept), solver, tol=1e-12, max_iter=10_000, checkpoint=path
+    )
+    assert resumed.trace[0].primal <= first.certificate.primal * (1 + 1e-12)
+    assert abs(resumed.certificate.primal - whole.certificate.primal) <= 1e-10
+    assert resumed.converged
+    # and again: nothing is left to do
+    again = solve(asked, solver, tol=1e-12, checkpoint=str(path))
+    assert again.passes == 0.0
+    assert np.array_equal(again.model.weights, resumed.model.weights)
+
+
+def test_every_certificate_is_written_and_the_file_is_there_if_the_process_dies(path):
+    seen = []
+
+    def look(progress):
+        with np.load(path) as archive:
+            seen.append((str(archive["about"]), progress.certificate.primal))
+
+    solve(problem(), "dual_coordinate", tol=1e-6, checkpoint=path, callback=look)
+    assert len(seen) > 1
+    assert all(f'"primal": {primal!r}' in about for about, primal in seen)
+    assert [one.name for one in path.parent.iterdir()] == ["long.npz"]
+
+
+def test_a_measure_and_sparse_rows(path):
+    asked = Problem(sp.csr_array(X), RocAUC(Y), lam=0.01)
+    solve(asked, tol=1e-4, max_iter=5, checkpoint=path)
+    assert solve(asked, tol=1e-4, checkpoint=path).converged
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        (lambda: problem(X[:150], Y[:150]), "shape"),
+        (lambda: problem(lam=0.02), "lam"),
+        (lambda: problem(X + 1e-9), "checksum of X"),
+        (lambda: problem(X.astype(np.float32)), "checksum of X"),
+        (lambda: problem(intercept=True), "intercept"),
+        (lambda: problem(regularizer="entropy"), "regularizer"),
+        (lambda: Problem(X, RocAUC(Y), lam=0.01), "risk"),
+        (lambda: problem(loss="logistic"), "objective of its model"),
+        (lambda: problem(y=-Y), "objective of its model"),
+    ],
+)
+def test_a_file_of_another_problem_is_refused(path, other, named):
+    solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path)
+    before = path.read_bytes()
+    with pytest.raises(FenchelError, match=rf"long\.npz is of another problem: .*{named}"):
+        solve(other(), checkpoint=path)
+    assert path.read_bytes() == before
+
+
+def test_damaged_and_foreign_files_are_refused_and_kept(tmp_path, path):
+    solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path)
+    whole = path.read_bytes()
+    rng = np.random.default_rng(1)
+    for _ in range(30):
+        changed = bytearray(whole)
+        changed[int(rng.integers(len(whole)))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(changed)
+        try:
+            assert solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path).converged
+        except FenchelError as error:
+            assert "long.npz" in str(error)
+            assert path.read_bytes() == changed
+    for content in (b"", b"precious notes", whole[:-40]):
+        path.write_bytes(content)
+        with pytest.raises(FenchelError, match="is no checkpoint, or is damaged"):
+            solve(problem(), checkpoint=path)
+        assert path.read_bytes() == content
+    with pytest.raises(FenchelError, match="no regular file"):
+        solve(problem(), checkpoint=tmp_path)
+    with pytest.raises(FenchelError, match="there is no folder"):
+        solve(problem(), checkpoint=tmp_path / "no" / "where.npz")
+    with pytest.raises(FenchelError, match="must be a path or None, got int"):
+        solve(problem(), checkpoint=3)
+
+
+def test_a_disk_that_is_full_does_not_end_the_solve(path, monkeypatch, caplog):
+    def full(*arguments, **named):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(module.np, "savez", full)
+    assert solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path).converged
+    assert "can't be written: [Errno 28]" in caplog.text
+    assert not list(path.parent.iterdir())
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+def test_a_fit_goes_on_where_it_ended(path):
+    kind = partial(LinearClassifier, solver="dual_coordinate", tol=1e-10, random_state=0, checkpoint=path)
+    first = kind(max_iter=2).fit(X, Y)
+    assert not first.converged_
+    second = kind().fit(X, Y)
+    assert second.converged_
+    # the last certificate of the first fit is the first one of the second
+    assert second.trace_[0].primal == pytest.approx(first.certificate_.primal, rel=1e-9)
+    whole = LinearClassifier(solver="dual_coordinate", tol=1e-10, random_state=0).fit(X, Y)
+    assert abs(second.certificate_.primal - whole.certificate_.primal) <= 1e-10
+    with pytest.raises(FenchelError, match="of another problem"):
+        kind(C=2.0).fit(X, Y)
+    with pytest.raises(FenchelError, match="checkpoint must be a path or None"):
+        LinearClassifier(checkpoint=3).fit(X, Y)
+
+
+def test_several_problems_have_a_file_each(path):
+    y = np.arange(len(X)) % 3
+    model = LinearClassifier(loss="squared_hinge", multi_class="ovr", solver="dual_coordinate", checkpoint=path)
+    model.fit(X, y)
+    assert sorted(one.name for one in path.parent.iterdir()) == [f"long.{k}.npz" for k in range(3)]
+    assert model.fit(X, y).n_iter_ == 1
