@@ -113,15 +113,14 @@ def test_the_v_of_a_multiple_of_theta_is_within_its_error(loss, intercept):
     for seed in range(12):
         rng = np.random.default_rng([26, seed])
         offset = (0.0, 1.0, 1e6)[seed % 3]
-        case = random_case(rng, exact_losses.NAMED[loss](), L1(), "dense", (1.0, offset), seed % 2 == 1, intercept)
+        case = random_case(rng, exact_losses.NAMED[loss](), L1(), "dense", (1.0, offset), intercept, seed % 2 == 1)
         for verdict in filter(None, (judged(case, *pair) for pair in pairs_of(case, rng))):
             known, theta = verdict.path_certificate, [Decimal(float(entry)) for entry in verdict.witness.theta]
             with digits(DIGITS):
-                exact = [
-                    sum(t * x for t, x in zip(theta, column, strict=True)) for column in zip(*case.rows, strict=True)
-                ]
-                for v, true in zip(known.v, exact, strict=True):
-                    true /= Decimal(case.problem.lam)
+                columns = zip(*case.rows, strict=True)
+                exact = [sum(t * x for t, x in zip(theta, column, strict=True)) for column in columns]
+                for v, total in zip(known.v, exact, strict=True):
+                    true = total / Decimal(case.problem.lam)
                     allowed = Decimal(known.errors.spread.largest) + 8 * Decimal(UNIT) * abs(Decimal(float(v)))
                     assert abs(Decimal(float(v)) - true) <= allowed
                     assert abs(true) <= 1

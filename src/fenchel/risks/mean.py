@@ -27,7 +27,6 @@ from fenchel.risks.enclosures import EnclosedMean
 from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
-
 #: covers roundings of sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 
@@ -123,18 +122,16 @@ class MeanRisk(Risk):
         return self._largest_subgradient * (self.outputs or 1)
 
     def subgradient_norm_bound_near(self, value: float, radius: float) -> float:
-        r"""For :math:`f \ge 0` with :math:`f'' \le L`, :math:`f'^2 \le 2Lf`, whence :math:`\sum_i c_i|f'_i| \le \sqrt{2LR}`.
+        r"""The sum of :math:`c_i|f'_i|` is at most :math:`\sqrt{2LR}`, since :math:`f'^2 \le 2Lf` if :math:`f \ge 0`.
 
-        Scores that move by a radius r add Lr to a slope; the computed R is that of scores that have moved by r, whose
-        :math:`\sqrt{2LR}` exceeds the exact one by at most :math:`2.8\,Lr`.
+        L bounds f''.  Scores that move by a radius r add Lr to a slope; the computed R is that of scores that have
+        moved by r, whose :math:`\sqrt{2LR}` exceeds the exact one by at most :math:`2.8\,Lr`.
         """
         curvature, largest = self.loss.largest_curvature, self.subgradient_norm_bound()
         if not self.loss.bounded_below or not 0.0 <= value < math.inf or math.isinf(curvature):
             return largest
-        outputs = float(self.outputs or 1)
-        return min(
-            largest, _UPWARDS * (math.sqrt(2.0 * outputs * curvature * value) + 4.0 * outputs * curvature * radius)
-        )
+        total = curvature * (self.outputs or 1)
+        return min(largest, _UPWARDS * (math.sqrt(2.0 * total * value) + 4.0 * total * radius))
 
     @cached_property
     def _everywhere(self) -> bool:

@@ -63,9 +63,10 @@ def newton_step(output: OutputState, target_gap: float) -> float:
     damp(hess, risk, output.damping)
     minimize = step_by_matrix if output.columns is None else step_by_columns
     tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-    change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
+    change, shift = minimize(output, weights, theta, hess, x_theta, tolerance)
     _move(output, theta, change, shift, output.scores_of(change) + shift)
-    return (passes + 2.0) * share
+    # the gradient, the curvatures of the model, and the scores of the direction
+    return 3.0 * share
 
 
 def _move(output: OutputState, theta: Array, change: Array, shift: float, score_change: Array) -> None:
