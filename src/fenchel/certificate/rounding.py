@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
 #: scores up to which the finer bounds cost no more than the rough ones
-_FEW_SCORES = 1 << 7
+_FEW_SCORES = 1 << 10
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u

@@ -7,8 +7,8 @@ over the features of the working set.  The Hessian of a small working set is for
 its accuracy where features are strongly correlated; otherwise coordinate descent passes over the columns
 (``step_by_columns``).
 
-A data pass is a pass over all of X.  A Newton step counts as the products with the columns of the working set that it
-makes, as a share of X; the iterations that minimize its model are bounded by themselves and not counted, as in newGLMNET
+A data pass is a pass of coordinate descent over all of X, which reads every entry twice; a product counts as half a
+pass.  A Newton step counts as its products with the columns of the working set, as a share of X; the iterations that minimize its model are bounded by themselves and not counted, as in newGLMNET
 (Yuan, Ho and Lin, JMLR 13, 2012) and celer: an ill-conditioned working set takes thousands of them, none over X.
 """
 
