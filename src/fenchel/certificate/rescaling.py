@@ -9,8 +9,8 @@ The conjugate of the lasso (L1) is the indicator of the unit ball, so :math:`\th
 
 with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it
 still increases at T, with the derivative :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T is taken unless D is
-larger a little before it.  Every multiple is a valid bound, so the search need not be accurate.
-:math:`\sum\theta = 0` holds for all of them.
+larger a little before it; for T < 1 it is not if D is no less at 1, as D is concave.  Every multiple is a valid bound,
+so the search need not be accurate.  :math:`\sum\theta = 0` holds for all of them.
 
 Where :math:`R^*` has no closed form, :math:`R^*(-t\theta) \le t R^*(-\theta) + (1-t) R^*(0)` for t up to 1.
 """

@@ -24,8 +24,8 @@ constraint (``Loss.constraint``) holds or not for the computed scores: P counts 
 powers with the errors that ``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that
 underflow, less than :math:`2^{-1000}`, does not count.
 
-The bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is
-near them.
+The bounds are first evaluated with the largest row and a bound on the 1-norm of the subgradients
+(``Risk.subgradient_norm_bound_near``), and row by row only where the gap is near them.
 
 ==================  =============================================================
 symbol              here
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
-#: scores up to which the finer bounds cost no more than the rough ones
+#: scores up to which the finer bounds take little more time than the rough ones, after which they are often needed
 _FEW_SCORES = 1 << 10
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
