@@ -14,7 +14,7 @@ Bytes of an epoch are 12 for each entry of X and three times the weights of its 
 class; beside them stand what a copy of 256 MB and a product of two 1024 x 1024 matrices reach.
 """
 
-# ruff: noqa: E402, RUF001 (limits of threads before imports; typographic signs in tables for people)
+# ruff: noqa: E402 (limits of threads before imports; typographic signs in tables for people)
 
 from __future__ import annotations
 
@@ -134,7 +134,9 @@ def markdown(cells: list[Cell]) -> str:
     head = ["data set", "risk", "held out", "fit, s", "passes", "certificates", "floor of an epoch, ms"]
     head += ["GB/s", "GFlop/s", "floor, s", "fit ÷ floor"]
     copied, multiplied = (max((cell[name] for cell in cells), default=0.0) / 1e9 for name in ("copied", "multiplied"))
-    legend = f"Within {TARGET:g}. A copy reaches {copied:.3g} GB/s, a matrix product {multiplied:.3g} GFlop/s (float64)."
+    legend = (
+        f"Within {TARGET:g}. A copy reaches {copied:.3g} GB/s, a matrix product {multiplied:.3g} GFlop/s (float64)."
+    )
     return f"{markdown_table(head, rows)}\n\n{legend}"
 
 

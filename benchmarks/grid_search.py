@@ -4,8 +4,8 @@
 
 Each run is a fresh process: GridSearchCV of 20 values of C and 5 folds with n_jobs=2 on standardized columns, with
 compiled loops in the cache, and bytecode too, as an installed package has it: a first run of each class, which is not
-timed, writes both, whatever PYTHONDONTWRITEBYTECODE says.  Processor seconds are those of the process and of its workers together, imports included;
-"import and one fit" is a process that fits once.  Runs of both classes alternate.
+timed, writes both, whatever PYTHONDONTWRITEBYTECODE says.  Processor seconds are those of the process and of its
+workers together, imports included; "import and one fit" is a process that fits once.  Runs of both classes alternate.
 """
 
 from __future__ import annotations

@@ -8,8 +8,10 @@ its accuracy where features are strongly correlated; otherwise coordinate descen
 (``step_by_columns``).
 
 A data pass is a pass of coordinate descent over all of X, which reads every entry twice; a product counts as half a
-pass.  A Newton step counts as its products with the columns of the working set, as a share of X; the iterations that minimize its model are bounded by themselves and not counted, as in newGLMNET
-(Yuan, Ho and Lin, JMLR 13, 2012) and celer: an ill-conditioned working set takes thousands of them, none over X.
+pass.  A Newton step counts as its products with the columns of the working set, as a share of X.  The iterations that
+minimize its model are bounded by themselves and not counted, as in newGLMNET (Yuan, Ho and Lin, JMLR 13, 2012): an
+ill-conditioned working set takes thousands of them, none over X.  Where they are not enough, the Hessian of the nonzero
+weights is formed (``_minimize_on_support``).
 """
 
 from __future__ import annotations
