@@ -60,8 +60,9 @@ if TYPE_CHECKING:
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
-#: scores up to which the finer bounds take little more time than the rough ones, after which they are often needed
-_FEW_SCORES = 1 << 10
+#: scores up to which the finer bounds take little more time than the rough ones, and up to which they are computed
+#: at once if the gap relative to P is at most the third number, so that they are likely to be needed
+_VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 11, 1e-9
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
@@ -113,10 +114,11 @@ def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
         scores = scores_at(problem, primal)
         magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
         refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
-    if math.prod(problem.theta_shape) <= _FEW_SCORES:
+    scores, gap = math.prod(problem.theta_shape), primal.value - bound.value
+    if scores <= _VERY_FEW_SCORES or (scores <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
         return _errors(problem, primal, bound, fine=True)
     errors = _errors(problem, primal, bound, fine=False)
-    if not primal.value - bound.value > _NEAR_FLOOR * (errors.primal + errors.dual):
+    if not gap > _NEAR_FLOOR * (errors.primal + errors.dual):
         errors = _errors(problem, primal, bound, fine=True)
     return errors
 
