@@ -21,7 +21,7 @@ from typing import Any
 from fenchel.certificate import PathCertificate, Verdict, judge_all
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Model, Problem
 from fenchel.solvers import Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
@@ -151,7 +151,7 @@ class _Points:
                     block = next(blocks)
                 middle = stopwatch.clock()
                 problems = [replace(self.problem, lam=lam) for lam in lams[done : done + len(block)]]
-                verdicts = judge_all(problems, *zip(*block, strict=True))
+                verdicts = judge_all(problems, block)
             except KeyboardInterrupt:
                 # the next point ends at once, with this reason
                 self.options = {**self.options, "stop_requested": lambda: True}
@@ -176,7 +176,7 @@ class _Points:
             model, witness, certificate, status, True, self.passes, self.proposer, [point], path_certificate=known
         )
 
-    def _blocks(self, lams: Sequence[float]) -> Iterator[list[tuple[Model, Witness]]] | None:
+    def _blocks(self, lams: Sequence[float]) -> Iterator[list[Model]] | None:
         """The proposals of the first solver that ``solve`` would try, unless its other arguments forbid them."""
         options = self.options
         plain = "tol" in options and options.keys() <= _PLAIN

@@ -69,6 +69,19 @@ def test_many_verdicts_are_those_of_one_at_a_time(case):
 
 
 @every_case
+def test_without_witnesses_the_dual_points_are_those_of_the_models(case):
+    problem, rng = case.problem(), np.random.default_rng(12)
+    problems = [replace(problem, lam=lam) for lam in (1.0, 0.01)]
+    models = [random_pair(problem, rng)[0] for _ in problems]
+    for own, model, found in zip(problems, models, judge_all(problems, models), strict=True):
+        scores = problem.design.scores(model.weights)
+        intercept = problem.best_intercept(scores) if model.intercept is None else model.intercept
+        alone = judge(own, model, Witness(-problem.risk.subgradient(scores + intercept)))
+        assert found.certificate.dual == pytest.approx(alone.certificate.dual, rel=1e-9, abs=1e-12)
+        np.testing.assert_allclose(found.witness.theta, alone.witness.theta, rtol=1e-9, atol=1e-12)
+
+
+@every_case
 def test_gap_against_a_slow_computation(case):
     problem, (X, y, weights) = case.problem(), case.data()
     c, rng = slow.shares(len(y), weights), np.random.default_rng(7)

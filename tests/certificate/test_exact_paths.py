@@ -15,6 +15,7 @@ from exact_losses import DIGITS, EVERY_LOSS, digits
 from fenchel import Model, Problem, Witness
 from fenchel.certificate import judge, judge_moved
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import UNIT
 from fenchel.regularizers import L1
 from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Start
@@ -103,6 +104,29 @@ def test_the_lasso_near_the_end_of_its_domain(loss, offset):
                     lam = case.problem.lam * ratio
                     certificate, scale = known.moved(lam)
                     check(case, certificate, verdict.model, verdict.witness.theta, Decimal(scale), lam)
+
+
+@pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
+@pytest.mark.parametrize("loss", ["hinge", "huber", "logistic", "squared"])
+def test_the_v_of_a_multiple_of_theta_is_within_its_error(loss, intercept):
+    """The certificate scales v with theta instead of another product with X, and maps the multiple into the domain."""
+    scaled = 0
+    for seed in range(12):
+        rng = np.random.default_rng([26, seed])
+        offset = (0.0, 1.0, 1e6)[seed % 3]
+        case = random_case(rng, exact_losses.NAMED[loss](), L1(), "dense", (1.0, offset), intercept, seed % 2 == 1)
+        for verdict in filter(None, (judged(case, *pair) for pair in pairs_of(case, rng))):
+            known, theta = verdict.path_certificate, [Decimal(float(entry)) for entry in verdict.witness.theta]
+            with digits(DIGITS):
+                columns = zip(*case.rows, strict=True)
+                exact = [sum(t * x for t, x in zip(theta, column, strict=True)) for column in columns]
+                for v, total in zip(known.v, exact, strict=True):
+                    true = total / Decimal(case.problem.lam)
+                    allowed = Decimal(known.errors.spread.largest) + 8 * Decimal(UNIT) * abs(Decimal(float(v)))
+                    assert abs(Decimal(float(v)) - true) <= allowed
+                    assert abs(true) <= 1
+            scaled += 0.9 < float(np.max(np.abs(known.v))) < 1.0
+    assert scaled > 5
 
 
 @pytest.fixture

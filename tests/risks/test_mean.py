@@ -1,8 +1,11 @@
 """Bounds and smoothing of a mean of losses, against their definitions."""
 
+import math
+
 import numpy as np
 import pytest
 
+import exact_losses as exact
 from fenchel.losses import LOSSES, Absolute, Hinge, Quantile
 from fenchel.risks import MeanRisk, MultilabelHinge
 
@@ -17,6 +20,45 @@ def test_the_norm_of_a_subgradient_is_at_most_its_bound_which_is_attained(loss, 
         np.sum(np.abs(risk.subgradient(scores))) for scores in (-9.0 * labels, np.full(shape, 9.0), -9.0 + 0 * labels)
     ]
     assert max(norms) == pytest.approx(risk.subgradient_norm_bound())
+
+
+def random_risk(loss, rng, outputs=None):
+    shape = (7,) if outputs is None else (7, outputs)
+    labels = np.where(rng.random(shape) < 0.5, 1.0, -1.0)
+    if loss.task == "regression":
+        labels = np.abs(labels * rng.normal(size=shape)) * 10.0 ** rng.uniform(-2, 2)
+    return MeanRisk(loss, labels, rng.integers(0, 3, 7) + (np.arange(7) == 0))
+
+
+@pytest.mark.parametrize("outputs", [None, 3])
+@pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
+def test_slopes_near_scores_of_a_known_risk_are_within_their_bound(loss, outputs):
+    rng = np.random.default_rng(3)
+    for _ in range(30):
+        risk = random_risk(loss, rng, outputs)
+        radius, size = 10.0 ** rng.uniform(-12, 1), 10.0 ** rng.uniform(-9, 1)
+        # a perfect fit is the hardest case: the risk is of the second order
+        scores = risk.labels * (1.0 + size * rng.normal(size=risk.labels.shape))
+        moves = rng.uniform(-1.0, 1.0, (2, *scores.shape))
+        moves = np.sign(moves) if rng.random() < 0.5 else moves
+        with np.errstate(all="ignore"):
+            value, slopes = risk.value(scores + radius * moves[0]), risk.subgradient(scores + radius * moves[1])
+            bound = risk.subgradient_norm_bound_near(value, radius)
+        assert np.sum(np.abs(slopes)) <= bound * (1.0 + 1e-12)
+        if loss.bounded_below and math.isfinite(loss.largest_curvature):
+            assert math.isfinite(bound)
+
+
+@pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
+def test_rough_errors_of_conjugates_are_not_below_the_finer_ones(loss):
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        risk = random_risk(loss, rng)
+        theta = risk.project(risk.shares * rng.normal(size=7) * 10.0 ** rng.uniform(-3, 3))
+        with np.errstate(all="ignore"):
+            conjugate = risk.conjugate(theta, feasible=True)
+            rough, fine = (risk.conjugate_error(theta, conjugate, fine=fine) for fine in (False, True))
+        assert not fine > rough * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize("loss", ["absolute", "huber", "logistic", "squared", "squared_hinge"])

@@ -322,3 +322,15 @@ def test_a_loss_without_curvature_far_away_descends(seed):
     solution = solve(Problem(X, risk, 1e-3, "l1"), "prox_newton", tol=1e-6, max_iter=300, certify_every=1.0)
     assert solution.converged
     assert max(point.primal for point in solution.trace) <= risk.value_at_zero * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize(("C", "intercept"), [(1e3, True), (1e5, False)])
+def test_a_wide_lasso_that_nearly_interpolates_needs_few_passes(C, intercept):
+    """Thousands of iterations on the working set, whose columns are nearly dependent, are not passes over X."""
+    n, d, rng = 150, 1500, np.random.default_rng(0)
+    X = sp.random(n, d, 0.02, format="csr", random_state=0)
+    y = X @ np.where(rng.random(d) < 0.05, 3.0 * rng.normal(size=d), 0.0) + 0.1 * rng.normal(size=n)
+    solution = solve(Problem(X, MeanRisk("squared", y), 1.0 / (C * n), "l1", intercept=intercept), tol=1e-4)
+    assert solution.converged
+    assert solution.solver == "prox_newton"
+    assert solution.passes < 1000

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 import slow_reference as slow
 from fenchel import Problem, solve
+from fenchel.certificate import judge_all
 from fenchel.designs import as_design
 from fenchel.risks import MeanRisk
 from fenchel.solvers.l1.gram_path import propose_points
@@ -129,12 +130,18 @@ def test_points_from_a_gram_matrix_are_those_of_single_solves(weighted, storage,
     lams, tol = [1.0, 0.3, 0.1, 0.03, 1e-3], 1e-7
     c = slow.shares(60, weights)
     (block,) = propose_points(problem, lams, tol)
-    for lam, (model, witness) in zip(lams, block, strict=True):
-        own = Problem(problem.design, problem.risk, lam, "l1", intercept=intercept)
-        scores = X @ model.weights + model.intercept
+    owns = [Problem(problem.design, problem.risk, lam, "l1", intercept=intercept) for lam in lams]
+    verdicts = judge_all(owns, block)
+    for lam, own, model, verdict in zip(lams, owns, block, verdicts, strict=True):
+        scores = X @ model.weights
+        scores += c @ (y - scores) if intercept else 0.0
         objective = lam * np.abs(model.weights).sum() + 0.5 * c @ (scores - y) ** 2
         assert objective == pytest.approx(solve(own, tol=1e-10).certificate.primal, rel=2e-7)
-        np.testing.assert_allclose(witness.theta, c * (y - scores), atol=1e-12)
+        # of all multiples of minus the gradient the best is taken
+        slopes = c * (y - scores)
+        t = float(verdict.witness.theta @ slopes) / float(slopes @ slopes)
+        np.testing.assert_allclose(verdict.witness.theta, t * slopes, atol=1e-12)
+        assert verdict.certificate.relative_gap <= 10.0 * tol
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -27,14 +27,21 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.equalities import restored
 from fenchel.certificate.other_lambdas import charge
 from fenchel.certificate.rescaling import best_multiple
+from fenchel.certificate.rounding import absolute_sums
 from fenchel.certificate.stand_in import stand_in_charge, unbounded_below
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import UNIT
 from fenchel.problem import Problem, Witness
 from fenchel.risks.decomposition import DecomposedForm
 from fenchel.risks.protocols import ClosedForm
 
 #: largest |theta_i| that is used: squares of larger ones overflow
 _LARGEST_THETA = 1e150
+#: 1-norm by which a multiple of theta may be moved into the domain without another product with X, in units of
+#: u sum |theta|; less than half of what ``best_multiple`` leaves room for
+_MOST_MOVED = 14.0
+#: covers roundings of sums of non-negative terms
+_UPWARDS = 1.0 + 1e-6
 
 
 class Bound(NamedTuple):
@@ -56,6 +63,8 @@ class Bound(NamedTuple):
     penalty: float = 0.0
     #: the bound on R* by a decomposition, where there is one
     decomposed: DecomposedForm | None = None
+    #: a bound on the 1-norm of the difference between theta and the dual point that v was computed from
+    distance: float = 0.0
 
 
 def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
@@ -118,9 +127,8 @@ def lower_bounds(problems: Sequence[Problem], witnesses: Sequence[Witness], leve
         return [lower_bound(*each) for each in zip(problems, witnesses, levels, strict=True)]
     vs = _all_v(problems, [theta for theta, _ in points])
     found = [_best(problem, closed, *point, v, None) for problem, point, v in zip(problems, points, vs, strict=True)]
-    vs = _all_v(problems, [point.theta for point in found])
-    parts = zip(problems, found, vs, levels, strict=True)
-    return [_not_below_zero(problem, _of_point(problem, point, v, level)) for problem, point, v, level in parts]
+    parts = zip(problems, found, levels, strict=True)
+    return [_not_below_zero(problem, _of_point(problem, point, level)) for problem, point, level in parts]
 
 
 class _Point(NamedTuple):
@@ -129,8 +137,9 @@ class _Point(NamedTuple):
     theta: Array
     unbalanced: Array
     conjugate: float
-    #: X^T theta / lam, if it is known
-    v: Floats | None
+    #: X^T theta / lam, up to an error that ``distance`` bounds as in ``Bound``
+    v: Floats
+    distance: float = 0.0
 
 
 def _recomputed(
@@ -141,8 +150,7 @@ def _recomputed(
     if not _usable(theta):
         return _nothing(problem, None)
     point = _best(problem, form, theta, unbalanced, _v(problem, theta), decomposed)
-    v = _v(problem, point.theta) if point.v is None else point.v
-    return _of_point(problem, point, v, level)._replace(decomposed=decomposed)
+    return _of_point(problem, point, level)._replace(decomposed=decomposed)
 
 
 def _best(
@@ -150,16 +158,26 @@ def _best(
 ) -> _Point:
     """The best multiple of theta."""
     conjugate = form.conjugate(theta, feasible=True)
-    scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
+    scale, at_scale = best_multiple(problem, theta, v, conjugate, form, decomposed)
     if scale == 1.0:
         return _Point(theta, unbalanced, conjugate, v)
-    theta, unbalanced = _feasible(problem, form, scale * theta, decomposed)
-    # R* and X^T theta of this very theta, which is some roundings from the multiple
-    return _Point(theta, unbalanced, form.conjugate(theta, feasible=True), None)
+    multiple = scale * theta
+    theta, unbalanced = _feasible(problem, form, multiple, decomposed)
+    sums, moved = absolute_sums(theta), absolute_sums(theta - multiple)
+    if np.any(moved):
+        # R* of this very theta, which is some roundings from the multiple
+        at_scale = form.conjugate(theta, feasible=True)
+    simple = decomposed is None and problem.regularizer.free_directions() is None
+    if not simple or np.any(moved > _MOST_MOVED * UNIT * sums):
+        return _Point(theta, unbalanced, at_scale, _v(problem, theta))
+    # no second product with X: the multiple of v is that of the multiple before its roundings
+    distance = _UPWARDS * float(np.sum(moved + 2.0 * UNIT * sums))
+    return _Point(theta, unbalanced, at_scale, scale * v, distance)
 
 
-def _of_point(problem: Problem, point: _Point, v: Floats, level: float) -> Bound:
-    return _assembled(problem, point.theta, v, point.conjugate, point.unbalanced, level)
+def _of_point(problem: Problem, point: _Point, level: float) -> Bound:
+    found = _assembled(problem, point.theta, point.v, point.conjugate, point.unbalanced, level)
+    return found._replace(distance=point.distance)
 
 
 def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, level: float) -> Bound:
@@ -169,7 +187,7 @@ def _on_trust(problem: Problem, theta: Array, conjugate_bound: float | None, lev
     if problem.intercept:
         unbalanced = np.array([abs(math.fsum(column)) for column in np.atleast_2d(theta.T)])
     v = _v(problem, theta)
-    scale = best_multiple(problem, theta, v, conjugate, None)
+    scale, _ = best_multiple(problem, theta, v, conjugate, None)
     if scale != 1.0:
         theta, v, unbalanced = scale * theta, scale * v, scale * unbalanced
         conjugate = scale * conjugate + (1.0 - scale) * problem.risk.conjugate_at_zero

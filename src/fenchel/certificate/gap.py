@@ -29,7 +29,14 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.dual import Bound, lower_bound, lower_bounds
 from fenchel.certificate.other_lambdas import PathCertificate, charge
 from fenchel.certificate.primal import Primal, evaluate, evaluate_all
-from fenchel.certificate.rounding import Errors, is_trivial, may_be_trivial, rounding_errors, zero_objective
+from fenchel.certificate.rounding import (
+    Errors,
+    is_trivial,
+    may_be_trivial,
+    rounding_errors,
+    scores_at,
+    zero_objective,
+)
 from fenchel.certificate.stand_in import unbounded_below
 from fenchel.problem import Model, Problem, Witness
 
@@ -57,10 +64,18 @@ def judge(problem: Problem, model: Model, witness: Witness) -> Verdict:
         return _verdict(problem, primal, bound, witness)
 
 
-def judge_all(problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness]) -> list[Verdict]:
-    """The verdicts of ``judge`` for problems that differ in lam only, with one product with X for all of them."""
+def judge_all(
+    problems: Sequence[Problem], models: Sequence[Model], witnesses: Sequence[Witness] | None = None
+) -> list[Verdict]:
+    """The verdicts of ``judge`` for problems that differ in lam only, with one product with X for all of them.
+
+    Without witnesses the dual point of a model is minus the subgradient of the risk at its scores.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         primals = evaluate_all(problems, models)
+        if witnesses is None:
+            risk = problems[0].risk
+            witnesses = [Witness(-risk.subgradient(scores_at(*each))) for each in zip(problems, primals, strict=True)]
         levels = [_level(problem, primal.value) for problem, primal in zip(problems, primals, strict=True)]
         bounds = lower_bounds(problems, witnesses, levels)
         return [_verdict(*each) for each in zip(problems, primals, bounds, witnesses, strict=True)]

@@ -9,8 +9,8 @@ The conjugate of the lasso (L1) is the indicator of the unit ball, so :math:`\th
 
 with the regularizer's ``largest_scale`` T, or the risk's, if that is smaller.  D is concave in t.  Near the optimum it
 still increases at T, with the derivative :math:`\theta\cdot s \approx \lambda\,\Omega(w)`, so T is taken unless D is
-larger a little before it.  Every multiple is a valid bound, so the search need not be accurate.
-:math:`\sum\theta = 0` holds for all of them.
+larger a little before it; for T < 1 it is not if D is no less at 1, as D is concave.  Every multiple is a valid bound,
+so the search need not be accurate.  :math:`\sum\theta = 0` holds for all of them.
 
 Where :math:`R^*` has no closed form, :math:`R^*(-t\theta) \le t R^*(-\theta) + (1-t) R^*(0)` for t up to 1.
 """
@@ -47,8 +47,8 @@ def best_multiple(
     conjugate: float,
     closed_form: ClosedForm | None,
     decomposed: DecomposedForm | None = None,
-) -> float:
-    """The t of the best bound; 1 if every multiple is feasible.
+) -> tuple[float, float]:
+    """The t of the best bound, 1 if every multiple is feasible, and R*(-t theta), or the bound on it.
 
     ``conjugate`` is R*(-theta).  Where it was taken on trust, only scales t <= 1 are tried.
     """
@@ -60,9 +60,9 @@ def best_multiple(
         spread = adjoint_spread(problem, theta, fine=False, moved=moved, decomposed=decomposed)
         most = problem.regularizer.largest_scale(v, spread.largest)
     if math.isinf(most) or not math.isfinite(conjugate):
-        return 1.0
+        return 1.0, conjugate
     if closed_form is None:
-        return min(most, 1.0)
+        return min(most, 1.0), conjugate
     # t <= 1 keeps theta in the domain of R*; the risk bounds larger t
     most = min(most, closed_form.largest_scale(theta))
 
@@ -72,6 +72,9 @@ def best_multiple(
 
     end = min(most, 1.0)
     tried = {end: bound(end)}
+    if end < 1.0 and -conjugate >= tried[end]:
+        # D is concave: it rises up to the end if it is not less at 1
+        return end, -tried[end]
     for _ in range(_DOUBLINGS):
         if end >= most or tried[end] < max(tried.values()):
             break
@@ -83,4 +86,5 @@ def best_multiple(
         options = {"xatol": _ACCURACY * end}
         found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, end), method="bounded", options=options)
         tried[float(found.x)] = -float(found.fun)
-    return max(tried, key=lambda t: tried[t])
+    best = max(tried, key=lambda t: tried[t])
+    return best, -tried[best]

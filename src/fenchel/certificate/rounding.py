@@ -24,8 +24,8 @@ constraint (``Loss.constraint``) holds or not for the computed scores: P counts 
 powers with the errors that ``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that
 underflow, less than :math:`2^{-1000}`, does not count.
 
-The bounds are first evaluated with the largest row and the largest subgradients, and row by row only where the gap is
-near them.
+The bounds are first evaluated with the largest row and a bound on the 1-norm of the subgradients
+(``Risk.subgradient_norm_bound_near``), and row by row only where the gap is near them.
 
 ==================  =============================================================
 symbol              here
@@ -60,8 +60,9 @@ if TYPE_CHECKING:
 
 #: scores that are kept at most (64 MB); more are computed again when they are needed
 MANY_SCORES = 1 << 23
-#: scores up to which the finer bounds cost no more than the rough ones
-_FEW_SCORES = 1 << 11
+#: scores up to which the finer bounds take little more time than the rough ones, and up to which they are computed
+#: at once if the gap relative to P is at most the third number, so that they are likely to be needed
+_VERY_FEW_SCORES, _FEW_SCORES, _SMALL_GAP = 1 << 7, 1 << 11, 1e-9
 #: the bounds are themselves computed in floats, by sums of non-negative terms
 _UPWARDS = 1.0 + 1e-6
 #: relative error of lam = 1 / (C sum of weights) and of other factors, in units of u
@@ -110,13 +111,14 @@ class Errors(NamedTuple):
 def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
     """Bounds on the rounding errors of P and D: rough ones first, by rows if the gap is near them."""
     if bound.trusted and math.isfinite(bound.value):
-        scores = _scores(problem, primal)
+        scores = scores_at(problem, primal)
         magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
         refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
-    if math.prod(problem.theta_shape) <= _FEW_SCORES:
+    scores, gap = math.prod(problem.theta_shape), primal.value - bound.value
+    if scores <= _VERY_FEW_SCORES or (scores <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
         return _errors(problem, primal, bound, fine=True)
     errors = _errors(problem, primal, bound, fine=False)
-    if not primal.value - bound.value > _NEAR_FLOOR * (errors.primal + errors.dual):
+    if not gap > _NEAR_FLOOR * (errors.primal + errors.dual):
         errors = _errors(problem, primal, bound, fine=True)
     return errors
 
@@ -132,7 +134,7 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
     if not math.isfinite(bound.value):
         return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
-    spread = adjoint_spread(problem, bound.theta, fine=fine, decomposed=bound.decomposed)
+    spread = adjoint_spread(problem, bound.theta, fine=fine, distance=bound.distance, decomposed=bound.decomposed)
     regularizer, conjugate = _dual_errors(problem, bound, spread, fine=fine)
     charge = 0.0
     if problem.regularizer.free_directions() is not None:
@@ -157,11 +159,14 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
     relative = problem.regularizer.weights_error(model.weights)
-    if not fine and math.isfinite(risk.subgradient_norm_bound()):
+    if not fine:
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
         error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
-        return risk.subgradient_norm_bound() * (error + own * (largest + risk.largest_label)) + summed
-    scores = _scores(problem, primal)
+        error += own * (largest + risk.largest_label)
+        slopes = risk.subgradient_norm_bound_near(primal.risk, error)
+        if math.isfinite(slopes):
+            return slopes * error + summed
+    scores = scores_at(problem, primal)
     rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
     rounded = UNIT * rounded / (1.0 - UNIT * rounded) + relative
     total = 0.0
@@ -176,25 +181,31 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
 
 
 def adjoint_spread(
-    problem: Problem, theta: Array, *, fine: bool, moved: float = 0.0, decomposed: DecomposedForm | None = None
+    problem: Problem,
+    theta: Array,
+    *,
+    fine: bool,
+    moved: float = 0.0,
+    distance: float = 0.0,
+    decomposed: DecomposedForm | None = None,
 ) -> Spread:
     """Bounds on the error of v, apart from relative errors of its components.
 
-    ``moved`` are relative errors of each theta_i in units of u.
+    ``moved`` are relative errors of each theta_i in units of u; ``distance`` is as in ``Bound``.
     """
     design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
     roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
-    if not roundings and not away and decomposed is None:
+    if not roundings and not away and not distance and decomposed is None:
         return Spread()
     rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
     entry, longest, lengths = _features(design, fine=fine)
     with np.errstate(over="ignore"):
         terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
         spread = Spread(rounded * entry * float(np.max(sums)), rounded * math.sqrt(float(terms @ terms)))
-        distance = gamma(away) * float(np.sum(sums)) if decomposed is None else decomposed.domain_distance(theta)
+        # from theta to a point of the domain
+        distance += gamma(away) * float(np.sum(sums)) if decomposed is None else decomposed.domain_distance(theta)
         if distance:
-            # from theta to a point of the domain
             distance *= _UPWARDS / lam
             spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
         return spread
@@ -225,12 +236,14 @@ def absolute_sums(theta: Array, lengths: Array | None = None) -> Floats:
     step = max(1, MANY_SCORES // max(1, theta[:1].size))
     total = np.zeros(theta[:1].size)
     for begin in range(0, len(theta), step):
-        block = np.abs(theta[begin : begin + step]).reshape(-1, len(total))
+        block = np.abs(theta[begin : begin + step])
+        # sums of one column as a matrix take several times as long
+        block = block if block.ndim == 1 else block.reshape(-1, len(total))
         total += np.sum(block, axis=0) if lengths is None else lengths[begin : begin + step] @ block
     return total
 
 
-def _scores(problem: Problem, primal: Primal) -> Floats:
+def scores_at(problem: Problem, primal: Primal) -> Floats:
     """The scores of the model, computed again where they were not kept."""
     if primal.scores is not None:
         return primal.scores

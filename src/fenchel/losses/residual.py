@@ -121,7 +121,8 @@ class ResidualLoss(Loss):
 
     def conjugate(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", invalid="ignore"):
-            return never_below(u * label + self.shape.tube * np.abs(u) + 0.5 * self.shape.kappa * u**2)
+            found = u * label + 0.5 * self.shape.kappa * u**2
+            return never_below(found + self.shape.tube * np.abs(u) if self.shape.tube else found)
 
     def score_offset(self, label: Floats) -> Floats:
         return np.abs(label) + self.shape.tube
@@ -186,6 +187,9 @@ class ResidualLoss(Loss):
         """The derivative, and the distance of the residual from the tube."""
         tube, kappa, low, high = self.shape
         residual = score - label
+        if tube == 0.0 and kappa > 0.0 and math.isinf(low) and math.isinf(high):
+            # the squared loss
+            return residual / kappa, np.abs(residual)
         size = np.abs(residual) - tube
         bound = np.where(residual > 0.0, high, low)
         derivative = (

@@ -207,6 +207,13 @@ class Risk(abc.ABC):
         """A bound on the 1-norm of every subgradient; infinite if there is none, or none is known."""
         return math.inf
 
+    def subgradient_norm_bound_near(self, value: float, radius: float) -> float:
+        """The same for subgradients at scores that differ by at most ``radius`` from some whose risk is ``value``.
+
+        ``value`` is computed, with an error as if its scores had moved by as much.
+        """
+        return self.subgradient_norm_bound()
+
     def subgradient_bounds(self, scores: Array, radius: Array) -> Floats:
         """Bounds on the absolute entries of subgradients at any scores within ``radius`` of these."""
         below, above = self.subgradient(scores - radius), self.subgradient(scores + radius)

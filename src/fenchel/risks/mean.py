@@ -27,6 +27,9 @@ from fenchel.risks.enclosures import EnclosedMean
 from fenchel.risks.protocols import ClosedForm, Intercepts, Smoothable
 from fenchel.risks.smoothing import Smoothed
 
+#: covers roundings of sums of non-negative terms
+_UPWARDS = 1.0 + 1e-6
+
 
 class MeanRisk(Risk):
     r"""Weighted mean of a loss over the examples.
@@ -106,6 +109,8 @@ class MeanRisk(Risk):
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """R*(-theta): infinite outside the domain (beyond rounding); ``feasible``: theta came from ``project``."""
         subgradients = -self._per_share(theta)
+        if self._everywhere:
+            return self._total(self.loss.conjugate(subgradients, self.labels))
         low, high = self.loss.domain(self.labels)
         inside = np.clip(subgradients, low, high)
         if not feasible and np.any(np.abs(subgradients - inside) > DOMAIN_TOLERANCE * (1.0 + np.abs(inside))):
@@ -115,6 +120,24 @@ class MeanRisk(Risk):
     def subgradient_norm_bound(self) -> float:
         """From the domain of the conjugate, where that is bounded."""
         return self._largest_subgradient * (self.outputs or 1)
+
+    def subgradient_norm_bound_near(self, value: float, radius: float) -> float:
+        r"""The sum of :math:`c_i|f'_i|` is at most :math:`\sqrt{2LR}`, since :math:`f'^2 \le 2Lf` if :math:`f \ge 0`.
+
+        L bounds f''.  Scores that move by a radius r add Lr to a slope; the computed R is that of scores that have
+        moved by r, whose :math:`\sqrt{2LR}` exceeds the exact one by at most :math:`2.8\,Lr`.
+        """
+        curvature, largest = self.loss.largest_curvature, self.subgradient_norm_bound()
+        if not self.loss.bounded_below or not 0.0 <= value < math.inf or math.isinf(curvature):
+            return largest
+        total = curvature * (self.outputs or 1)
+        return min(largest, _UPWARDS * (math.sqrt(2.0 * total * value) + 4.0 * total * radius))
+
+    @cached_property
+    def _everywhere(self) -> bool:
+        """Whether the conjugate is finite everywhere."""
+        low, high = self.loss.domain(self.labels)
+        return bool(np.all(np.isneginf(low)) and np.all(np.isposinf(high)))
 
     @cached_property
     def _largest_subgradient(self) -> float:
@@ -140,9 +163,14 @@ class MeanRisk(Risk):
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope
-        if not fine and math.isfinite(slope):
-            size = abs(self.conjugate_at_zero) + 2.0 * slope * self.largest_label * float(np.sum(np.abs(theta)))
-            return gamma(self.roundings) * (abs(conjugate) + size)
+        if not fine and (math.isfinite(slope) or self.loss.piecewise_quadratic() is not None):
+            linear = self.largest_label * float(np.sum(np.abs(theta)))
+            if math.isfinite(slope):
+                size = abs(conjugate) + abs(self.conjugate_at_zero) + 2.0 * slope * linear
+            else:
+                # |f*| + |u| slope <= 2 |u| l + 3/2 kappa u^2, and kappa u^2/2 <= f* + |u| l, with l the label's size
+                size = _UPWARDS * (2.0 * linear + 3.0 * max(conjugate + linear, 0.0))
+            return gamma(self.roundings) * size
         u = -self._per_share(theta)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sizes = self._shares * np.abs(self.loss.conjugate(u, self.labels))
@@ -156,6 +184,9 @@ class MeanRisk(Risk):
 
     def project(self, theta: Array) -> Floats:
         """The nearest dual point in the domain of the conjugate, a few roundings of c_i inwards of its bounds."""
+        if self._everywhere:
+            found = np.array(theta, dtype=np.float64)
+            return found if self._weights is None else np.where(self._shares > 0, found, 0.0)
         low, high = self.loss.domain(self.labels)
         counted, shares = self._shares > 0, self._shares * (1.0 - gamma(tree_depth(self.examples) + 8))
         # clip keeps entries inside bit by bit; a zero weight forces theta_i = 0
@@ -164,9 +195,9 @@ class MeanRisk(Risk):
 
     def largest_scale(self, theta: Array) -> float:
         """The largest t with t theta in the domain of the conjugate, for a theta that is in it."""
-        low, high = self.loss.domain(self.labels)
-        if np.all(np.isinf(low)) and np.all(np.isinf(high)):
+        if self._everywhere:
             return np.inf
+        low, high = self.loss.domain(self.labels)
         subgradients = -self._per_share(theta)
         low, high = (np.broadcast_to(bound, subgradients.shape) for bound in (low, high))
         with np.errstate(over="ignore"):

@@ -242,12 +242,11 @@ class Solver(abc.ABC):
         """Like ``propose``, in the middle of a step that a limit ended; omits work that only improves the proposal."""
         return self.propose(state)
 
-    def propose_path(
-        self, problem: Problem, lams: Sequence[float], tol: float
-    ) -> Iterator[list[tuple[Model, Witness]]] | None:
-        """Return models and dual points for many values of lam, some at a time, where that is faster than one by one.
+    def propose_path(self, problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]] | None:
+        """Return models for many values of lam, some at a time, where that is faster than one by one.
 
-        ``problem.lam`` is not used.  Proposals that do not meet ``tol`` are warm starts.
+        ``problem.lam`` is not used.  The certificate takes the dual point of each from the risk at its scores.
+        Proposals that do not meet ``tol`` are warm starts.
         """
         return None
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fenchel.arrays import Floats
-from fenchel.problem import Model, Problem, Witness
+from fenchel.problem import Model, Problem
 from fenchel.solvers.l1.loop_gram import descend_path
 from fenchel.solvers.l1.working_set import OutputState, constant_curvature, reused
 from fenchel.solvers.threads import Parts, weighted_gram
@@ -35,8 +35,8 @@ def shares_gram(problem: Problem, lams: Sequence[float], tol: float) -> bool:
     return few and tol >= _LEAST_TOLERANCE and risk.outputs is None and constant_curvature(risk)
 
 
-def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[tuple[Model, Witness]]]:
-    """Yield models and dual points for the values of lam in turn, a block of them at a time."""
+def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]]:
+    """Yield models for the values of lam in turn, a block of them at a time."""
     moments, form = _moments(problem), problem.mean_risk.loss.piecewise_quadratic()
     assert form is not None
     if moments is None:
@@ -54,8 +54,8 @@ def propose_points(problem: Problem, lams: Sequence[float], tol: float) -> Itera
             part = slice(k, k + together)
             descend_path(gram, correlations, square, scaled[part], start, _TOLERANCE * tol, _MAX_SWEEPS, weights[part])
             start = weights[part][-1].copy()
-        scores = np.ascontiguousarray(problem.design.scores(weights).T)
-        yield [_proposal(problem, *each) for each in zip(weights, scores, strict=True)]
+        intercept = None if problem.intercept else problem.no_intercept()
+        yield [Model(each, intercept) for each in weights]
 
 
 def minimize_by_gram(output: OutputState, target_gap: float) -> float:
@@ -83,11 +83,6 @@ def minimize_by_gram(output: OutputState, target_gap: float) -> float:
         # the next selection may find the same objective
         output.rounds_without_progress = -1
     return 2.0
-
-
-def _proposal(problem: Problem, weights: Floats, scores: Floats) -> tuple[Model, Witness]:
-    intercept = problem.best_intercept(scores)
-    return Model(weights, intercept), Witness(-problem.risk.subgradient(scores + intercept))
 
 
 def _moments(problem: Problem) -> tuple[Floats, Floats, float] | None:

@@ -59,13 +59,14 @@ def newton_step(output: OutputState, target_gap: float) -> float:
         if not others and gap <= _TARGET_GAP * target_gap:
             # there is no other feature to look at before the certificate
             output.gap = gap
-        return share
+        return 0.5 * share
     damp(hess, risk, output.damping)
     minimize = step_by_matrix if output.columns is None else step_by_columns
     tolerance = max(_MODEL_TOLERANCE * violation, _SOLVED_TOLERANCE * enough)
-    change, shift, passes = minimize(output, weights, theta, hess, x_theta, tolerance)
+    change, shift = minimize(output, weights, theta, hess, x_theta, tolerance)
     _move(output, theta, change, shift, output.scores_of(change) + shift)
-    return (passes + 2.0) * share
+    # half a pass for each of the gradient, the curvatures of the model, and the scores of the direction
+    return 1.5 * share
 
 
 def _move(output: OutputState, theta: Array, change: Array, shift: float, score_change: Array) -> None:

@@ -162,9 +162,7 @@ class ProxNewton(Solver):
         state.turn = (state.turn + 1) % len(state.outputs)
         return passes / len(state.outputs)
 
-    def propose_path(
-        self, problem: Problem, lams: Sequence[float], tol: float
-    ) -> Iterator[list[tuple[Model, Witness]]] | None:
+    def propose_path(self, problem: Problem, lams: Sequence[float], tol: float) -> Iterator[list[Model]] | None:
         return propose_points(problem, lams, tol) if shares_gram(problem, lams, tol) else None
 
     def expected_gap(self, state: State) -> float:

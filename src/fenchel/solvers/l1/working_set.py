@@ -6,6 +6,12 @@ r"""A working set of features, and the minimum of the quadratic model on it: see
 over the features of the working set.  The Hessian of a small working set is formed (``step_by_matrix``), which keeps
 its accuracy where features are strongly correlated; otherwise coordinate descent passes over the columns
 (``step_by_columns``).
+
+A data pass is a pass of coordinate descent over all of X, which reads every entry twice; a product counts as half a
+pass.  A Newton step counts as its products with the columns of the working set, as a share of X.  The iterations that
+minimize its model are bounded by themselves and not counted, as in newGLMNET (Yuan, Ho and Lin, JMLR 13, 2012): an
+ill-conditioned working set takes thousands of them, none over X.  Where they are not enough, the Hessian of the nonzero
+weights is formed (``_minimize_on_support``).
 """
 
 from __future__ import annotations
@@ -31,6 +37,8 @@ from fenchel.solvers.threads import Parts, weighted_gram
 _SWEEPS = 50
 #: largest number of passes of coordinate descent in one Newton step
 _MAX_PASSES = 300
+#: steps in a row that end with these passes before the Hessian of the nonzero weights is formed, and most of them
+_MOST_UNCONVERGED, _MOST_SOLVED = 3, 1000
 #: entries that one call of coordinate descent reads, about a fifth of a second, and its fewest passes
 _ENTRIES_OF_CALL, _FEWEST_PASSES = 100_000_000, 10
 #: the second derivative of every example is at least ``damping`` times the largest one: first and smallest damping
@@ -73,6 +81,8 @@ class OutputState:
     #: whether the next step selects a new working set
     select_next: bool = True
     rounds_without_progress: int = 0
+    #: steps in a row whose model was not minimized to its tolerance
+    unconverged: int = 0
     #: damping of the quadratic model, a share of the largest second derivative
     damping: float = _FIRST_DAMPING
 
@@ -149,8 +159,8 @@ def damp(hess: Array, risk: MeanRisk, damping: float) -> None:
 
 def step_by_matrix(
     output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float, float]:
-    """Minimize the quadratic model with its Hessian formed; return p, r and the data passes."""
+) -> tuple[Floats, float]:
+    """Minimize the quadratic model with its Hessian formed; return p and r."""
     design, free, size = output.design, output.problem.intercept, len(weights)
     assert design is not None
     formed, border = reused(
@@ -168,13 +178,13 @@ def step_by_matrix(
     minimize_quadratic_l1(
         matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
     )
-    return point[:size] - weights, float(point[size]) if free else 0.0, 1.0
+    return point[:size] - weights, float(point[size]) if free else 0.0
 
 
 def step_by_columns(
     output: OutputState, weights: Array, theta: Array, hess: Array, x_theta: Array, tolerance: float
-) -> tuple[Floats, float, float]:
-    """Minimize the quadratic model by coordinate descent over columns; return p, r and the data passes."""
+) -> tuple[Floats, float]:
+    """Minimize the quadratic model by coordinate descent over columns; return p and r."""
     problem, columns = output.problem, output.columns
     assert columns is not None
     rows, first, second = columns.rows(), np.zeros(len(weights)), np.zeros(len(weights))
@@ -189,14 +199,37 @@ def step_by_columns(
     np.maximum(second, np.finfo(np.float64).tiny, out=second)
     model = QuadraticModel(gradient, hess, shift, first, second, total, problem.lam)
     # a call of a loop can't be stopped
-    passes, schedule = 1.0, new_schedule()
+    schedule, converged = new_schedule(), False
     most = max(_FEWEST_PASSES, _ENTRIES_OF_CALL // max(1, columns.stored_entries))
     for _ in range(math.ceil(_MAX_PASSES / most)):
-        full, partial, converged = descend(rows, new, model, schedule, tolerance, min(most, _MAX_PASSES))
-        passes += full + partial * np.count_nonzero(new) / max(1, len(new))
+        converged = descend(rows, new, model, schedule, tolerance, min(most, _MAX_PASSES))[2]
         if converged:
             break
-    return new - weights, float(shift[0]), passes
+    output.unconverged = 0 if converged else output.unconverged + 1
+    if output.unconverged > _MOST_UNCONVERGED:
+        _minimize_on_support(output, new, model, tolerance)
+    return new - weights, float(shift[0])
+
+
+def _minimize_on_support(output: OutputState, weights: Floats, model: QuadraticModel, tolerance: float) -> None:
+    """Minimize the model over the nonzero weights with their Hessian formed, for columns that are nearly dependent."""
+    support = np.flatnonzero(weights)
+    if not 0 < support.size <= _MOST_SOLVED:
+        return
+    design = output.problem.design.narrowed(output.working_set[support])
+    matrix, first = weighted_gram(design, np.arange(len(model.hess)), model.hess, Parts(design))
+    point, free = weights[support], model.total > 0.0
+    gradient = design.adjoint(model.gradient)
+    if free:
+        matrix -= np.outer(first, first) / model.total
+        gradient += model.shift[0] * first
+    thresholds = np.full(support.size, model.lam)
+    minimize_quadratic_l1(
+        matrix, thresholds, point, gradient, step_tolerance=0.1 * tolerance, tolerance=tolerance, sweeps=_SWEEPS
+    )
+    if free:
+        model.shift[0] -= float(first @ (point - weights[support])) / model.total
+    weights[support] = point
 
 
 def with_l1_derivative(derivative: float, lam: float, weights: Array, change: Array, *, right: bool = False) -> float:
