@@ -87,6 +87,8 @@ class CachedGram(KernelDesign):
         entry_roundings: float = 0.0,
     ) -> None:
         n = len(diagonal)
+        if not n:
+            raise FenchelError("diagonal must hold K(x, x) of each example; it has none")
         room = int(min(megabytes * _MEGABYTE / (8 * n), n + _ROWS_PER_CALL))
         if room < 2:
             raise FenchelError(
