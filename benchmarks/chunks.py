@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+
+from fenchel.io.template import indicators
 
 ROOT = Path(__file__).resolve().parents[1]
 #: offsets of the words, and of the tags, that are joined to one feature
@@ -51,17 +52,7 @@ def _columns(block: str) -> list[list[str]]:
 
 def _corpus(sentences: list[list[list[str]]], index: dict[str, int], *, grow: bool) -> Corpus:
     names = [list(_features([row[0] for row in one], [row[1] for row in one])) for one in sentences]
-    indices, indptr = [], [0]
-    for one in names:
-        for token in one:
-            if grow:
-                indices += [index.setdefault(name, len(index)) for name in token]
-            else:
-                indices += [index[name] for name in token if name in index]
-            indptr.append(len(indices))
-    parts = np.ones(len(indices)), np.array(indices, dtype=np.int32), np.array(indptr, dtype=np.int32)
-    X = sp.csr_array(parts, shape=(len(indptr) - 1, len(index)))
-    X.sort_indices()
+    X = indicators((token for one in names for token in one), index, grow=grow)
     return Corpus(X, np.array([len(one) for one in names]), [[row[2] for row in one] for one in sentences], names)
 
 
