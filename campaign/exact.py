@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import exact_losses
 import exact_regularizers
+from campaign import structured, structured_exact
 from exact_losses import DIGITS, INFINITE, digits, exp
 
 JOINT = ("weston_watkins", "costs", "crammer_singer", "multinomial")
@@ -22,6 +23,13 @@ def primal(case, weights, intercept, lam=None):
         else:
             penalty = exact_regularizers.value(case.problem.regularizer, weights)
         return (case.lam if lam is None else lam) * penalty + risk(case, scores)
+
+
+def witness_dual(case, witness):
+    """D of a witness, and whether it is at exactly this one; None where R* has no closed form here."""
+    if case.kind in structured_exact.WITNESSED:
+        return structured_exact.dual(case, witness)
+    return dual(case, completed(case, witness.theta)), True
 
 
 def dual(case, theta):
@@ -52,6 +60,8 @@ def _half_products(first, second):
 def risk(case, scores):
     """R of exact scores."""
     kind, shares = case.kind, case.shares
+    if kind in structured.KINDS:
+        return structured_exact.risk_value(case, [row[0] for row in scores])
     if kind in ("mean", "outputs", "accuracy"):
         loss = case.problem.risk.loss
         return sum(
