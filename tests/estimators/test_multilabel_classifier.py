@@ -199,6 +199,13 @@ def test_errors_name_the_argument(options, message):
         MultilabelClassifier(**options).fit(X, Y)
 
 
+@pytest.mark.parametrize(("options", "reason"), [({}, "to each label"), ({"form": "joint"}, "thresholds")])
+def test_why_predictions_are_not_proved(options, reason):
+    X, Y = labelled()
+    with pytest.raises(FenchelError, match=reason):
+        MultilabelClassifier(**options).fit(X, Y).certified_predictions(X)
+
+
 def test_labels_that_are_no_indicator_matrix():
     X, Y = labelled()
     with pytest.raises(FenchelError, match=r"y must be an indicator matrix .* got 'binary'; use .*MultiLabelBinarizer"):

@@ -262,6 +262,14 @@ def test_bad_parameters(data, options, message):
         model(**{"loss": "hinge", **options}).fit(X, y)
 
 
+@pytest.mark.parametrize("X", [[np.eye(2), np.eye(2)], [["a", "b"], [{"c": 1.0}, "a"]]])
+def test_predictions_are_refused_with_the_reason(X):
+    fitted = model("hinge").fit(X, [[0, 1], [1, 0]])
+    for rows in (X, np.eye(2), None):
+        with pytest.raises(FenchelError, match="predictions of sequences are not proved"):
+            fitted.certified_predictions(rows)
+
+
 def test_bad_weights_and_other_features(data):
     X, y = data
     with pytest.raises(FenchelError, match="sample_weight"):

@@ -43,6 +43,11 @@ class OptimumOfFit:
         """The balls; raise with the reason if there is none."""
         return tuple(one.ball() for one in self.sketches)
 
+    def check(self) -> None:
+        """Raise with the reason if a problem has no ball."""
+        for one in self.sketches:
+            one.ball()
+
     def predict(self, design: Design, scores: Array, distances: Array | None = None) -> CertifiedPredictions:
         """The predictions of a fit with these scores, and which of them every exact optimum makes."""
         balls = self.balls

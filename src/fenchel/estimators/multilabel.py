@@ -321,6 +321,11 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
         """Each label has its own; in one contingency table all have the same.  A rare label keeps its bound."""
         return np.asarray(trivial | (plug_in < bound))
 
+    def _why_unproved(self, task: Task) -> str:
+        if self._has_thresholds():
+            return super()._why_unproved(task)
+        return "predictions of several labels are not proved together: fit a LinearClassifier to each label"
+
     def _bound_in_words(self) -> str:
         return "the hinge of pairs of labels" if self.form == "joint" else super()._bound_in_words()
 

@@ -127,6 +127,8 @@ class ProvedPredictions:
                 "nothing is known about the optimum: the model is not the result of a fit with its present parameters. "
                 "Fit it again"
             )
+        # before X is read: what is refused may have no rows
+        optimum.check()
         return self._proved(optimum, X)
 
     def _why_unproved(self, task: Task) -> str:

@@ -22,7 +22,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from fenchel.arrays import Array, Floats
+from fenchel.numerics.rounding import absolute_sum
 from fenchel.risks.protocols import ClosedForm
 
 
@@ -65,3 +68,11 @@ class Decomposable(Protocol):
         ``balanced``: the sum of theta over the examples must be zero.
         """
         ...
+
+
+def multiple_of(theta: Array, own: float) -> float:
+    """T of t theta_0, at most 1: the 1-norm of theta over ``own``, that of theta_0 by ``absolute_sum``.
+
+    No t below 1 counts as 1, however near: the lasso asks for multiples that are feasible by a few roundings.
+    """
+    return min(absolute_sum(np.asarray(theta, dtype=np.float64)) / own, 1.0) if own > 0.0 else 0.0

@@ -22,12 +22,11 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import absolute_sum, gamma
 from fenchel.projections.flows import onto_net_flows
+from fenchel.risks.decomposition import multiple_of
 
 if TYPE_CHECKING:
     from fenchel.risks.graded_pairs import GradedPairs
 
-#: |t - 1| that counts as rounding
-_WHOLE = 1e-12
 #: roundings of x, of M, of U and of the tolerance, beside those of the running sums; in units of u
 _ROUNDINGS = 64.0
 #: roundings of a running sum for each term: extended precision has 11 more bits
@@ -60,8 +59,7 @@ class FlowsByBits:
 
     def project(self, theta: Array) -> Floats:
         """The multiple of the sum of the rows with the 1-norm of theta."""
-        t = self._multiple(theta)
-        return self._theta.copy() if t > 1.0 - _WHOLE else t * self._theta
+        return self._multiple(theta) * self._theta
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self._multiple(theta) * (self._distance + gamma(_ROUNDINGS) * self._flow)
@@ -78,7 +76,7 @@ class FlowsByBits:
 
     def _multiple(self, theta: Array) -> float:
         """T: the 1-norm of theta over that of the sum of the rows."""
-        return min(absolute_sum(np.asarray(theta, dtype=np.float64)) / self._size, 1.0) if self._size > 0.0 else 0.0
+        return multiple_of(theta, self._size)
 
 
 def flows_form(risk: GradedPairs, theta: Array, decomposition: Array | None) -> FlowsByBits | None:

@@ -8,9 +8,8 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-
-#: distance from 1 of a multiple of theta that counts as rounding
-_ROUNDING = 1e-9
+from fenchel.numerics.rounding import absolute_sum
+from fenchel.risks.decomposition import multiple_of
 
 
 class DerivedForm:
@@ -26,7 +25,7 @@ class DerivedForm:
         #: the distributions, and their dual point
         self.decomposition = decomposition
         self.theta, self._conjugate = theta, conjugate
-        self._error, self._distance = conjugate_error, distance
+        self._error, self._distance, self._size = conjugate_error, distance, absolute_sum(theta)
 
     def conjugate(self, theta: Array, *, feasible: bool = False) -> float:
         """The bound on R*(-theta); infinite for a theta that is no multiple of that of the distributions."""
@@ -37,9 +36,8 @@ class DerivedForm:
         return t * self._conjugate
 
     def project(self, theta: Array) -> Floats:
-        """The nearest multiple of the theta of the distributions, for a theta near one; else their own."""
-        t = self._multiple(theta)
-        return self.theta.copy() if t == 1.0 else t * self.theta
+        """The multiple of the theta of the distributions with the 1-norm of theta."""
+        return self._multiple(theta) * self.theta
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self._multiple(theta) * self._error
@@ -55,8 +53,4 @@ class DerivedForm:
 
     def _multiple(self, theta: Array) -> float:
         """T, from 0 to 1."""
-        own = float(np.vdot(self.theta, self.theta))
-        if own == 0.0:
-            return 1.0
-        t = float(np.vdot(self.theta, theta)) / own
-        return t if 0.0 <= t < 1.0 - _ROUNDING else 1.0
+        return multiple_of(theta, self._size)

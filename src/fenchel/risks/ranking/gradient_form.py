@@ -22,9 +22,8 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import absolute_sum, gamma
+from fenchel.risks.decomposition import multiple_of
 
-#: |t - 1| that counts as rounding
-_WHOLE = 1e-12
 #: roundings of a multiple of theta and of the sum over rows
 _ROUNDINGS = 16.0
 
@@ -77,8 +76,7 @@ class GradientForm:
 
     def project(self, theta: Array) -> Floats:
         """The multiple of the theta of the rows with the 1-norm of theta."""
-        t = self._multiple(theta)
-        return self._theta.copy() if t > 1.0 - _WHOLE else t * self._theta
+        return self._multiple(theta) * self._theta
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         return self._multiple(theta) * self._error + gamma(_ROUNDINGS) * abs(conjugate)
@@ -95,8 +93,7 @@ class GradientForm:
 
     def _multiple(self, theta: Array) -> float:
         """T: the 1-norm of theta over that of the theta of the rows, at most 1."""
-        t = min(absolute_sum(np.asarray(theta, dtype=np.float64)) / self._size, 1.0) if self._size > 0.0 else 0.0
-        return 1.0 if t > 1.0 - _WHOLE else t
+        return multiple_of(theta, self._size)
 
 
 def gradient_form(risk: SmoothRisk, decomposition: Array | None) -> GradientForm | None:
