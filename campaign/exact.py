@@ -27,7 +27,7 @@ def primal(case, weights, intercept, lam=None):
 
 def witness_dual(case, witness):
     """D of a witness, and whether it is at exactly this one; None where R* has no closed form here."""
-    if case.kind in structured_exact.WITNESSED:
+    if case.kind in structured.KINDS:
         return structured_exact.dual(case, witness)
     return dual(case, completed(case, witness.theta)), True
 
@@ -168,6 +168,8 @@ def _conjugate(case, theta):
                 elif t:
                     return INFINITE
         return total
+    if case.kind == "multilabel":
+        return _multilabel_conjugate(case, theta)
     if case.kind not in JOINT:
         return None
     for row, c, y in zip(theta, case.shares, case.labels, strict=True):
@@ -189,6 +191,20 @@ def _conjugate(case, theta):
             own = (1 - q) * exact_losses.log1p(-q) if q < 1 else ZERO
             total += c * (own + sum(exact_losses.xlogx(b / c) for b in beta.values()))
     return total
+
+
+def _multilabel_conjugate(case, theta):
+    """Minus the masses of the labels of all examples; floats may miss the equality of sums by rounding."""
+    total = ZERO
+    for row, c, own in zip(theta, case.shares, case.labels, strict=True):
+        present, absent = (
+            [t if has else -t for t, has in zip(row, own, strict=True) if bool(has) == side] for side in (True, False)
+        )
+        room = structured_exact.FEASIBLE * c
+        if any(t < 0 for t in (*present, *absent)) or abs(sum(present) - sum(absent)) > room or sum(present) > c + room:
+            return INFINITE
+        total += sum(present)
+    return -total
 
 
 def completed(case, theta):

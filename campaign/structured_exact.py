@@ -7,8 +7,8 @@ import exact_regularizers
 from campaign.structured import CHAINS, ONE, ZERO
 from exact_losses import DIGITS, INFINITE, digits, exp
 
-#: risks whose dual points are those of the scores or the labellings of a witness, in exact arithmetic
-WITNESSED = ("pairwise_squared_hinge", "pairwise_logistic", *CHAINS)
+#: what a dual point of floats may violate, relative to c_q or to the price of a pair
+FEASIBLE = Decimal("1e-9")
 #: distance from 1 of a multiple of a witness that is rounding
 WHOLE = Decimal("1e-9")
 #: steps of the search for the best multiple of a witness: to 2e-27 of it
@@ -42,8 +42,8 @@ def _loss(kind, t):
     return (x, -ONE if x else ZERO) if kind == "pairwise_hinge" else (x * x, -2 * x)
 
 
-def _ndcg_loss(case, scores, own):
-    """The largest <a - a*, s - g> over the orders of the discounts, by sorting s - g."""
+def _ndcg_parts(case, own):
+    """The discounts d, a* and g of a query."""
     (gain, k), grades = case.parameter, [case.labels.grades[i] for i in own]
     gains = [2**y - 1 for y in grades] if gain == "exponential" else grades
     ranks = range(1, len(own) + 1)
@@ -51,7 +51,13 @@ def _ndcg_loss(case, scores, own):
     places = {y: [r for r, other in enumerate(sorted(grades, reverse=True)) if other == y] for y in grades}
     ideal = [sum(discounts[r] for r in places[y]) / len(places[y]) for y in grades]
     best = sum(a * g for a, g in zip(ideal, gains, strict=True))
-    z = [scores[i] - g / best for i, g in zip(own, gains, strict=True)]
+    return discounts, ideal, [g / best for g in gains]
+
+
+def _ndcg_loss(case, scores, own):
+    """The largest <a - a*, s - g> over the orders of the discounts, by sorting s - g."""
+    discounts, ideal, gains = _ndcg_parts(case, own)
+    z = [scores[i] - g for i, g in zip(own, gains, strict=True)]
     top = sum(d * one for d, one in zip(discounts, sorted(z, reverse=True), strict=True))
     return top - sum(a * one for a, one in zip(ideal, z, strict=True))
 
@@ -84,14 +90,20 @@ def _chain_loss(case, scores, begin, own):
 
 
 def dual(case, witness):
-    """D of a witness by its scores or labellings, and whether it is at exactly these: at its best multiple otherwise.
+    """D of what a witness holds, and whether it is at exactly this: at its best multiple otherwise.
 
-    None where a witness holds none.
+    The dual points of smooth pairs and of chains are those of scores and labellings, exactly; those of the hinge of
+    pairs and of the NDCG are floats, which may miss the domain by rounding.  None where a witness holds nothing.
     """
-    if witness.decomposition is None:
+    if witness.decomposition is None and case.kind != "ndcg":
         return None, False
     with digits(DIGITS):
-        theta, conjugate = _points(case, witness.decomposition)
+        if case.kind == "ndcg":
+            theta, conjugate = _of_permutahedra(case, [Decimal(entry) for entry in witness.theta.tolist()])
+        else:
+            theta, conjugate = _points(case, witness.decomposition)
+        if conjugate == INFINITE:
+            return -INFINITE, True
         columns = zip(*case.rows, strict=True)
         v = [sum(x * t for x, t in zip(column, theta, strict=True)) / case.lam for column in columns]
 
@@ -128,6 +140,8 @@ def _points(case, decomposition):
     """Theta and the bound on R*(-theta) of what a witness holds."""
     if case.kind == "chain_hinge":
         return _of_labellings(case, decomposition)
+    if case.kind == "pairwise_hinge":
+        return _of_flows(case, decomposition)
     rows = [[Decimal(entry) for entry in row] for row in decomposition.tolist()]
     total = sum(row[0] for row in rows)
     theta, conjugate = [ZERO] * len(case.rows), ZERO
@@ -136,6 +150,47 @@ def _points(case, decomposition):
         theta = [a + weight / total * b for a, b in zip(theta, own, strict=True)]
         conjugate += weight / total * value
     return theta, conjugate
+
+
+def _of_permutahedra(case, theta):
+    """Theta and -<theta, g>, if the sums of the k largest a* - theta/c_q are at most those of the discounts."""
+    conjugate, counted = ZERO, set()
+    for c, own in case.labels.informative():
+        discounts, ideal, gains = _ndcg_parts(case, own)
+        a = sorted((ideal[k] - theta[i] / c for k, i in enumerate(own)), reverse=True)
+        excess = [x - y for x, y in zip(itertools.accumulate(a), itertools.accumulate(discounts), strict=True)]
+        if max(excess) > FEASIBLE or abs(excess[-1]) > FEASIBLE:
+            return theta, INFINITE
+        conjugate -= sum(theta[i] * g for i, g in zip(own, gains, strict=True))
+        counted.update(own)
+    return theta, INFINITE if any(t for i, t in enumerate(theta) if i not in counted) else conjugate
+
+
+def _of_flows(case, rows):
+    """The sum of the flows of each bit and minus their total, if Gale and Ryser's condition holds in each group."""
+    levels = sorted(set(case.labels.grades))
+    codes, total = [levels.index(grade) for grade in case.labels.grades], ZERO
+    flows = [[Decimal(entry) for entry in row] for row in rows.tolist()]
+    left = {(bit, i) for bit, row in enumerate(flows) for i, x in enumerate(row) if x}
+    for c, own in case.labels.informative():
+        price = c / len(_pairs(case.labels.grades, own))
+        for bit, row in enumerate(flows):
+            for group in {codes[i] >> (bit + 1) for i in own}:
+                members = [i for i in own if codes[i] >> (bit + 1) == group]
+                into = sorted((row[i] for i in members if codes[i] >> bit & 1), reverse=True)
+                out = [-row[i] for i in members if not codes[i] >> bit & 1]
+                sums = list(itertools.accumulate(into, initial=ZERO))
+                caps = [sum(min(x, k * price) for x in out) for k in range(len(sums))]
+                excess = [x - y for x, y in zip(sums, caps, strict=True)]
+                if (
+                    max(excess) > FEASIBLE * price
+                    or min([*into, *out]) < 0
+                    or abs(sums[-1] - sum(out)) > FEASIBLE * price
+                ):
+                    return flows[0], INFINITE
+                left -= {(bit, i) for i in members}
+                total += sums[-1]
+    return [sum(column) for column in zip(*flows, strict=True)], INFINITE if left else -total
 
 
 def _of_pairs(case, scores):
