@@ -21,6 +21,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.risks.base import CuttingPlane
 from fenchel.risks.chains.base import ChainRisk
+from fenchel.risks.chains.enclosures import EnclosedChainRisk, enclosed_chains
 from fenchel.risks.chains.labellings import LabellingMixtures, mixed, mixture_form, one_each
 from fenchel.risks.chains.oracles import Decoded, viterbi
 
@@ -59,6 +60,9 @@ class ChainHinge(ChainRisk):
     """
 
     name = "chain_hinge"
+
+    def enclosure(self) -> EnclosedChainRisk:
+        return enclosed_chains(self.sequences, self.labels, self._weights, max_margin=True)
 
     def max_margin(self) -> ChainHinge:
         return self
