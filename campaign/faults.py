@@ -144,9 +144,9 @@ def _narrow(original):
     return score_intervals
 
 
-def _missing_flow(original):
+def _doubled_flow(original):
     """The flows of each bit as they are given, twice as large."""
-    return lambda values, amounts, upper, groups, pairs: 2.0 * np.maximum(values, 0.0)
+    return lambda self, x: 2.0 * np.maximum(x, 0.0)
 
 
 def _twice_as_far(original):
@@ -212,7 +212,7 @@ FAULTS = (
     Fault(
         "flows of logistic pairs a thousandth too small", f"{RANKING}.smooth_pairs:PairwiseLogistic.flow", times(0.999)
     ),
-    Fault("flows of hinges of pairs not made feasible", f"{RISKS}.ordinal_flows:onto_net_flows", _missing_flow),
+    Fault("flows of hinges of pairs not made feasible", "fenchel.projections.flows:Sides.net_flows", _doubled_flow),
     Fault("theta outside the permutahedra", f"{RANKING}.ndcg:NDCG.project", _unprojected),
     Fault("objective of an NDCG with 11 digits", f"{RANKING}.ndcg:NDCG.value", _with_digits(11)),
     Fault("weights of labellings add up to 1.1", f"{CHAINS}.labellings:_normalized", times(1.1)),
