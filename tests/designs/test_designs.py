@@ -15,7 +15,7 @@ import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
 from fenchel import FenchelError, Problem
-from fenchel.designs import CSRDesign, as_design
+from fenchel.designs import ChainDesign, CSRDesign, as_design
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 from strategies import matrices
@@ -236,7 +236,7 @@ def test_broken_csc_is_refused(part, position, value):
     code = f"""
 import numpy as np, scipy.sparse as sp
 from fenchel import FenchelError, Problem
-from fenchel.designs import CSRDesign, as_design
+from fenchel.designs import ChainDesign, CSRDesign, as_design
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 X = sp.csc_array(np.ones((5, 3)))
@@ -325,3 +325,22 @@ def test_the_order_of_entries_does_not_count():
     for name in ("adjoint_roundings", "largest_row_norm", "largest_entry"):
         assert getattr(unsorted, name) == getattr(CSRDesign(X), name)
     np.testing.assert_allclose(unsorted.row_magnitudes, CSRDesign(X).row_magnitudes, rtol=1e-12)
+
+
+@pytest.mark.parametrize("storage", [np.float64, np.float32])
+def test_products_of_several_outputs_with_many_features(storage):
+    """From ``_MANY_COLUMNS`` features on they are computed one output after the other."""
+    rng = np.random.default_rng(5)
+    X = sp.random_array((6, csr_module._MANY_COLUMNS + 3), density=1e-4, format="csr", rng=rng, dtype=storage)
+    design, theta = CSRDesign(X), rng.normal(size=(6, 3))
+    expected = X.astype(np.float64).T @ theta
+    np.testing.assert_allclose(design.adjoint(theta), expected.T, rtol=1e-12)
+    np.testing.assert_allclose(design.adjoint_by_feature(theta), expected, rtol=1e-12)
+    np.testing.assert_allclose(design.scores(expected.T), X.astype(np.float64) @ expected, rtol=1e-12)
+    chains = ChainDesign(X, 3)
+    whole = np.concatenate([theta.ravel(), rng.normal(size=15)])
+    found = chains.adjoint(whole)
+    np.testing.assert_allclose(found[:-15].reshape(-1, 3), expected, rtol=1e-12)
+    # the adjoint is that of the scores
+    weights = rng.normal(size=chains.shape[1])
+    np.testing.assert_allclose(chains.scores(weights) @ whole, weights @ found, rtol=1e-10)

@@ -94,7 +94,7 @@ class CSRDesign(Design):
             sums = np.empty((theta.shape[1], self.shape[1]))
             for output, column in zip(sums, theta.T, strict=True):
                 output[:] = self.adjoint(np.ascontiguousarray(column))
-            return sums
+            return sums.T
         result: Array | None = None
         # blocks also shorten the sums, and with them the bound on their rounding errors
         for rows, block in self._blocks(self._entries_of_sums):
