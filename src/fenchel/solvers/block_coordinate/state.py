@@ -101,21 +101,24 @@ class State:
         theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
         if problem.design.kernel() is not None:
             return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
-        # a row for each class, as products with X and norms read them
-        weights, intercepts = _rows_of_classes(self.blocks.v[:, :count]), self.intercepts.state[:, :count]
+        v, intercepts = self.blocks.v[:, :count], self.intercepts.state[:, :count]
         if not problem.intercept:
-            return Model(weights, problem.no_intercept()), Witness(theta)
-        for row, total in zip(weights, intercepts[SUM], strict=True):
-            row -= total * self.mean
+            return Model(_rows_of_classes(v), problem.no_intercept()), Witness(theta)
+        weights = _rows_of_classes(v, intercepts[SUM], self.mean)
         intercept = intercepts[INTERCEPT] - weights @ self.mean
         intercept -= np.mean(intercept)
         return Model(weights, intercept), Witness(theta)
 
 
-def _rows_of_classes(v: Array) -> Floats:
-    """V in double precision with a row for each class; in blocks of features that stay in the cache."""
+def _rows_of_classes(v: Array, sums: Array | None = None, mean: Array | None = None) -> Floats:
+    """V, less ``sums`` times the mean, in double precision; a row for each class, as products with X read them.
+
+    In blocks of features that stay in the cache.
+    """
     found = np.empty(v.shape[::-1])
     for begin in range(0, len(v), _FEATURES_OF_BLOCK):
         block = slice(begin, begin + _FEATURES_OF_BLOCK)
         found[:, block] = v[block].T
+        if sums is not None and mean is not None:
+            found[:, block] -= np.multiply.outer(sums, mean[block])
     return found
