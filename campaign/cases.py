@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 import numpy as np
 import scipy.sparse as sp
 
+from campaign import structured
 from exact_losses import DIGITS, EVERY_LOSS, digits
 from fenchel import Problem
 from fenchel.designs import as_design
@@ -25,7 +26,7 @@ from fenchel.risks import (
 QUANTIFICATION = ("ae", "rae", "kld", "nkld", "q")
 #: kinds of risks with their shares of the cases, in percent
 RISKS = {
-    "mean": 81.5,
+    "mean": 76.1,
     "outputs": 3,
     "weston_watkins": 2,
     "costs": 2,
@@ -35,6 +36,7 @@ RISKS = {
     **dict.fromkeys(QUANTIFICATION, 0.1),
     "ordinal": 0.6,
     "multilabel": 0.6,
+    **dict.fromkeys(structured.KINDS, 0.9),
 }
 #: regularizers with their shares of the cases; the balanced entropies take ten times as long to evaluate
 REGULARIZERS = {
@@ -57,7 +59,7 @@ CLASSES = 3
 #: problems with the same X and labels, and other regularizers, C and intercepts
 VARIANTS = 4
 #: risks that do not depend on an intercept, or have none
-NO_INTERCEPT = ("ordinal", "multilabel", "roc_auc", "prbep")
+NO_INTERCEPT = ("ordinal", "multilabel", "roc_auc", "prbep", *structured.KINDS)
 
 
 @dataclasses.dataclass
@@ -112,7 +114,10 @@ def _data(seed, number):
     given = weights_of(rng, weighting, n)
     # losses take turns, so that each has its share of the cases
     loss = EVERY_LOSS[number % len(EVERY_LOSS)]
-    risk, labels, more = risk_of(rng, kind, loss, n, given)
+    if kind in structured.KINDS:
+        X, risk, rows, labels, more = structured.structured_data(rng, kind, X, rows, weighting)
+    else:
+        risk, labels, more = risk_of(rng, kind, loss, n, given)
     strata = {
         "risk": kind,
         "loss": repr(loss) if kind in ("mean", "outputs") else "none",
@@ -139,9 +144,14 @@ def random_case(seed, index):
     C = 10.0**exponent * (1.0 + rng.random())
     intercept = bool(rng.random() < 0.4) and kind not in NO_INTERCEPT
     total = float(n if given is None else np.sum(given))
+    if kind in structured.KINDS:
+        total = float(labels.total())
     problem = Problem(design, risk, 1.0 / (C * total), regularizer_of(name, d, rng), intercept=intercept)
     exact = kind not in ("mean", "outputs", "accuracy") or bool(rng.random() < 0.5)
-    shares, lam = exact_numbers(given, n, C) if exact else _stored_numbers(problem)
+    if kind in structured.KINDS:
+        shares, lam = [], exact_lam(labels, C)
+    else:
+        shares, lam = exact_numbers(given, n, C) if exact else _stored_numbers(problem)
     strata = {
         **strata,
         "regularizer": name,
@@ -262,6 +272,12 @@ def exact_numbers(given, n, C):
         weights = [Decimal(1)] * n if given is None else [Decimal(entry) for entry in given.tolist()]
         total = sum(weights)
         return [entry / total for entry in weights], 1 / (Decimal(C) * total)
+
+
+def exact_lam(labels, C):
+    """Lam of a ranking or of chains, whose weights are those of queries or of sequences."""
+    with digits(DIGITS):
+        return 1 / (Decimal(C) * labels.total())
 
 
 def _stored_numbers(problem):

@@ -31,6 +31,7 @@ class Part(NamedTuple):
     #: None if there is one for all parts only
     certificate: Certificate | None = None
     theta: np.ndarray | None = None
+    decomposition: np.ndarray | None = None
 
 
 @dataclasses.dataclass
@@ -51,12 +52,16 @@ class Fit:
     theta: Callable = lambda model: model.theta_
     #: a much more accurate fit of the same problems
     reference: Callable | None = None
+    #: further arguments of ``fit``, and of ``predict`` for new rows
+    more: dict = dataclasses.field(default_factory=dict)
+    predict_more: dict = dataclasses.field(default_factory=dict)
 
     def fitted(self, **parameters):
         """A new fit of the estimator with these parameters changed."""
         model = type(self.estimator)(**{**self.estimator.get_params(deep=False), **parameters})
         data = (self.draw.X if self.X is None else self.X, self.y)
-        return model.fit(*data) if self.sample_weight is None else model.fit(*data, self.sample_weight)
+        data = data if self.sample_weight is None else (*data, self.sample_weight)
+        return model.fit(*data, **self.more)
 
     def accurate(self, model):
         """A fit of the same problems to the rounding floor."""
@@ -67,7 +72,8 @@ class Fit:
         cases, weights, theta = self.cases(model), np.atleast_2d(self.weights(model)), self.theta(model)
         intercept = np.broadcast_to(np.atleast_1d(self.intercept(model)), len(weights))
         if len(cases) == 1:
-            return [Part(cases[0], weights, intercept, model.certificates_[0], theta)]
+            (decomposition,) = vars(model).get("decompositions_") or [None]
+            return [Part(cases[0], weights, intercept, model.certificates_[0], theta, decomposition)]
         columns = theta.toarray().T if sp.issparse(theta) else theta.T
         return [Part(*one) for one in zip(cases, weights, intercept, model.certificates_, columns, strict=True)]
 
@@ -127,10 +133,22 @@ def measure_classifier(draw):
     measure = one_of(draw.rng, list(MEASURES))
     weighted = measure in ("accuracy", "roc_auc")
     y, sample_weight, (parameters, regularizer) = draw.words(), draw.weights(weighted), draw.penalty(tuple(PENALTIES))
-    micro = draw.k > 2 and not weighted and bool(draw.rng.random() < 0.4)
+    micro = draw.micro = draw.k > 2 and not weighted and bool(draw.rng.random() < 0.4)
     k = {"precision_at_k": int(np.min(np.bincount(draw.codes))), "recall_at_k": draw.n}.get(measure)
     more = {"fbeta": (2.0,), "precision_at_k": (k,), "recall_at_k": (k,)}.get(measure, ())
-    draw.note(measure=f"{measure}, {'micro' if micro else 'macro'}")
+    one = of_measure(draw, measure, more, regularizer, sample_weight)
+    own = draw.common(k=k, beta=2.0, average="micro" if micro else "macro", fit_intercept=draw.intercept,
+                      surrogate="bound", **parameters)  # fmt: skip
+    fit = Fit(
+        draw, fenchel.MeasureClassifier(measure, **own), y, sample_weight,
+        lambda _: [one(draw.signs(j)) for j in ((1,) if draw.k == 2 else range(draw.k))],
+    )  # fmt: skip
+    return in_one_table(fit, lambda: draw.stacked(one)) if micro else fit
+
+
+def of_measure(draw, measure, more, regularizer, sample_weight):
+    """From signs to the problem of a measure with these parameters."""
+    draw.note(measure=f"{measure}, {'micro' if draw.micro else 'macro'}")
 
     def one(signs, intercept=draw.intercept, **options):
         risk = MEASURES[measure](signs, *more, weights=sample_weight)
@@ -139,16 +157,13 @@ def measure_classifier(draw):
         numbers = {"parameter": parameter, "intercept": intercept, **options}
         return draw.case(measure, risk, labels, regularizer, sample_weight, **numbers)
 
-    own = draw.common(k=k, beta=2.0, average="micro" if micro else "macro", fit_intercept=draw.intercept,
-                      surrogate="bound", **parameters)  # fmt: skip
-    fit = Fit(
-        draw, fenchel.MeasureClassifier(measure, **own), y, sample_weight,
-        lambda _: [one(draw.signs(j)) for j in ((1,) if draw.k == 2 else range(draw.k))],
-    )  # fmt: skip
-    if not micro:
-        return fit
+    return one
+
+
+def in_one_table(fit, case):
+    """The fit whose classes, or labels, have one contingency table."""
     return dataclasses.replace(
-        fit, cases=lambda _: [draw.stacked(one)], weights=lambda m: m.coef_.ravel(), intercept=lambda _: 0.0,
+        fit, cases=lambda _: [case()], weights=lambda m: m.coef_.ravel(), intercept=lambda _: 0.0,
         theta=lambda m: m.theta_.ravel(),
     )  # fmt: skip
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import exact_losses
 import exact_regularizers
+from campaign import structured, structured_exact
 from exact_losses import DIGITS, INFINITE, digits, exp
 
 JOINT = ("weston_watkins", "costs", "crammer_singer", "multinomial")
@@ -22,6 +23,13 @@ def primal(case, weights, intercept, lam=None):
         else:
             penalty = exact_regularizers.value(case.problem.regularizer, weights)
         return (case.lam if lam is None else lam) * penalty + risk(case, scores)
+
+
+def witness_dual(case, witness):
+    """D of a witness, and whether it is at exactly this one; None where R* has no closed form here."""
+    if case.kind in structured.KINDS:
+        return structured_exact.dual(case, witness)
+    return dual(case, completed(case, witness.theta)), True
 
 
 def dual(case, theta):
@@ -52,6 +60,8 @@ def _half_products(first, second):
 def risk(case, scores):
     """R of exact scores."""
     kind, shares = case.kind, case.shares
+    if kind in structured.KINDS:
+        return structured_exact.risk_value(case, [row[0] for row in scores])
     if kind in ("mean", "outputs", "accuracy"):
         loss = case.problem.risk.loss
         return sum(
@@ -158,6 +168,8 @@ def _conjugate(case, theta):
                 elif t:
                     return INFINITE
         return total
+    if case.kind == "multilabel":
+        return _multilabel_conjugate(case, theta)
     if case.kind not in JOINT:
         return None
     for row, c, y in zip(theta, case.shares, case.labels, strict=True):
@@ -179,6 +191,20 @@ def _conjugate(case, theta):
             own = (1 - q) * exact_losses.log1p(-q) if q < 1 else ZERO
             total += c * (own + sum(exact_losses.xlogx(b / c) for b in beta.values()))
     return total
+
+
+def _multilabel_conjugate(case, theta):
+    """Minus the masses of the labels of all examples; floats may miss the equality of sums by rounding."""
+    total = ZERO
+    for row, c, own in zip(theta, case.shares, case.labels, strict=True):
+        present, absent = (
+            [t if has else -t for t, has in zip(row, own, strict=True) if bool(has) == side] for side in (True, False)
+        )
+        room = structured_exact.FEASIBLE * c
+        if any(t < 0 for t in (*present, *absent)) or abs(sum(present) - sum(absent)) > room or sum(present) > c + room:
+            return INFINITE
+        total += sum(present)
+    return -total
 
 
 def completed(case, theta):

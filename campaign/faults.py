@@ -112,8 +112,9 @@ def _no_last_term(original):
     return lambda values: original(np.ravel(values)[:-1]) if np.size(values) > 6 else original(values)
 
 
-def _fewer_digits(original):
-    return lambda *args, **kwargs: float(f"{original(*args, **kwargs):.14g}")
+def _with_digits(count):
+    """The result with so many digits."""
+    return lambda original: lambda *args, **kwargs: float(f"{original(*args, **kwargs):.{count}g}")
 
 
 def _flipped(original):
@@ -143,6 +144,22 @@ def _narrow(original):
     return score_intervals
 
 
+def _doubled_flow(original):
+    """The flows of each bit as they are given, twice as large."""
+    return lambda self, x: 2.0 * np.maximum(x, 0.0)
+
+
+def _twice_as_far(original):
+    """Mixtures of labellings with twice the bound."""
+
+    def mixture_form(risk, stored):
+        form = original(risk, stored)
+        form._conjugate *= 2.0
+        return form
+
+    return mixture_form
+
+
 def _not_moved(original):
     return lambda self, lam: original(self, self.problem.lam)
 
@@ -150,6 +167,7 @@ def _not_moved(original):
 CERTIFICATE, RISKS, LOSSES, REGULARIZERS, ESTIMATORS = (
     f"fenchel.{room}" for room in ("certificate", "risks", "losses", "regularizers", "estimators")
 )
+RANKING, CHAINS = f"{RISKS}.ranking", f"{RISKS}.chains"
 FAULTS = (
     # lost factors
     Fault("ridge halved", f"{REGULARIZERS}.l2:L2.value", times(0.5)),
@@ -159,7 +177,7 @@ FAULTS = (
     Fault("q-norms off by 1e-11", f"{REGULARIZERS}.q_norm:_norms", times(1.0 - 1e-11)),
     Fault("entropy off by 1e-12", f"{REGULARIZERS}.entropy:Entropy.value", times(1.0 - 1e-12)),
     Fault("losses of residuals off by 1e-13", f"{LOSSES}.residual:ResidualLoss.value", times(1.0 - 1e-13)),
-    Fault("objective with 14 digits", f"{RISKS}.mean:MeanRisk.value", _fewer_digits),
+    Fault("objective with 14 digits", f"{RISKS}.mean:MeanRisk.value", _with_digits(14)),
     Fault("X^T theta not divided by lam", f"{CERTIFICATE}.dual:_v", lambda _: lambda p, theta: p.design.adjoint(theta)),
     Fault("weights ignored", f"{RISKS}.base:Risk.shares", _unweighted, is_property=True),
     # wrong signs and domains
@@ -189,12 +207,28 @@ FAULTS = (
         lambda _: lambda c, n: c * (1 + 16 * UNIT),
     ),
     Fault("certificate of another lam not moved", f"{CERTIFICATE}.other_lambdas:PathCertificate.moved", _not_moved),
+    # rankings, several labels and chains
+    Fault("squared hinges of pairs halved", f"{RANKING}.smooth_pairs:PairwiseSquaredHinge.loss", times(0.5)),
+    Fault(
+        "flows of logistic pairs a thousandth too small", f"{RANKING}.smooth_pairs:PairwiseLogistic.flow", times(0.999)
+    ),
+    Fault("flows of hinges of pairs not made feasible", "fenchel.projections.flows:Sides.net_flows", _doubled_flow),
+    Fault("theta outside the permutahedra", f"{RANKING}.ndcg:NDCG.project", _unprojected),
+    Fault("objective of an NDCG with 11 digits", f"{RANKING}.ndcg:NDCG.value", _with_digits(11)),
+    Fault("weights of labellings add up to 1.1", f"{CHAINS}.labellings:_normalized", times(1.1)),
+    Fault("worst labelling off by 1e-9", f"{CHAINS}.hinge:ChainHinge._value", times(1.0 - 1e-9)),
+    Fault("log Z off by 1e-9", f"{CHAINS}.logistic:log_partitions", times(1.0 - 1e-9)),
+    Fault("distances of labellings twice", f"{CHAINS}.hinge:mixture_form", _twice_as_far),
+    Fault("masses of labels outside the domain", f"{RISKS}.multilabel:MultilabelHinge.project", _unprojected),
+    Fault("objective of several labels with 12 digits", f"{RISKS}.multilabel:MultilabelHinge.value", _with_digits(12)),
     # kernels and estimators
     Fault("norm of a Gram matrix halved", "fenchel.kernels.gram_norm:GramNorm.value", times(0.5), part="kernels"),
     Fault(
         "rounding of a Gram norm dropped", "fenchel.kernels.gram_norm:GramNorm.value_error", always(0.0), part="kernels"
     ),
     Fault("C twice as large", f"{ESTIMATORS}.base:lam_of", times(0.5), part="estimators"),
+    Fault("C of a ranking twice as large", f"{ESTIMATORS}.ranker:lam_of", times(0.5), part="estimators"),
+    Fault("C of chains twice as large", f"{ESTIMATORS}.sequences:lam_of", times(0.5), part="estimators"),
     Fault("class weights ignored", f"{ESTIMATORS}.labels:_class_weights", _without_classes, part="estimators"),
     Fault("always converged", f"{ESTIMATORS}.base:LinearEstimator._has_converged", always(True), part="estimators"),
     Fault("intervals too narrow", f"{CERTIFICATE}.optimum:OptimumBall.score_intervals", _narrow, part="estimators"),

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 from sklearn.utils.class_weight import compute_class_weight
 
-from campaign.cases import STORAGES, WEIGHTS, Case, drawn, exact_numbers, one_of, stored, weights_of
+from campaign.cases import STORAGES, WEIGHTS, Case, drawn, exact_lam, exact_numbers, one_of, stored, weights_of
 from exact_losses import DIGITS, digits
 from exact_regularizers import decimals
 from fenchel import Problem
@@ -18,9 +18,6 @@ from fenchel.losses import NAMED, EpsilonInsensitive, Quantile
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet
 from fenchel.risks import MULTICLASS, MeanRisk
 
-#: estimators whose objectives have no exact formulas here: tests/risks/test_ranking_errors.py and
-#: tests/certificate/test_chain_errors.py judge their risks, tests/estimators/test_multilabel_classifier.py the problems
-NOT_DRAWN = {"LinearRanker", "MultilabelClassifier", "SequenceClassifier"}
 #: estimators with their shares of the fits
 SHARES = {
     "LinearClassifier": 24,
@@ -37,6 +34,9 @@ SHARES = {
     "LinearRegressorCV": 3,
     "OnlineClassifier": 3,
     "regularization_path": 3,
+    "LinearRanker": 8,
+    "MultilabelClassifier": 7,
+    "SequenceClassifier": 7,
 }
 #: the scale of X, and an offset of its columns; problems.py has the extreme ones
 SCALES = ((1.0, 0.0), (1.0, 0.0), (1e-3, 0.0), (1e4, 0.0), (1.0, 1e3))
@@ -73,6 +73,8 @@ class Draw:
         self.C = 10.0**self.exponent * (1.0 + rng.random())
         self.intercept = bool(rng.random() < 0.6)
         self.tol = one_of(rng, (1e-3, 1e-6, 0.0))
+        #: whether all classes, or labels, have one contingency table
+        self.micro = False
         self.strata = {
             "estimator": self.name,
             "storage": self.storage,
@@ -153,15 +155,25 @@ class Draw:
         rows = self.rows if rows is None else rows
         return Case(problem, kind, rows, labels, shares, lam, self.strata, self.rng, C, given, parameter=parameter)
 
-    def stacked(self, one):
-        """The problem of all classes in one contingency table: a row for each example and class."""
+    def stacked(self, one, table=None):
+        """The problem of all classes in one contingency table: a row for each example and class.
+
+        ``table`` are the signs, if not those of the classes.
+        """
         rows = [
             [entry if place == own else Decimal(0) for place in range(self.k) for entry in row]
             for row in self.rows
             for own in range(self.k)
         ]
-        signs = np.stack([self.signs(j) for j in range(self.k)], axis=1).ravel()
-        return one(signs, intercept=False, rows=rows, X=np.array(rows, dtype=np.float64), copies=self.k)
+        table = np.stack([self.signs(j) for j in range(self.k)], axis=1) if table is None else table
+        return one(table.ravel(), intercept=False, rows=rows, X=np.array(rows, dtype=np.float64), copies=self.k)
+
+    def structured_case(self, kind, risk, labels, regularizer, parameter=None, X=None, rows=None):
+        """A ranking, or chains, whose weights are those of queries or sequences."""
+        lam = 1.0 / (self.C * float(labels.total()))
+        problem = Problem(self.X if X is None else X, risk, lam, regularizer)
+        rows, lam = self.rows if rows is None else rows, exact_lam(labels, self.C)
+        return Case(problem, kind, rows, labels, [], lam, self.strata, self.rng, self.C, parameter=parameter)
 
     def mean(self, loss, y, regularizer, given, **more):
         """The mean of a loss, of one or several scores."""

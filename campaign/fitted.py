@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import fenchel
-from campaign import estimators, exact, kernel_fits
+from campaign import estimators, exact, kernel_fits, structured_fits
 from campaign.files import MEMORY
 from campaign.fits import SHARES, Draw
 from campaign.judging import (
@@ -47,6 +47,9 @@ MAKERS = {
     "KernelRegressor": kernel_fits.kernel_regressor,
     "OnlineClassifier": kernel_fits.online_classifier,
     "regularization_path": kernel_fits.path,
+    "LinearRanker": structured_fits.linear_ranker,
+    "MultilabelClassifier": structured_fits.multilabel_classifier,
+    "SequenceClassifier": structured_fits.sequence_classifier,
 }
 assert MAKERS.keys() == SHARES.keys()
 #: estimators that model files hold
@@ -83,7 +86,7 @@ def _judge_fit(draw, fit, outcome):
     if draw.name == "regularization_path":
         return
     new = fit.X if fit.X is not None else _new_rows(draw)
-    _check_copies(model, new, outcome)
+    _check_copies(model, new, fit.predict_more, outcome)
     if draw.name != "OnlineClassifier":
         _check_convergence(fit, model, warned, outcome)
         _check_proved(draw, fit, model, accurate, new, outcome)
@@ -110,7 +113,8 @@ def _model(part):
 
 
 def _verdict(part):
-    return Verdict(part.certificate, _model(part), None if part.theta is None else Witness(part.theta), None)
+    witness = None if part.theta is None else Witness(part.theta, None, part.decomposition)
+    return Verdict(part.certificate, _model(part), witness, None)
 
 
 def _ridge_optimum(case):
@@ -144,7 +148,7 @@ def _check_convergence(fit, model, warned, outcome):
         outcome.wrong.append("no warning, and the fit has not converged")
 
 
-def _check_copies(model, new, outcome):
+def _check_copies(model, new, more, outcome):
     """A pickled, and a saved and loaded estimator predict the same and hold the same certificates."""
     copies = {"pickled": pickle.loads(pickle.dumps(model))}
     if type(model) in SAVED and isinstance(vars(model).get("loss", ""), str):
@@ -153,7 +157,7 @@ def _check_copies(model, new, outcome):
             save(path, ModelFile(model, None, None, False))
             copies["loaded"] = load(path).estimator
     for name, copy in copies.items():
-        if not np.array_equal(copy.predict(new), model.predict(new)):
+        if not np.array_equal(copy.predict(new, **more), model.predict(new, **more)):
             outcome.wrong.append(f"the {name} estimator predicts otherwise")
         if vars(copy).get("certificates_") != vars(model).get("certificates_"):
             outcome.wrong.append(f"the {name} estimator has other certificates")

@@ -22,8 +22,8 @@ from slow_conic import conic_solution
 
 #: how a model and its witness are made, with the shares of the cases in percent
 PAIRS = {"random": 35, "subgradient": 31, "fixed_point": 31, "zero": 2, "solver": 1}
-#: the same where only a solver knows a bound on the conjugate
-PAIRS_ON_TRUST = {"random": 60, "subgradient": 30, "solver": 10}
+#: the same where parts of theta bound the conjugate
+PAIRS_IN_PARTS = {"random": 30, "subgradient": 30, "fixed_point": 28, "zero": 2, "solver": 10}
 #: shares of the plain problems that an interior-point method for cones solves too (1% of all), and of other lam
 CONIC, OTHER_LAM = 0.25, 0.1
 #: the losses and regularizers of plain problems
@@ -60,7 +60,7 @@ def run_case(seed, index, make=random_case):
         case = make(seed, index)
     except FenchelError as error:
         return Outcome({}, refused=str(error))
-    shares = PAIRS if case.problem.risk.closed_form() is not None else PAIRS_ON_TRUST
+    shares = PAIRS if case.problem.risk.closed_form() is not None else PAIRS_IN_PARTS
     kinds = list(shares)
     kind = kinds[int(np.searchsorted(np.cumsum([shares[one] for one in kinds]), 100 * case.rng.random()))]
     if case.kind == "mean" and case.problem.risk.loss.name == "squared" and case.strata["regularizer"] == "l2":
@@ -120,6 +120,8 @@ def _pair(case, kind):
     intercept = problem.no_intercept()
     if problem.intercept:
         intercept = None if rng.random() < 0.5 else rng.normal(size=np.shape(intercept))[()]
+    if problem.risk.closed_form() is None:
+        return _pair_in_parts(case, kind, weights, intercept)
     if kind == "random":
         shares = problem.risk.shares.reshape(-1, *[1] * (len(problem.theta_shape) - 1))
         return Model(weights, intercept), Witness(rng.normal(size=problem.theta_shape) * shares)
@@ -139,6 +141,36 @@ def _pair(case, kind):
                 break
             weights = moved
     return Model(weights, intercept), Witness(theta)
+
+
+def _pair_in_parts(case, kind, weights, intercept):
+    """A model, and a witness of one cutting plane, or of the mixture of two."""
+    problem, rng, parts = case.problem, case.rng, case.problem.risk.decomposable()
+    model, planes = Model(weights, intercept), []
+    for step in range({"random": 2, "subgradient": 1, "fixed_point": 3}[kind]):
+        scores = problem.design.scores(weights)
+        if not np.all(np.isfinite(scores)):
+            break
+        scores = scores + (problem.best_intercept(scores) if intercept is None else intercept)
+        subgradient, offset, _ = problem.risk.cutting_plane(scores)
+        if not np.all(np.isfinite([*subgradient, offset])):
+            break
+        planes.append((-subgradient, -offset, parts.decompose(scores, subgradient)))
+        model = Model(weights, intercept)
+        if kind == "random":
+            weights = rng.normal(size=problem.weights_shape) * weights
+            continue
+        moved = problem.regularizer.grad_conjugate(problem.design.adjoint(-subgradient) / problem.lam)
+        if kind == "subgradient" or step == 2 or not np.all(np.isfinite(moved)):
+            break
+        weights = moved
+    if not planes:
+        return model, Witness(np.zeros(problem.theta_shape))
+    if kind != "random" or len(planes) == 1:
+        return model, Witness(*planes[-1])
+    shares = rng.dirichlet(np.ones(2))
+    theta, bound = (sum(share * plane[k] for share, plane in zip(shares, planes, strict=True)) for k in range(2))
+    return model, Witness(theta, bound, parts.mixed(shares, [plane[2] for plane in planes]))
 
 
 def solved(case):
@@ -221,11 +253,11 @@ def check(case, verdict, outcome):
         comparable = False
     dual = None
     if math.isfinite(certificate.lower) and witness is not None:
-        dual = exact.dual(case, exact.completed(case, witness.theta))
+        dual, itself = exact.witness_dual(case, witness)
     if dual is not None:
         compare(outcome, "lower", certificate.lower, dual, "the exact D of the witness")
         true += _distance(dual, certificate.dual)
-        if comparable and true > UNDERFLOW:
+        if comparable and itself and true > UNDERFLOW:
             with digits(DIGITS):
                 outcome.ratios.append(float(Decimal(certificate.rounding_floor) / true))
     return primal

@@ -56,6 +56,9 @@ def kernel_classifier(draw):
     def theta(model):
         # the entry at a label stands for minus the other one
         both, second = one(model), draw.codes[_active(weights, draw.n)] == 1
+        if both.ndim == 1:
+            # solved as the hinge of one score
+            return both
         return np.where(second, -both[:, 0], both[:, 1])
 
     return dataclasses.replace(fit, theta=theta)

@@ -51,7 +51,7 @@ def certify(
     rigorous : bool, default=False
         Whether both bounds are computed in ball arithmetic with about 32 digits, which rests on IEEE 754 arithmetic
         alone.  It takes some hundred times as long as an ordinary certificate, and resolves gaps that rounding hides
-        from that one.  Risks without a conjugate in closed form are refused.
+        from that one.  Risks without enclosures, such as F1, are refused.
 
     Returns
     -------

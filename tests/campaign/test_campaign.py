@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import fenchel
-from campaign import arguments, checker, faults, files, fits, problems, processes, soak, targets
+from campaign import arguments, cases, checker, faults, files, fits, problems, processes, soak, targets
 from campaign.judging import run_case
 from campaign.loops import use_compiled_loops, use_plain_loops
 
@@ -51,7 +51,7 @@ def test_kernels_and_fits_are_judged(tmp_path, part, cases):
 
 def test_every_estimator_is_drawn():
     named = {name for name in vars(fenchel)["__all__"] if hasattr(getattr(fenchel, name), "fit")}
-    assert (named - fits.NOT_DRAWN) | {"regularization_path"} == set(fits.SHARES)
+    assert named | {"regularization_path"} == set(fits.SHARES)
     drawn = {fits.Draw(SEED, index).name for index in range(500)}
     assert drawn == set(fits.SHARES)
 
@@ -87,6 +87,26 @@ def test_a_seeded_fault_is_caught(name):
     use_plain_loops()
     (fault,) = (one for one in faults.FAULTS if one.name == name)
     assert faults.caught_after(fault, SEED, most=500) is not None
+
+
+@pytest.mark.parametrize(
+    "name, kind",
+    [
+        ("log Z off by 1e-9", "chain_logistic"),
+        ("distances of labellings twice", "chain_hinge"),
+        ("theta outside the permutahedra", "ndcg"),
+        ("flows of hinges of pairs not made feasible", "pairwise_hinge"),
+        ("masses of labels outside the domain", "multilabel"),
+    ],
+)
+def test_a_seeded_fault_of_a_rare_risk_is_caught_among_its_own_cases(name, kind, monkeypatch):
+    use_plain_loops()
+    monkeypatch.setattr(cases, "RISKS", {kind: 1.0})
+    (fault,) = (one for one in faults.FAULTS if one.name == name)
+    assert faults.caught_after(fault, SEED, most=100) is not None
+    # and not without it
+    cases.clear_data()
+    assert not any(run_case(SEED, index).wrong for index in range(8))
 
 
 def test_there_are_enough_faults_and_each_has_a_place():

@@ -236,7 +236,7 @@ def test_broken_csc_is_refused(part, position, value):
     code = f"""
 import numpy as np, scipy.sparse as sp
 from fenchel import FenchelError, Problem
-from fenchel.designs import CSRDesign, as_design
+from fenchel.designs import ChainDesign, CSRDesign, as_design
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 X = sp.csc_array(np.ones((5, 3)))

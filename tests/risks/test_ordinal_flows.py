@@ -9,6 +9,7 @@ from scipy.optimize import linprog
 import slow_ordinal as slow
 from fenchel import FenchelError, Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.projections import flows as flows_of_sides
 from fenchel.projections.flows import onto_net_flows
 from fenchel.risks import OrdinalHinge
 from fenchel.solvers import Bundle
@@ -48,6 +49,24 @@ def test_net_flows_are_mapped_to_net_flows(seed):
         np.testing.assert_allclose(onto_net_flows(found, amounts, upper, groups, pairs), found, rtol=1e-13, atol=1e-16)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_sorted_values_decide_as_the_order_of_examples_does(seed, monkeypatch):
+    """With amounts of one, in groups of any size, some without one side."""
+    rng = np.random.default_rng(seed)
+    n = 400
+    groups, upper, pairs = np.sort(rng.integers(0, 4, n)), rng.random(n) < 0.4, 3e3
+    upper[groups == 2] = True
+    flows = rng.choice([0.0, 0.3, 1.0], (n, n)) * np.outer(upper, ~upper) * (groups[:, None] == groups) / pairs
+    x, found = flows.sum(axis=1) + flows.sum(axis=0), []
+    every = (x, x * (1.0 + 1e-15 * rng.normal(size=n)), x * rng.choice([0.9, 1.1], n), 3.0 * x)
+    for few in (flows_of_sides._FEW_SIDES, -1):
+        monkeypatch.setattr(flows_of_sides, "_FEW_SIDES", few)
+        monkeypatch.setattr(flows_of_sides, "_LARGE_SIDE", 1 << 40)
+        found.append([onto_net_flows(one, np.ones(n), upper, groups, pairs) for one in every])
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_rounding_is_within_its_bound_in_fractions(seed):
     """How far the cuts of the mapped rows are violated, in exact arithmetic, against the distance that is charged."""
@@ -63,8 +82,9 @@ def test_rounding_is_within_its_bound_in_fractions(seed):
     form = risk.decomposed_form(rows.sum(axis=0), rows)
     c, worst, flow = [Fraction(one) for one in risk.amounts.tolist()], Fraction(0), Fraction(0)
     pairs = sum(c[i] * c[j] for i in range(n) for j in range(n) if labels[i] < labels[j])
+    codes = np.unique(labels, return_inverse=True)[1]
     for bit, row in enumerate(form.decomposition):
-        x, upper, groups = [abs(Fraction(one)) for one in row.tolist()], risk.is_upper(bit), risk.groups(bit)
+        x, upper, groups = [abs(Fraction(one)) for one in row.tolist()], codes >> bit & 1 == 1, codes >> (bit + 1)
         for group in set(groups.tolist()):
             ups, lows = ([i for i in range(n) if groups[i] == group and upper[i] == side] for side in (True, False))
             ups = sorted((i for i in ups if c[i]), key=lambda i: x[i] / c[i], reverse=True)

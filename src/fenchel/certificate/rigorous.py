@@ -22,7 +22,6 @@ from typing import NamedTuple, NoReturn
 
 import numpy as np
 
-from fenchel.arrays import Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import Verdict
 from fenchel.certificate.rigorous_equalities import point_on_equalities
@@ -30,7 +29,7 @@ from fenchel.designs.enclosures import EnclosedDesign
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball, from_fraction, unknown
 from fenchel.numerics.error_free import check_arithmetic
-from fenchel.problem import Model, Problem
+from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers.enclosures import EnclosedRegularizer
 from fenchel.risks.enclosures import EnclosedRisk
 
@@ -43,7 +42,7 @@ def rigorous_certificate(problem: Problem, verdict: Verdict) -> Certificate:
     check_arithmetic()
     enclosed = enclosures(problem)
     primal = _primal(problem, enclosed, verdict.model)
-    dual = _dual(problem, enclosed, np.asarray(verdict.witness.theta, dtype=np.float64))
+    dual = _dual(problem, enclosed, verdict.witness)
     upper, upper_error = _float_and_error(primal, math.inf)
     lower, lower_error = _float_and_error(dual, -math.inf)
     return Certificate(upper, lower, upper_error, lower_error, trivial=verdict.certificate.trivial, rigorous=True)
@@ -82,12 +81,13 @@ def _primal(problem: Problem, enclosed: Enclosures, model: Model) -> Ball:
     return penalty * from_fraction(problem.exact_lam) + enclosed.risk.value(scores)
 
 
-def _dual(problem: Problem, enclosed: Enclosures, theta: Floats) -> Ball:
+def _dual(problem: Problem, enclosed: Enclosures, witness: Witness) -> Ball:
     """D at an exactly feasible point near theta."""
-    lam = from_fraction(problem.exact_lam)
+    lam, theta = from_fraction(problem.exact_lam), np.asarray(witness.theta, dtype=np.float64)
     for _ in range(_SCALINGS):
         if problem.regularizer.free_directions() is None:
-            point = enclosed.risk.dual_point(theta, balanced=problem.intercept)
+            parts = witness.decomposition
+            point = enclosed.risk.dual_point(theta, balanced=problem.intercept, decomposition=parts)
         else:
             point = point_on_equalities(problem, enclosed.design, theta)
         v = enclosed.design.adjoint(point.theta) * (point.factor / lam)

@@ -20,6 +20,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.designs.base import Design
 from fenchel.designs.conversion import as_design
+from fenchel.designs.enclosures import EnclosedChains
 from fenchel.designs.rows import Rows
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import MOST_LABELS
@@ -101,6 +102,14 @@ class ChainDesign(Design):
         m, n = self.labels, self.tokens.shape[0]
         nodes = self.tokens.adjoint_by_feature(theta[: n * m].reshape(n, m))
         return np.concatenate([nodes.ravel(), theta[n * m + self._kept]])
+
+    def enclosure(self) -> EnclosedChains | None:
+        tokens = self.tokens.enclosure()
+        return (
+            None
+            if tokens is None or self.edge_features
+            else EnclosedChains(tokens, self.shape, self.labels, self._kept)
+        )
 
     def split(self, weights: Array) -> tuple[Floats, Floats, Floats, Floats]:
         """W of shape (d, m), T of shape (m, m), a and z of shape (m,); zero where there are none.

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array
-from fenchel.numerics.balls import Ball, as_ball, concatenate, stack, where, zeros
+from fenchel.numerics.ball_reductions import segment_sums
+from fenchel.numerics.balls import Ball, as_ball, concatenate, stack, zeros
 
 #: entries of X in a block (128 kB an array): ball arithmetic has about twenty temporary arrays
 _BLOCK = 1 << 14
@@ -65,6 +66,31 @@ class EnclosedDense(NamedTuple):
             yield rows, self.values[rows].astype(np.float64)
 
 
+class EnclosedChains(NamedTuple):
+    """Products with the design of chains: those of tokens for each label, and copies of the weights of pairs and ends.
+
+    ``kept`` are the places of these weights among the scores after those of tokens.
+    """
+
+    tokens: EnclosedDesign
+    shape: tuple[int, int]
+    labels: int
+    kept: NDArray[np.int64]
+
+    def scores(self, weights: Ball) -> Ball:
+        features = self.shape[1] - len(self.kept)
+        nodes = self.tokens.scores(weights[:features].map(lambda values: values.reshape(-1, self.labels).T))
+        result = zeros((self.shape[0],))
+        result.put(slice(0, nodes.size), nodes.map(np.ravel))
+        result.put(nodes.size + self.kept, weights[features:])
+        return result
+
+    def adjoint(self, theta: Ball) -> Ball:
+        nodes = self.shape[0] - (self.labels + 2) * self.labels
+        features = self.tokens.adjoint(theta[:nodes].map(lambda values: values.reshape(-1, self.labels)))
+        return concatenate([features.map(lambda values: values.T.ravel()), theta[nodes + self.kept]])
+
+
 class EnclosedCSR(NamedTuple):
     """Products with a sparse X, given by its row blocks; entries of the same column add up."""
 
@@ -104,18 +130,3 @@ def _sums(data: Array, indices: Array, counts: NDArray[np.integer[Any]], vector:
         parts.append(segment_sums(products, counts[first:last]))
         first, begin = last, end
     return concatenate(parts) if parts else zeros((0,))
-
-
-def segment_sums(values: Ball, counts: NDArray[np.integer[Any]]) -> Ball:
-    """The sums of consecutive segments of these lengths, by a tree of additions in each."""
-    starts = np.cumsum(counts) - counts
-    place = np.arange(values.size) - np.repeat(starts, counts)
-    while np.any(place):
-        left = np.flatnonzero(place % 2 == 0)
-        right = np.minimum(left + 1, len(place) - 1)
-        paired = place[right] == place[left] + 1
-        values = values[left] + where(paired, values[right], 0.0)
-        place = place[left] // 2
-    result = zeros((len(counts),))
-    result.put(np.asarray(counts) > 0, values)
-    return result

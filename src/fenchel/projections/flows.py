@@ -28,6 +28,8 @@ from fenchel.numerics.limits import EPS
 
 #: relative violation of the inequalities and of the equality that counts as rounding
 _TOLERANCE = 4.0 * EPS
+#: sides in all, and examples of a side in the mean, for which a loop over groups is faster than one sort of all
+_FEW_SIDES, _LARGE_SIDE = 16, 256
 #: spacing of extended precision at 1
 _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
@@ -38,41 +40,86 @@ def onto_net_flows(x: Array, amounts: Array, upper: Array, groups: Array, pairs:
     ``upper`` says which examples are on the upper side, and ``pairs`` is M, which may differ between groups: a number
     for each example then.
     """
-    found, counted = np.zeros(len(x)), np.flatnonzero(amounts > 0.0)
-    # side 2g is the lower one of group g, side 2g + 1 the upper one
-    sides = 2 * int(np.max(groups, initial=0)) + 2
-    # short integers are sorted in linear time
-    short = np.uint16 if sides <= 1 << 16 else np.int64
-    numbers = 2 * np.asarray(groups, dtype=np.int64)[counted] + upper[counted]
-    side: NDArray[np.integer[Any]] = numbers.astype(short)
-    order = np.argsort(side, kind="stable")
-    counted, side = counted[order], side[order]
-    M = np.broadcast_to(pairs, amounts.shape)[counted]
-    c, sizes = amounts[counted], np.bincount(side, minlength=sides)
-    # sums of whole numbers are exact in float64
-    whole = bool(np.all(c == np.rint(c)))
-    slack = 0.0 if whole else 2.0 * (len(c) + 4.0) * _EXTENDED_EPS * float(np.sum(c))
-    running = partial(group_sums, precision=np.float64 if whole else np.longdouble)
-    totals = _less(_totals(c, sizes), slack)
-    # 1. no more than all pairs of an example allow, and equal sums
-    y = np.clip(np.asarray(x, dtype=np.float64)[counted], 0.0, c * totals[side ^ 1] / M)
-    y = _balanced(y, side, sizes)
-    # 2. the differences of min(P, U), wherever one of the two ends changed
-    top = np.flatnonzero(side & 1)
-    order = top[order_in_groups(-y[top] / c[top], side[top])]
-    sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
-    reached = _less(running(c[order], sizes[1::2]), slack)
-    caps = _caps(y, c, side, order, reached, M, slack)
-    over = sums > (1.0 + _TOLERANCE) * caps
-    if np.any(over):
-        first = np.concatenate([[True], side[order][1:] != side[order][:-1]])
-        ends = np.where(over, caps, sums)
-        moved = over | (np.concatenate([[False], over[:-1]]) & ~first)
-        entries = ends - np.where(first, 0.0, np.concatenate([[0.0], ends[:-1]]))
-        y[order[moved]] = np.maximum(entries[moved], 0.0)
-        y = _balanced(y, side, sizes)
-    found[counted] = y
+    sides, found = Sides(amounts, upper, groups, pairs), np.zeros(len(x))
+    found[sides.rows] = sides.net_flows(np.asarray(x, dtype=np.float64)[sides.rows])
     return found
+
+
+class Sides:
+    """The examples of positive amount, side after side: what net flows of any x have in common."""
+
+    def __init__(self, amounts: Array, upper: Array, groups: Array, pairs: float | Array) -> None:
+        counted = np.flatnonzero(amounts > 0.0)
+        # side 2g is the lower one of group g, side 2g + 1 the upper one
+        count = 2 * int(np.max(groups, initial=0)) + 2
+        # short integers are sorted in linear time
+        short = np.uint16 if count <= 1 << 16 else np.int64
+        side: NDArray[np.integer[Any]] = (2 * np.asarray(groups, dtype=np.int64)[counted] + upper[counted]).astype(
+            short
+        )
+        order = np.argsort(side, kind="stable")
+        #: the examples in this order
+        self.rows: NDArray[np.integer[Any]] = counted[order].astype(np.int32 if len(amounts) < 1 << 31 else np.int64)
+        self._side, self._sizes = side[order], np.bincount(side, minlength=count)
+        one = bool(np.all(amounts[counted] == 1.0))
+        self._c = np.broadcast_to(np.float64(1.0), self.rows.shape) if one else amounts[self.rows]
+        M = np.asarray(pairs, dtype=np.float64)
+        self._M = np.broadcast_to(M, self.rows.shape) if M.ndim == 0 else M[self.rows]
+        # sums of whole numbers are exact in float64
+        self._whole = one or bool(np.all(self._c == np.rint(self._c)))
+        self._slack = 0.0 if self._whole else 2.0 * (len(order) + 4.0) * _EXTENDED_EPS * float(np.sum(self._c))
+        self._totals = _less(_totals(self._c, self._sizes), self._slack)
+        #: whether amounts are one and groups large: sorted values then show whether x is a net flow
+        self._sorts_values = one and count <= max(_FEW_SIDES, len(order) // _LARGE_SIDE)
+
+    @property
+    def upper(self) -> NDArray[np.bool_]:
+        """Whether each of the examples is on the upper side."""
+        return self._side & 1 == 1
+
+    def net_flows(self, x: Array) -> Floats:
+        """Net flows near x, both in the order of ``rows``."""
+        side, sizes, c, M, slack = self._side, self._sizes, self._c, self._M, self._slack
+        # 1. no more than all pairs of an example allow, and equal sums
+        largest = self._totals[np.arange(len(sizes)) ^ 1]
+        y = np.clip(x, 0.0, c * np.repeat(largest, sizes) / M)
+        y = _balanced(y, sizes)
+        if self._sorts_values and self._are_net_flows(y):
+            return y
+        # 2. the differences of min(P, U), wherever one of the two ends changed
+        running = partial(group_sums, precision=np.float64 if self._whole else np.longdouble)
+        top = np.flatnonzero(side & 1)
+        order = top[order_in_groups(-y[top] / c[top], side[top])]
+        sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
+        reached = _less(running(c[order], sizes[1::2]), slack)
+        caps = _caps(y, c, side, order, reached, M, slack)
+        over = sums > (1.0 + _TOLERANCE) * caps
+        if np.any(over):
+            first = np.concatenate([[True], side[order][1:] != side[order][:-1]])
+            ends = np.where(over, caps, sums)
+            moved = over | (np.concatenate([[False], over[:-1]]) & ~first)
+            entries = ends - np.where(first, 0.0, np.concatenate([[0.0], ends[:-1]]))
+            y[order[moved]] = np.maximum(entries[moved], 0.0)
+            y = _balanced(y, sizes)
+        return y
+
+    def _are_net_flows(self, y: Array) -> bool:
+        """Whether P_k <= U(k) for amounts of one, in each group by its sorted values: those are sorted faster."""
+        ends = np.cumsum(self._sizes)
+        for g in range(0, len(self._sizes), 2):
+            begin, middle, end = ends[g] - self._sizes[g], ends[g], ends[g + 1]
+            if begin == middle or middle == end:
+                continue
+            low, high, M = np.sort(y[begin:middle]), np.sort(y[middle:end])[::-1], self._M[begin]
+            sums = np.cumsum(high, dtype=np.longdouble).astype(np.float64)
+            given = np.concatenate([[0.0], np.cumsum(low, dtype=np.longdouble).astype(np.float64)])
+            # the lower ones with x_j M <= k give all of x_j
+            reached = np.arange(1.0, len(high) + 1.0)
+            before = np.searchsorted(low * M, reached, side="right")
+            caps = given[before] + reached / M * (len(low) - before)
+            if np.any(sums > (1.0 + _TOLERANCE) * caps):
+                return False
+        return True
 
 
 def _less(sums: Array, slack: float) -> Floats:
@@ -92,14 +139,14 @@ def _totals(values: Array, sizes: NDArray[np.int64]) -> Array:
     return sums
 
 
-def _balanced(y: Array, side: Array, sizes: NDArray[np.int64]) -> Floats:
+def _balanced(y: Array, sizes: NDArray[np.int64]) -> Floats:
     """Scale down the side of each group with the larger sum."""
     sums = _totals(y, sizes).astype(np.float64)
     other = sums.reshape(-1, 2)[:, ::-1].ravel()
     factors = np.ones(len(sizes))
     larger = sums > (1.0 + _TOLERANCE) * other
     factors[larger] = other[larger] / sums[larger]
-    return y * factors[side] if np.any(larger) else y
+    return y * np.repeat(factors, sizes) if np.any(larger) else y
 
 
 def _caps(y: Array, c: Array, side: Array, order: Array, reached: Array, M: Array, slack: float) -> Floats:

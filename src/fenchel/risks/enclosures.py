@@ -20,8 +20,10 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.losses.enclosures import EnclosedLoss
-from fenchel.numerics.balls import Ball, as_ball, stack, unknown, where
+from fenchel.numerics.balls import Ball, as_ball, stack, unknown, where, zeros
 from fenchel.numerics.limits import EPS
+from fenchel.numerics.rounding import absolute_sum
+from fenchel.risks.decomposition import multiple_of
 
 #: examples in a block: temporary arrays stay in the cache
 _BLOCK = 1 << 12
@@ -46,9 +48,23 @@ class EnclosedRisk(Protocol):
         """R(s)."""
         ...
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
-        """A point near theta in the domain of R*; ``balanced``: with columns that sum to zero."""
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
+        """A point near theta in the domain of R*; ``balanced``: with columns that sum to zero.
+
+        Where R* has no closed form, the point is the multiple of that of the ``decomposition`` of a witness.
+        """
         ...
+
+
+def zero_point(examples: int) -> EnclosedDual:
+    """Zero, for a risk with R*(0) = 0."""
+    return EnclosedDual(zeros((examples,)), as_ball(1.0), zeros(()))
+
+
+def multiple_point(theta: Floats, found: EnclosedDual) -> EnclosedDual:
+    """The multiple t <= 1 of a point with the 1-norm of theta: R*(-t x) <= t R*(-x) where R*(0) = 0."""
+    t = multiple_of(theta, absolute_sum(found.theta.high * found.factor.high))
+    return EnclosedDual(found.theta, found.factor * t, found.conjugate * t)
 
 
 @dataclass(frozen=True)
@@ -69,7 +85,7 @@ class EnclosedMean:
 
         return self._mean(losses)
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         u = self.inside(theta)
         columns = [self._column(column, low, high, balanced=balanced) for column, low, high in self._columns(u)]
         return self.point(columns[0] if u.ndim == 1 else stack(columns, axis=1))

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
+from fenchel.projections.flows import Sides
 from fenchel.risks.base import CuttingPlane, Risk
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.ordinal_flows import flows_form
@@ -134,13 +135,13 @@ class GradedPairs(Risk):
         """The bound of the flows of each bit; without them only for two labels."""
         return flows_form(self, theta, decomposition)
 
-    def is_upper(self, bit: int) -> NDArray[np.bool_]:
-        """Whether each example is the upper one of its pairs of a bit."""
-        return (self._codes >> bit) & 1 == 1
-
-    def groups(self, bit: int) -> NDArray[np.integer[Any]]:
-        """The bits above: pairs of a bit agree in them."""
-        return self._codes >> (bit + 1)
+    @cached_property
+    def sides(self) -> list[Sides]:
+        """For each bit the two sides of its pairs, which agree in the bits above."""
+        codes = self._codes
+        return [
+            Sides(self.amounts, (codes >> bit) & 1 == 1, codes >> (bit + 1), self.pairs) for bit in range(self.bits)
+        ]
 
     def subgradient_norm_bound(self) -> float:
         """A bound on the 1-norm of a subgradient at any scores."""

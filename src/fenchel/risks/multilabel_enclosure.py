@@ -52,7 +52,7 @@ class EnclosedMultilabel(NamedTuple):
             highest = where(has[:, k], highest, highest.maximum(scores[:, k]))
         return (highest - lowest + 1.0).maximum(0.0)
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         parts = [self._masses(theta[rows], rows) for rows in self._blocks()]
         masses, total = concatenate(parts), as_ball(self.weights).sum()
         mass = where(self.has, masses, 0.0).sum(axis=1)

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.risks.graded_enclosure import EnclosedGradedPairs
 from fenchel.risks.graded_pairs import GradedPairs
 
 
@@ -70,6 +71,10 @@ class OrdinalHinge(GradedPairs):
 
     def ordinal(self) -> OrdinalHinge:
         return self
+
+    def enclosure(self) -> EnclosedGradedPairs:
+        weights = np.ones(self.examples) if self._weights is None else self._weights
+        return EnclosedGradedPairs(self._codes, self.bits, weights, np.ones(1))
 
     @cached_property
     def amounts(self) -> Floats:

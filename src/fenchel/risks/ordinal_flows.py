@@ -21,7 +21,6 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import absolute_sum, gamma
-from fenchel.projections.flows import onto_net_flows
 from fenchel.risks.decomposition import multiple_of
 
 if TYPE_CHECKING:
@@ -40,9 +39,10 @@ class FlowsByBits:
         self.decomposition = np.zeros((risk.bits, risk.examples))
         self._theta, self._flow, size = np.zeros(risk.examples), 0.0, 0.0
         for bit, row in enumerate(rows):
-            upper = risk.is_upper(bit)
-            x = onto_net_flows(np.where(upper, row, -row), risk.amounts, upper, risk.groups(bit), risk.pairs)
-            self.decomposition[bit] = np.where(upper, x, -x)
+            sides = risk.sides[bit]
+            upper, own = sides.upper, row[sides.rows]
+            x = sides.net_flows(np.where(upper, own, -own))
+            self.decomposition[bit][sides.rows] = np.where(upper, x, -x)
             self._theta += self.decomposition[bit]
             self._flow += float(np.sum(x[upper], dtype=np.longdouble))
             size += absolute_sum(x)

@@ -22,6 +22,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.risks.base import CuttingPlane
 from fenchel.risks.chains import markov
 from fenchel.risks.chains.base import ChainRisk
+from fenchel.risks.chains.enclosures import EnclosedChainRisk, enclosed_chains
 from fenchel.risks.chains.labellings import mixed, mixture_form, one_each
 from fenchel.risks.chains.multiples import DerivedForm
 from fenchel.risks.chains.oracles import Decoded, viterbi
@@ -63,6 +64,9 @@ class ChainHinge(ChainRisk):
     """
 
     name = "chain_hinge"
+
+    def enclosure(self) -> EnclosedChainRisk | None:
+        return enclosed_chains(self.sequences, self.labels, self._weights, max_margin=True)
 
     def max_margin(self) -> ChainHinge:
         return self

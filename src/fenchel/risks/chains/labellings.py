@@ -43,6 +43,13 @@ class Labellings(NamedTuple):
         """The flat array."""
         return np.concatenate([[float(len(self.owners))], self.owners, self.weights, self.labels])
 
+    def places(self, sequences: Sequences) -> tuple[Integers, Integers]:
+        """Of each label its labelling and its token."""
+        lengths = sequences.lengths[self.owners]
+        begins = np.cumsum(lengths) - lengths
+        atoms = np.repeat(np.arange(len(lengths)), lengths)
+        return atoms, np.arange(len(self.labels)) - begins[atoms] + sequences.begins[self.owners[atoms]]
+
 
 class LabellingMixtures(DerivedForm):
     """The bound of labellings with weights."""
@@ -107,11 +114,10 @@ def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     given = labellings_of(sequences, stored)
     if given is None:
         return None
-    found = _completed(risk, given)
+    found = completed(sequences, risk.labels, given)
     lengths = sequences.lengths[found.owners]
     begins = np.cumsum(lengths) - lengths
-    atoms = np.repeat(np.arange(len(lengths)), lengths)
-    tokens = np.arange(len(found.labels)) - begins[atoms] + sequences.begins[found.owners[atoms]]
+    atoms, tokens = found.places(sequences)
     weights = (risk.shares[found.owners] * normalized(sequences, found))[atoms]
     nodes = np.zeros(sequences.tokens * m)
     nodes += np.bincount(tokens * m + found.labels, weights, len(nodes))
@@ -126,12 +132,11 @@ def mixture_form(risk: ChainRisk, stored: Array) -> LabellingMixtures | None:
     return LabellingMixtures(stored, theta, 0.0 - wrong, error * wrong, distance)
 
 
-def _completed(risk: ChainRisk, found: Labellings) -> Labellings:
+def completed(sequences: Sequences, labels: Integers, found: Labellings) -> Labellings:
     """With the labelling of the data for every sequence that has none of positive weight."""
-    sequences = risk.sequences
     totals = np.bincount(found.owners, found.weights, len(sequences))
     missing = totals == 0.0
-    own = risk.labels[missing[sequences.owners]]
+    own = labels[missing[sequences.owners]]
     return Labellings(
         np.concatenate([found.owners, np.flatnonzero(missing)]),
         np.concatenate([found.weights, np.ones(int(np.sum(missing)))]),

@@ -17,6 +17,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.risks.base import CuttingPlane
 from fenchel.risks.chains.base import ChainRisk
+from fenchel.risks.chains.enclosures import EnclosedChainRisk, enclosed_chains
 from fenchel.risks.chains.gibbs import GibbsMixture, gibbs_form, gibbs_point, mixed
 from fenchel.risks.chains.oracles import log_partitions
 from fenchel.risks.protocols import Smoothable
@@ -57,6 +58,9 @@ class ChainLogistic(ChainRisk):
 
     name = "chain_logistic"
     smooth = True
+
+    def enclosure(self) -> EnclosedChainRisk | None:
+        return enclosed_chains(self.sequences, self.labels, self._weights, max_margin=False)
 
     def value(self, scores: Array) -> float:
         parts = self.sequences.split(scores)

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
+from fenchel.numerics.ball_reductions import prefix_sums
 from fenchel.numerics.balls import TINY, Ball, as_ball, concatenate, unknown, where, zeros
 from fenchel.risks.enclosures import EnclosedDual, with_sum
 
@@ -44,7 +45,7 @@ class EnclosedCounts(NamedTuple):
         heights = -gains if self.equality else (-gains).maximum(0.0)
         return (gains[positive].sum() + _largest_sum(heights, count + self.surplus)) / float(n)
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         n, positive = len(self.labels), self.labels > 0.0
         low, high = np.minimum(self.labels, 0.0), np.maximum(self.labels, 0.0)
         x = as_ball(np.clip(float(n) * theta, low, high))
@@ -72,6 +73,11 @@ class EnclosedRocAUC(NamedTuple):
     labels: Floats
     weights: Floats
 
+    def pair_weight(self) -> Ball:
+        """The sum of the products of the weights of all pairs."""
+        above, below = (as_ball(self.weights[self.labels == sign]).sum() for sign in (1.0, -1.0))
+        return above * below
+
     def value(self, scores: Ball) -> Ball:
         """At the centres; each score moves R by at most its share in its class."""
         centre, radius = scores.centre(), scores.radius
@@ -87,15 +93,14 @@ class EnclosedRocAUC(NamedTuple):
         place = _places(high, threshold)
         # a negative on the wrong side of a threshold is within its radius of it
         losses = (height[place] - threshold * weight[place]).widened(threshold.radius * weight[:1].upper() * _UPWARDS)
-        total = as_ball(a).sum() * as_ball(b).sum()
         moved = [
             float(np.sum(self.weights[side] * radius[side] + TINY) / np.sum(self.weights[side]))
             for side in (own, other)
             if np.any(radius[side])
         ]
-        return ((losses * a).sum() / total).widened(_UPWARDS * sum(moved))
+        return ((losses * a).sum() / self.pair_weight()).widened(_UPWARDS * sum(moved))
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         sizes = np.where(self.weights > 0.0, np.maximum(self.labels * theta, 0.0), 0.0)
         low, high = np.where(self.labels < 0.0, -np.inf, 0.0), np.where(self.labels > 0.0, np.inf, 0.0)
         for scale in _SCALES:
@@ -118,7 +123,7 @@ class EnclosedRocAUC(NamedTuple):
         if not np.all((positives[:-1] * a[1:] - positives[1:] * a[:-1]).nonnegative()):
             return False
         # times the sum of the weights of the positives: A_k, and b for the same units
-        sums, shares = _prefix_sums(positives), _prefix_sums(a)
+        sums, shares = prefix_sums(positives), prefix_sums(a)
         b = b / (as_ball(self.weights[other]).sum() * as_ball(self.weights[own]).sum())
         negatives = -theta[other]
         ratio = negatives / b
@@ -145,18 +150,9 @@ def _places(keys: Ball, at: Ball) -> NDArray[np.int64]:
     return found[keys.size :]
 
 
-def _prefix_sums(values: Ball) -> Ball:
-    """The sums of the first one, two, ... numbers, by doubling."""
-    step = 1
-    while step < values.size:
-        values = concatenate([values[:step], values[step:] + values[:-step]])
-        step *= 2
-    return values
-
-
 def _sums_up_to(values: Ball) -> Ball:
     """The sums of the numbers before each place, and of all."""
-    return concatenate([zeros((1,)), _prefix_sums(values)])
+    return concatenate([zeros((1,)), prefix_sums(values)])
 
 
 def _sums_from(values: Ball) -> Ball:

@@ -51,7 +51,7 @@ class EnclosedMulticlass:
             total = total + (losses * self.weights[rows]).sum()
         return total / as_ball(self.weights).sum()
 
-    def dual_point(self, theta: Floats, *, balanced: bool) -> EnclosedDual:
+    def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         beta = self._beta(theta)
         for share in _MIXTURES if balanced else _MIXTURES[:1]:
             mixed = self._inside(beta if share == 0.0 else (1.0 - share) * beta + share * self._interior())

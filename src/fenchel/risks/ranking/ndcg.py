@@ -40,6 +40,7 @@ from fenchel.projections.permutahedron import into_permutahedra, nearest_in_perm
 from fenchel.risks.base import CuttingPlane
 from fenchel.risks.protocols import ClosedForm, Smoothable
 from fenchel.risks.ranking.base import RankingRisk
+from fenchel.risks.ranking.ndcg_enclosure import EnclosedNDCG
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
 from fenchel.validation import check_integer
@@ -148,6 +149,9 @@ class NDCG(RankingRisk):
 
     def closed_form(self) -> ClosedForm:
         return self
+
+    def enclosure(self) -> EnclosedNDCG:
+        return EnclosedNDCG(self.queries, self.examples, self.gain == "exponential", self.k)
 
     def smoothable(self) -> Smoothable:
         return self

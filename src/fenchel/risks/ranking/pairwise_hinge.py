@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
+from fenchel.risks.graded_enclosure import EnclosedGradedPairs
 from fenchel.risks.graded_pairs import LISTED_PAIRS, GradedPairs, Pairs
 from fenchel.risks.protocols import PairwiseRanking
 from fenchel.risks.ranking.base import RankingRisk
@@ -74,6 +75,9 @@ class PairwiseHinge(RankingRisk, GradedPairs):
 
     def pairwise_ranking(self) -> PairwiseRanking:
         return self
+
+    def enclosure(self) -> EnclosedGradedPairs:
+        return EnclosedGradedPairs(self._codes, self.bits, self.amounts, self.queries.weights)
 
     @cached_property
     def amounts(self) -> Floats:

@@ -31,6 +31,12 @@ from fenchel.risks.base import CuttingPlane
 from fenchel.risks.decomposition import Decomposable, DecomposedForm, normalized
 from fenchel.risks.protocols import PairwiseRanking, Smoothable
 from fenchel.risks.ranking.base import RankingRisk
+from fenchel.risks.ranking.enclosures import (
+    EnclosedLogisticPairs,
+    EnclosedPairLoss,
+    EnclosedSmoothPairs,
+    EnclosedSquaredHinge,
+)
 from fenchel.risks.ranking.gradient_form import AtGradient, gradient_form
 from fenchel.risks.ranking.sorted_pairs import squared_hinges
 from fenchel.risks.smoothing import Smoothed
@@ -63,6 +69,8 @@ class SmoothPairs(RankingRisk):
     smoothing_range = 0.0
     #: whether queries with many pairs are summed in order of their scores
     _sorts: ClassVar[bool] = False
+    #: the loss in ball arithmetic
+    enclosed_loss: ClassVar[EnclosedPairLoss]
 
     @abc.abstractmethod
     def loss(self, t: Array) -> Floats:
@@ -75,6 +83,9 @@ class SmoothPairs(RankingRisk):
     @abc.abstractmethod
     def noise(self, span: Array) -> tuple[Floats, Floats]:
         """Bounds on |t| f''(t) and t^2 f''(t) for |t| <= span: what a rounded t does to f' and to t f' - f."""
+
+    def enclosure(self) -> EnclosedSmoothPairs:
+        return EnclosedSmoothPairs(self.queries, self.examples, self.enclosed_loss)
 
     def smoothable(self) -> Smoothable:
         return self
@@ -241,6 +252,7 @@ class PairwiseSquaredHinge(SmoothPairs):
     name = "pairwise_squared_hinge"
     value_at_zero = 1.0
     _sorts = True
+    enclosed_loss = EnclosedSquaredHinge()
 
     def loss(self, t: Array) -> Floats:
         return np.square(np.maximum(1.0 - t, 0.0))
@@ -289,6 +301,7 @@ class PairwiseLogistic(SmoothPairs):
 
     name = "pairwise_logistic"
     value_at_zero = math.log(2.0)
+    enclosed_loss = EnclosedLogisticPairs()
 
     def loss(self, t: Array) -> Floats:
         return np.maximum(-t, 0.0) + np.log1p(np.exp(-np.abs(t)))
