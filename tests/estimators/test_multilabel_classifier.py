@@ -102,9 +102,14 @@ def test_micro_and_joint_are_one_problem():
     assert certify(problem, Model(model.coef_, np.zeros(4)), witness).gap == pytest.approx(model.dual_gap_, rel=1e-6)
     assert len(np.unique(model.thresholds_)) == len(model.certificates_) == 1
     joint = MultilabelClassifier(form="joint", random_state=0).fit(X, Y)
-    problem = Problem(X, MultilabelHinge(Y), 1 / 60)
-    again = certify(problem, Model(joint.coef_, np.zeros(4)), Witness(joint.theta_))
+    problem = Problem(X, MultilabelHinge(Y), 1 / 60, intercept=True)
+    again = certify(problem, Model(joint.coef_, joint.risk_intercept_), Witness(joint.theta_))
     assert again.gap == pytest.approx(joint.dual_gap_, rel=1e-6)
+    assert np.ptp(joint.risk_intercept_) > 0.1
+    for options in ({"fit_intercept": False}, {"l1_ratio": 0.5}):
+        plain = MultilabelClassifier(form="joint", random_state=0, tol=1e-2, **options).fit(X, Y)
+        assert plain.converged_
+        assert not np.any(plain.risk_intercept_)
     assert "the hinge of pairs of labels" in str(joint.certificate_)
     # of all thresholds of a label none has fewer errors
     scores = X @ joint.coef_.T
