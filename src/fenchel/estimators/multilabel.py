@@ -21,6 +21,7 @@ from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.multilabel_labels import LabelFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.repetition import repeated
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.loading import of_package
 from fenchel.losses import Loss
@@ -181,6 +182,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check the parameters, the data and the indicator matrix of the labels, which may be sparse."""
         self._check_parameters()
+        if self.measure is not None and not self._choice().weighted:
+            X, y, sample_weight = repeated(X, y, sample_weight, str(self._choice()))
         X, Y, fitted = validated(self, X, y, multi_output=True, **self._input(X))
         if type_of_target(Y) != "multilabel-indicator":
             raise FenchelError(
@@ -188,8 +191,6 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
                 f"{type_of_target(Y)!r}; use sklearn.preprocessing.MultiLabelBinarizer for lists of labels"
             )
         weights = checked_weights(sample_weight, X)
-        if weights is not None and self.measure is not None and np.any(weights != weights[0]):
-            raise FenchelError(f"sample_weight has no meaning for {self._choice()}, which counts examples; omit it")
         targets: Any = sp.csc_matrix(Y) != 0 if sp.issparse(Y) else Y != 0
         # an example without weight is as if removed
         counted = targets if weights is None else targets[np.flatnonzero(weights > 0.0)]
