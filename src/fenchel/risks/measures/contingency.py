@@ -35,7 +35,8 @@ from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
-from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, ranked
+from fenchel.risks.measures.shifts import best_shift, searched_shift
 from fenchel.risks.protocols import Intercepts
 
 #: roundings of base and slope, for F-beta seven at most, and of base + slope fn
@@ -221,10 +222,13 @@ class ContingencyRisk(Risk):
     def _at_zero(self) -> tuple[list[End], float]:
         """The ends, and R(0): both are found among the labellings of zero scores."""
         cells = self._cells(self._ranked(np.zeros(self.examples)))
+        return self._ends(cells), float(np.max(cells.height))
+
+    def _ends(self, cells: Cells) -> list[End]:
+        """``ends``, from the cells of zero scores."""
         allowed = np.flatnonzero(np.isfinite(cells.height))
         ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
-        found = [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
-        return found, float(np.max(cells.height))
+        return [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
 
     @abc.abstractmethod
     def delta(self, fn: Array, fp: Array) -> Floats:
@@ -240,6 +244,13 @@ class ContingencyRisk(Risk):
 
     def _ranked(self, scores: Array) -> Ranked:
         return ranked(scores[self.positives], scores[self.negatives], self.examples)
+
+
+class SearchedRisk(ContingencyRisk):
+    """A measure of which only some cells are found for given scores: a best one, and one with p = 0."""
+
+    def best_intercept(self, scores: Array) -> float:
+        return searched_shift(self._cells, self._ranked(scores), self.examples)
 
 
 class DiagonalRisk(ContingencyRisk):
