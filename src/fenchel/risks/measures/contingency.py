@@ -92,6 +92,8 @@ class ContingencyRisk(Risk):
     is_measure = True
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
+    #: whether ``_cells`` has the best cell of every surplus; otherwise it has a best one of all, and one with p = 0
+    has_every_surplus: bool = True
 
     def count_bound(self) -> CountBound | None:
         """For Delta = fn/n_pos with one bound on fp - fn: that bound; None for other measures."""
@@ -192,7 +194,10 @@ class ContingencyRisk(Risk):
 
     def best_intercept(self, scores: Array) -> float:
         """The b that minimizes R(s + b); the midpoint where that is an interval."""
-        return best_shift(self._cells(self._ranked(scores)), self.examples)
+        order = self._ranked(scores)
+        if self.has_every_surplus:
+            return best_shift(self._cells(order), self.examples)
+        return searched_shift(self._cells, order, self.examples)
 
     def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
@@ -240,17 +245,10 @@ class ContingencyRisk(Risk):
 
     @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
-        """The best labelling for every surplus."""
+        """The best labelling for every surplus, or for some (``has_every_surplus``)."""
 
     def _ranked(self, scores: Array) -> Ranked:
         return ranked(scores[self.positives], scores[self.negatives], self.examples)
-
-
-class SearchedRisk(ContingencyRisk):
-    """A measure of which only some cells are found for given scores: a best one, and one with p = 0."""
-
-    def best_intercept(self, scores: Array) -> float:
-        return searched_shift(self._cells, self._ranked(scores), self.examples)
 
 
 class DiagonalRisk(ContingencyRisk):

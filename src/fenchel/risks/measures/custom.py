@@ -25,7 +25,6 @@ from fenchel.numerics.limits import EPS
 from fenchel.risks.measures.blocks import Blocks
 from fenchel.risks.measures.contingency import ContingencyRisk, End, diagonals_error, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
-from fenchel.risks.measures.shifts import searched_shift
 
 #: cells of the largest table that is made from a function (400 MB)
 LARGEST_TABLE = 50_000_000
@@ -85,6 +84,7 @@ class CustomMeasure(ContingencyRisk):
         if callable(delta) and (self.n_pos + 1) * (self.n_neg + 1) > LARGEST_TABLE:
             self._function = delta
             self._blocks = Blocks(self._values, self.n_pos, self.n_neg)
+            self.has_every_surplus = False
             return
         table = self._tabulated(delta) if callable(delta) else self._checked(np.array(delta, dtype=np.float64))
         self.diagonals = None if linear is False else _diagonals_of(table)
@@ -117,11 +117,6 @@ class CustomMeasure(ContingencyRisk):
             return self._blocks.best_cells(order)
         assert self._table is not None
         return best_cells_of_table(order, self._table)
-
-    def best_intercept(self, scores: Array) -> float:
-        if self._blocks is None:
-            return super().best_intercept(scores)
-        return searched_shift(self._cells, self._ranked(scores), self.examples)
 
     def _ends(self, cells: Cells) -> list[End]:
         if self._blocks is None:

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import gamma
-from fenchel.risks.measures.contingency import DiagonalRisk, End, SearchedRisk
+from fenchel.risks.measures.contingency import ContingencyRisk, DiagonalRisk, End
 from fenchel.risks.measures.monotone import monotone_columns
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked
 
@@ -196,7 +196,7 @@ class NormalizedKullbackLeibler(KullbackLeibler):
         return np.tanh(0.5 * super().loss(surplus))
 
 
-class QMeasure(SearchedRisk):
+class QMeasure(ContingencyRisk):
     """Q-measure of quantification: the harmonic mean of recall and of the agreement of the numbers of positives.
 
     The most violated labelling takes O(n log n) steps.
@@ -227,6 +227,7 @@ class QMeasure(SearchedRisk):
     """
 
     name = "q"
+    has_every_surplus = False
 
     def delta(self, fn: Array, fp: Array) -> Floats:
         fn, fp = np.asarray(fn), np.asarray(fp)
