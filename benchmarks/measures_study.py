@@ -162,7 +162,13 @@ def markdown(cells: dict[str, list[Split]]) -> str:
         took = [np.median([split[key][1] for split in splits]) for key in CLASSIFIERS]
         seconds = " / ".join(f"{own:.2g}" for own in took)
         rows.append(
-            [f"{name} ({SETS[name][0]})", *shown, f"{plugged} of {len(splits)}", "yes" if within else "no", seconds]
+            [
+                f"{name} ({SETS[name][0]}{'' if name in DEVELOPMENT else ', held out'})",
+                *shown,
+                f"{plugged} of {len(splits)}",
+                "yes" if within else "no",
+                seconds,
+            ]
         )
     head = [
         "data (positives)",
@@ -170,8 +176,10 @@ def markdown(cells: dict[str, list[Split]]) -> str:
         "default took the plug-in",
         "default within one standard error of the best",
     ]
-    table = markdown_table([*head, "seconds, in this order"], rows)
-    return f"{table}\n\nFinding: the default is within one standard error of the best on {kept} of {len(rows)} sets."
+    table = markdown_table([*head, "processor seconds of a split, in this order"], rows)
+    missing = ", ".join(name for name in SETS if name not in cells)
+    said = f"Finding: the default is within one standard error of the best on {kept} of {len(rows)} sets."
+    return f"{table}\n\n{said}" + (f" Not measured: {missing}." if missing else "")
 
 
 def main() -> None:
