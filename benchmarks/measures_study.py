@@ -154,6 +154,8 @@ def markdown(cells: dict[str, list[Split]]) -> str:
         best = max(means, key=lambda key: means[key])
         within = means[DEFAULT] >= means[best] - errors[best]
         kept += within
+        apart = marks[DEFAULT] - marks[best]
+        paired = f"{apart.mean():+.1f} ± {apart.std(ddof=1) / np.sqrt(len(apart)):.1f}"
         plugged = sum(split[DEFAULT][2] == "plug_in" for split in splits)
         shown = [
             f"{'**' if key == best else ''}{means[key]:.1f} ± {errors[key]:.1f}{'**' if key == best else ''}"
@@ -167,6 +169,7 @@ def markdown(cells: dict[str, list[Split]]) -> str:
                 *shown,
                 f"{plugged} of {len(splits)}",
                 "yes" if within else "no",
+                paired,
                 seconds,
             ]
         )
@@ -175,6 +178,7 @@ def markdown(cells: dict[str, list[Split]]) -> str:
         *CLASSIFIERS,
         "default took the plug-in",
         "default within one standard error of the best",
+        "default minus best, paired",
     ]
     table = markdown_table([*head, "processor seconds of a split, in this order"], rows)
     missing = ", ".join(name for name in SETS if name not in cells)
@@ -202,7 +206,8 @@ def main() -> None:
             own.append(one_split(X, y, seed, options.C))
             write_json(RESULTS / "measures_study.json", {"C": options.C, "cells": cells})
         print(markdown({name: own}).splitlines()[2], flush=True)
-    text = markdown({name: cells[name] for name in SETS if name in cells})
+    # a set that was interrupted is not reported
+    text = markdown({name: cells[name] for name in SETS if len(cells.get(name, ())) >= options.splits})
     print(text)
     if options.update_readme:
         update_readme("measures-study", text)
