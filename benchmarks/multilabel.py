@@ -1,6 +1,6 @@
 """All topics of Reuters-21578 (ModApte split): macro and micro F1 of MultilabelClassifier beside one-vs-rest.
 
-    python benchmarks/multilabel.py --update-readme          (about 20 minutes of one core)
+    python benchmarks/multilabel.py --update-readme          (goes on where it was ended)
     python benchmarks/multilabel.py --topics 10              the ten most frequent topics
 
 Term counts are turned into tf-idf with rows of unit length.  F1 is that of the topics that occur in the test part; a
@@ -27,13 +27,14 @@ import scipy.sparse as sp
 from sklearn.datasets import load_svmlight_file
 from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import f1_score
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import TunedThresholdClassifierCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from benchmarks.data import shared_folder
-from benchmarks.report import RESULTS, markdown_table, update_readme, write_json
+from benchmarks.measures_study import f1_of_ones
+from benchmarks.report import RESULTS, markdown_table, read_json, update_readme, write_json
 from fenchel import MultilabelClassifier
 
 #: inverse strengths of the regularization: of logistic losses, and of hinges and bounds
@@ -54,7 +55,7 @@ class TunedOneVsRest:
         if not y.any():
             return None
         plain = LogisticRegression(C=_C_LOGISTIC, max_iter=1000)
-        tuned = TunedThresholdClassifierCV(plain, scoring="f1") if y.sum() >= _FEWEST else plain
+        tuned = TunedThresholdClassifierCV(plain, scoring=make_scorer(f1_of_ones)) if y.sum() >= _FEWEST else plain
         return tuned.fit(X, y)
 
     def predict(self, X: Any) -> np.ndarray:
@@ -104,13 +105,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topics", type=int, help="of the most frequent topics so many; all if not given")
     parser.add_argument("--only", nargs="+", choices=CLASSIFIERS, default=list(CLASSIFIERS))
+    parser.add_argument("--again", action="store_true", help="discard earlier results")
+    parser.add_argument("--report-only", action="store_true", help="only report the results of an earlier run")
     parser.add_argument("--update-readme", action="store_true", help="write the section in benchmarks/README.md")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     X, Y, X_test, Y_test = corpus(options.topics)
     truth, present = Y_test.toarray(), np.asarray(Y_test.sum(axis=0)).ravel() > 0
-    cells = []
-    for name in options.only:
+    file = RESULTS / ("multilabel.json" if options.topics is None else f"multilabel-{options.topics}.json")
+    known = {} if options.again else {cell["name"]: cell for cell in read_json(file).get("cells", [])}
+    for name in [] if options.report_only else options.only:
+        if name in known:
+            continue
         begin = time.process_time()
         model = CLASSIFIERS[name]().fit(X, Y)
         seconds = time.process_time() - begin
@@ -120,11 +126,11 @@ def main() -> None:
         micro = f1_score(truth, predicted, average="micro")
         subset = float(np.mean(np.all(truth == predicted, axis=1)))
         gap = getattr(getattr(model, "certificate_", None), "relative_gap", None)
-        cells.append({"name": name, "macro": macro, "micro": micro, "subset": subset, "seconds": seconds, "gap": gap})
-        print(cells[-1], flush=True)
-    text = markdown(cells)
+        known[name] = {"name": name, "macro": macro, "micro": micro, "subset": subset, "seconds": seconds, "gap": gap}
+        print(known[name], flush=True)
+        write_json(file, {"cells": list(known.values())})
+    text = markdown([known[name] for name in CLASSIFIERS if name in known])
     print(text)
-    write_json(RESULTS / "multilabel.json", {"cells": cells})
     if options.update_readme:
         update_readme("multilabel", text)
 

@@ -68,7 +68,7 @@ _ORDERS = """
 ## Ordered classes, and several labels for an example
 
 `OrdinalClassifier` fits `OrdinalHinge(labels)`, which does not depend on an intercept.
-`MultilabelHinge(labels)` is a risk for `solve`; it has no free intercepts.
+`MultilabelHinge(labels)` is a risk for `solve`; `bundle` has its free intercepts, with ridge.
 
 """
 _RANKINGS = """

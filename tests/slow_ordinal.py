@@ -56,21 +56,25 @@ def conjugate(pairs, theta):
     return found.fun if found.status == 0 else np.inf
 
 
-def optimum(pairs, Z, lam):
-    """(w, P(w)) of lam/2 |w|^2 + R(Z w) from Clarabel; Z makes all scores in one row."""
+def optimum(pairs, Z, lam, regularized=None):
+    """(w, P(w)) of lam/2 |w|^2 + R(Z w) from Clarabel; Z makes all scores in one row.
+
+    ``regularized``: 1 for the entries of w that are in the norm, 0 for others.
+    """
     D, groups, prices = pairs
     d, m, g = Z.shape[1], len(D), len(prices)
     # t_group >= 1 - D Z w, t >= 0
     own = sp.csc_matrix((np.ones(m), (np.arange(m), groups)), shape=(m, g))
     A = sp.bmat([[sp.csc_matrix(-D @ Z), -own], [None, -sp.identity(g)]]).tocsc()
     rhs, cost = np.concatenate([-np.ones(m), np.zeros(g)]), np.concatenate([np.zeros(d), prices])
-    quadratic = sp.diags(np.concatenate([np.full(d, lam), np.zeros(g)])).tocsc()
+    own_lam = np.full(d, lam) if regularized is None else lam * regularized
+    quadratic = sp.diags(np.concatenate([own_lam, np.zeros(g)])).tocsc()
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-11
     cones = [clarabel.NonnegativeConeT(m + g)]
     w = np.array(clarabel.DefaultSolver(quadratic, cost, A, rhs, cones, settings).solve().x)[:d]
-    return w, 0.5 * lam * float(w @ w) + value(pairs, Z @ w)
+    return w, 0.5 * float(own_lam @ w**2) + value(pairs, Z @ w)
 
 
 def least_absolute_error(scores, codes, classes, weights=None):

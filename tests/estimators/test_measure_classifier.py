@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.metrics import f1_score, fbeta_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -29,15 +30,11 @@ from slow_thresholds import slow_cut, slow_loss
 
 #: what class weights cancel in, and counts of examples, which know no weights: refused with the reason
 CANCELS = {"check_class_weight_classifiers": "weights of classes cancel in the ROC area"}
-COUNTS = dict.fromkeys(
-    (
-        "check_sample_weight_equivalence_on_dense_data",
-        "check_sample_weight_equivalence_on_sparse_data",
-        "check_sample_weights_not_overwritten",
-        "check_class_weight_classifiers",
-    ),
-    "the measure counts examples",
-)
+COUNTS = {
+    "check_class_weight_classifiers": "the measure counts examples",
+    "check_sample_weight_equivalence_on_dense_data": "shuffled examples have other folds",
+    "check_sample_weight_equivalence_on_sparse_data": "shuffled examples have other folds",
+}
 EXPECTED = {"roc_auc": CANCELS, "accuracy": {}, "f1": COUNTS, "prbep": COUNTS}
 ESTIMATORS = [
     MeasureClassifier(measure, tol=tol, random_state=0)
@@ -206,12 +203,62 @@ def test_weights_count_where_they_mean_something():
     with pytest.raises(FenchelError, match="class_weight has no meaning for measure='roc_auc', in which it cancels"):
         MeasureClassifier("roc_auc", class_weight="balanced").fit(X, y)
     for measure in ("f1", "prbep", own):
-        with pytest.raises(FenchelError, match="sample_weight has no meaning for"):
-            MeasureClassifier(measure).fit(X, y, sample_weight=weight + 1)
+        with pytest.raises(FenchelError, match=r"sample_weight has no meaning for .* unless all weights are integers"):
+            MeasureClassifier(measure).fit(X, y, sample_weight=weight + 0.5)
         with pytest.raises(FenchelError, match="class_weight has no meaning for"):
             MeasureClassifier(measure, class_weight="balanced").fit(X, y)
     heavy = MeasureClassifier("accuracy", class_weight={0: 1, 1: 10}, random_state=0).fit(X, y)
     assert np.sum(heavy.predict(X)) > np.sum(MeasureClassifier("accuracy", random_state=0).fit(X, y).predict(X))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"surrogate": "bound"},
+        {"surrogate": "plug_in", "cv": 2},
+        {"cv": 2, "tol": 1e-2},
+        {"measure": own, "surrogate": "bound"},
+        {"measure": "kld", "surrogate": "bound", "threshold": "cv", "cv": 2},
+    ],
+    ids=str,
+)
+def test_integer_weights_are_repeated_rows(options):
+    X, y = rare(n=60)
+    weight = np.random.default_rng(1).integers(0, 4, len(y))
+    more, labels = np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    for stored, given in ((more, X), (more, X.tolist()), (sp.csr_array(more), sp.coo_array(X))):
+        repeated = MeasureClassifier(random_state=0, **options).fit(stored, labels)
+        weighted = clone(repeated).fit(given, y, sample_weight=weight)
+        for name in ("coef_", "thresholds_", "theta_", "dual_gap_"):
+            np.testing.assert_array_equal(getattr(weighted, name), getattr(repeated, name))
+        assert weighted.surrogate_ == repeated.surrogate_
+    # a class without weight is as if it were not there
+    with pytest.raises(FenchelError, match="class"):
+        clone(repeated).fit(X, y, sample_weight=np.where(y == 1, 0, weight))
+
+
+def test_too_many_repetitions_and_equal_weights():
+    X, y = rare(n=60)
+    with pytest.raises(FenchelError, match="numbers of repeated examples"):
+        MeasureClassifier("f1").fit(X, y, sample_weight=np.where(y == 1, 1e9, 1.0))
+    ones = MeasureClassifier("f1", surrogate="bound", random_state=0).fit(X, y, sample_weight=np.ones(60))
+    assert ones.theta_.shape == (60,)
+    double = MeasureClassifier("f1", surrogate="bound", random_state=0, warm_start=True).fit(X, y)
+    assert double.fit(X, y, sample_weight=np.full(60, 2)).theta_.shape == (120,)
+    assert double.converged_
+
+
+def test_bagging_and_boosting():
+    X, y = rare()
+    bagged = BaggingClassifier(
+        MeasureClassifier("f1", surrogate="bound", tol=1e-2, random_state=0), n_estimators=3, random_state=0
+    )
+    assert f1_score(y, bagged.fit(X, y).predict(X)) > 0.5
+    # weights of boosting are fractions
+    boosted = AdaBoostClassifier(MeasureClassifier("accuracy", random_state=0), n_estimators=3, random_state=0)
+    assert boosted.fit(X, y).score(X, y) > 0.8
+    with pytest.raises(FenchelError, match="unless all weights are integers"):
+        AdaBoostClassifier(MeasureClassifier("f1", surrogate="bound"), n_estimators=3).fit(X, y)
 
 
 def test_storage_frames_pickle_and_clone():

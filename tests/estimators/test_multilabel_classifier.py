@@ -103,9 +103,14 @@ def test_micro_and_joint_are_one_problem():
     assert certify(problem, Model(model.coef_, np.zeros(4)), witness).gap == pytest.approx(model.dual_gap_, rel=1e-6)
     assert len(np.unique(model.thresholds_)) == len(model.certificates_) == 1
     joint = MultilabelClassifier(form="joint", random_state=0).fit(X, Y)
-    problem = Problem(X, MultilabelHinge(Y), 1 / 60)
-    again = certify(problem, Model(joint.coef_, np.zeros(4)), Witness(joint.theta_))
+    problem = Problem(X, MultilabelHinge(Y), 1 / 60, intercept=True)
+    again = certify(problem, Model(joint.coef_, joint.risk_intercept_), Witness(joint.theta_))
     assert again.gap == pytest.approx(joint.dual_gap_, rel=1e-6)
+    assert np.ptp(joint.risk_intercept_) > 0.1
+    for options in ({"fit_intercept": False}, {"l1_ratio": 0.5}):
+        plain = MultilabelClassifier(form="joint", random_state=0, tol=1e-2, **options).fit(X, Y)
+        assert plain.converged_
+        assert not np.any(plain.risk_intercept_)
     assert "the hinge of pairs of labels" in str(joint.certificate_)
     # of all thresholds of a label none has fewer errors
     scores = X @ joint.coef_.T
@@ -151,12 +156,12 @@ def test_auto_chooses_for_each_label():
 def test_weights_count_as_repeated_rows():
     X, Y = labelled()
     weight = np.random.default_rng(0).integers(0, 3, len(Y))
-    for options in ({"loss": "logistic"}, {"form": "joint"}):
+    for options in ({"loss": "logistic"}, {"form": "joint"}, {"measure": "f1", "surrogate": "bound"}):
         weighted = MultilabelClassifier(tol=1e-7, random_state=0, max_iter=1e4, **options).fit(X, Y, weight)
         repeated = clone(weighted).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
         assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-6)
     with pytest.raises(FenchelError, match="sample_weight has no meaning for measure='f1'"):
-        MultilabelClassifier(measure="f1").fit(X, Y, weight + 1)
+        MultilabelClassifier(measure="f1").fit(X, Y, weight + 0.5)
 
 
 def test_in_model_selection():

@@ -295,7 +295,8 @@ def test_bad_input(monkeypatch):
             CustomMeasure(y, delta, linear=True)
     monkeypatch.setattr(own_measure, "LARGEST_TABLE", 5)
     with pytest.raises(FenchelError, match="linear=True"):
-        CustomMeasure(y, jagged)
+        # not a function of arrays
+        CustomMeasure(y, lambda fn, fp: 1.0 if fn > fp else 0.0)
     for risk in (RocAUC(y), BreakEven(y)):
         with pytest.raises(FenchelError, match="does not depend on an intercept"):
             Problem(np.eye(5), risk, 1.0, intercept=True)

@@ -69,3 +69,42 @@ def test_certificates():
     assert found.upper <= solution.certificate.upper + 1e-15
     assert found.lower >= solution.certificate.lower - 1e-14
     assert found.rounding_floor <= 1e-15
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_balanced_dual_points_are_balanced_exactly(seed):
+    risk, labels, weights, rng = random_risk(seed, weighted=bool(seed % 2))
+    X = rng.normal(size=(8, 3)) + labels[:, :3]
+    problem = Problem(X, risk, 0.1, intercept=True)
+    theta = solve(problem, tol=1e-6, max_iter=500).witness.theta
+    assert np.max(np.abs(theta)) > 0.01
+    point = risk.enclosure().dual_point(theta, balanced=True)
+    assert np.max(np.abs(point.theta.high / weights.sum() - theta)) <= 1e-13
+    for k in range(4):
+        column = sum(exact(point.theta[i, k]) for i in range(8))
+        assert abs(column) <= sum(Fraction(float(point.theta[i, k].radius)) for i in range(8)) <= NARROW
+    for row, has, weight in zip(range(8), labels.tolist(), weights.tolist(), strict=True):
+        entries = [exact(point.theta[row, k]) for k in range(4)]
+        assert all(x >= 0 if a else x <= 0 for x, a in zip(entries, has, strict=True))
+        assert abs(sum(entries)) <= NARROW
+        assert sum(x for x, a in zip(entries, has, strict=True) if a) <= Fraction(weight) + NARROW
+
+
+def test_without_room_nothing_is_claimed():
+    """All masses are at their bounds and the columns do not add up to zero: only zero is balanced."""
+    risk = MultilabelHinge([[1, 0], [1, 0], [0, 1]])
+    theta = np.array([[1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]]) / 3
+    point = risk.enclosure().dual_point(theta, balanced=True)
+    assert float(np.max(np.abs(point.theta.high))) == 0.0
+    assert float(point.conjugate.high) == 0.0
+
+
+def test_certificates_with_intercepts():
+    risk, labels, _, rng = random_risk(0, True)
+    problem = Problem(rng.normal(size=(8, 3)) + labels[:, :3], risk, 0.1, intercept=True)
+    solution = solve(problem, tol=1e-6, max_iter=500)
+    found = certify(problem, solution, rigorous=True)
+    assert found.upper <= solution.certificate.upper + 1e-15
+    assert found.lower >= solution.certificate.lower - 1e-14
+    assert found.rounding_floor <= 1e-15
+    assert found.relative_gap <= 2e-6

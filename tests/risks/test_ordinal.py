@@ -271,5 +271,3 @@ def test_what_is_wrong_is_named():
         MultilabelHinge([[0, 2]])
     with pytest.raises(FenchelError, match="some labels, not all"):
         MultilabelHinge([[0, 0], [1, 1]])
-    with pytest.raises(FenchelError, match="has no free intercepts"):
-        Problem(np.eye(2), MultilabelHinge(np.eye(2)), 1.0, intercept=True)

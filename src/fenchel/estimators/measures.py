@@ -15,6 +15,7 @@ from fenchel.estimators.labels import one_vs_rest
 from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.repetition import repeated
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import below_threshold
 from fenchel.loading import of_package
@@ -105,7 +106,8 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         Whether the problem has an intercept, if the measure depends on one (break-even point and ROC AUC do not).
     class_weight : dict or "balanced", default=None
         Weights of the classes, for "accuracy" alone: they cancel in ROC AUC, and the other measures count examples.
-        For the same reason ``sample_weight`` in ``fit`` is for "accuracy" and "roc_auc".
+        For the same reason other ``sample_weight`` in ``fit`` than for "accuracy" and "roc_auc" must be integers: the
+        examples are repeated, and those of weight zero omitted, also in ``theta_``.
     n_jobs : int, default=None
         Threads over the classes, and within a problem where the solver uses them.  The result does not depend on it.
 
@@ -201,13 +203,10 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
 
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """As for any classifier.  With two classes the second is the positive one, unless ``pos_label`` says so."""
+        choice = self._choice()
+        if not choice.weighted:
+            X, y, sample_weight = repeated(X, y, sample_weight, str(choice))
         task = super().encode(X, y, sample_weight)
-        weights = task.sample_weight
-        if weights is not None and not self._choice().weighted and np.any(weights != weights[0]):
-            raise FenchelError(
-                f"sample_weight has no meaning for {self._choice()}, which counts the examples of each class; omit "
-                "it (equal weights are accepted), or use measure='accuracy' or 'roc_auc'"
-            )
         assert task.classes is not None
         positive = task.classes[self._positive(task)] if task.n_classes == 2 or self.pos_label is not None else None
         task = replace(task, fitted={**task.fitted, "pos_label_": positive})

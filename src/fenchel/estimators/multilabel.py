@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import threading
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
@@ -11,30 +10,26 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measure_fits import MeasureFits
-from fenchel.estimators.measure_folds import Column
+from fenchel.estimators.multilabel_labels import LabelFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.repetition import repeated
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.loading import of_package
 from fenchel.losses import Loss
-from fenchel.problem import Problem
-from fenchel.risks import MeanRisk, MultilabelHinge
 from fenchel.solvers.base import Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.solution import Solution
-from fenchel.validation import check_choice, is_integer
+from fenchel.validation import check_choice
 
-#: fitted attributes with an entry for each label that varies, and what a constant label has there
-_PER_LABEL = ("coef_", "risk_intercept_", "thresholds_", "intercept_", "positive_weights_")
 #: score of a label that all training examples have, or none
 _CONSTANT_SCORE = 1.0
 
@@ -61,7 +56,7 @@ def _has_probabilities(estimator: Any) -> bool:
 
 @of_package
 @dataclass(eq=False, repr=False)
-class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
+class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
     r"""Linear classifier with several labels for each example, with a duality-gap certificate.
 
     One weight vector for each label.  By default each label has a problem of its own,
@@ -97,9 +92,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
     average : {"macro", "micro"}, default="macro"
         Whether each label has a contingency table and a threshold of its own, or all labels share them.
     form : {"independent", "joint"}, default="independent"
-        One problem for each label, or one for all, :class:`fenchel.risks.MultilabelHinge`, which has no free
-        intercepts: add a column of ones to X for regularized ones.  Its thresholds are those with the fewest wrong
-        labels, or the best for ``measure``.
+        One problem for each label, or one for all, :class:`fenchel.risks.MultilabelHinge`.  Its thresholds are those
+        with the fewest wrong labels, or the best for ``measure``.
     surrogate : {"auto", "bound", "plug_in"}, default="auto"
         What is minimized for ``measure``, as in :class:`MeasureClassifier`; "auto" chooses for each label.
     plug_in_loss : str or Loss, default="logistic"
@@ -113,7 +107,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
     l1_ratio : float, default=0.0
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     fit_intercept : bool, default=True
-        Whether problems of one label have an intercept, which is not regularized.
+        Whether each label has an intercept, which is not regularized; micro-averaged bounds have none, and
+        ``form="joint"`` has them for ``l1_ratio=0``.
     n_jobs : int, default=None
         Threads over the labels.  The result does not depend on it.
 
@@ -201,6 +196,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
     def encode(self, X: Any, y: Any, sample_weight: Any = None) -> Task:
         """Check the parameters, the data and the indicator matrix of the labels, which may be sparse."""
         self._check_parameters()
+        if self.measure is not None and not self._choice().weighted:
+            X, y, sample_weight = repeated(X, y, sample_weight, str(self._choice()))
         X, Y, fitted = validated(self, X, _matrix(y), multi_output=True, **self._input(X))
         if type_of_target(Y) != "multilabel-indicator":
             raise FenchelError(
@@ -212,8 +209,6 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
             got = np.unique(values).tolist()
             raise FenchelError(f"{_INDICATORS}, got the values {got}; pass y > 0 if 1 marks a label")
         weights = checked_weights(sample_weight, X)
-        if weights is not None and self.measure is not None and np.any(weights != weights[0]):
-            raise FenchelError(f"sample_weight has no meaning for {self._choice()}, which counts examples; omit it")
         targets: Any = sp.csc_matrix(Y) != 0 if sp.issparse(Y) else Y != 0
         # an example without weight is as if removed
         counted = targets if weights is None else targets[np.flatnonzero(weights > 0.0)]
@@ -307,79 +302,3 @@ class MultilabelClassifier(SolverParameters, FitParameters, MeasureFits):
 
     def _fits_constant(self) -> bool:
         return False
-
-    # --- the problems
-
-    def _columns(self, task: Task) -> list[int]:
-        return np.flatnonzero(task.fitted["varying_"]).tolist()
-
-    def _problem_columns(self, task: Task) -> list[Column]:
-        return [None] if self.form == "joint" else super()._problem_columns(task)
-
-    def _signs(self, task: Task, k: int) -> Floats:
-        column: Any = task.targets[:, [k]]
-        column = column.toarray() if sp.issparse(column) else column
-        return np.where(column.ravel(), 1.0, -1.0)
-
-    def _strata(self, task: Task, column: Column) -> Array | None:
-        return None if column is None else self._signs(task, column)
-
-    def _enough_for_folds(self, task: Task) -> bool:
-        """A fold of a rare label without positives has no model, which counts as a prediction of none."""
-        return not is_integer(self.cv) or task.design.shape[0] >= 2 * int(self.cv)
-
-    def _is_rare(self, task: Task, columns: Sequence[int]) -> bool:
-        if len(columns) > 1:
-            return False
-        positives = int(np.sum(self._signs(task, columns[0]) > 0.0))
-        fewest = int(self.cv) if is_integer(self.cv) else 2
-        return min(positives, task.design.shape[0] - positives) < fewest
-
-    def _plug_in_columns(self, trivial: Array, bound: Floats, plug_in: Floats) -> NDArray[np.bool_]:
-        """Each label has its own; in one contingency table all have the same.  A rare label keeps its bound."""
-        return np.asarray(trivial | (plug_in < bound))
-
-    def _why_unproved(self, task: Task) -> str:
-        if self._has_thresholds():
-            return super()._why_unproved(task)
-        return "predictions of several labels are not proved together: fit a LinearClassifier to each label"
-
-    def _bound_in_words(self) -> str:
-        return "the hinge of pairs of labels" if self.form == "joint" else super()._bound_in_words()
-
-    def _one_label(self, task: Task, k: int) -> Problem:
-        return self._problem(task, MeanRisk(self._loss(), self._signs(task, k), task.weights))
-
-    def _measure(self, task: Task, column: Column, choice: MeasureChoice) -> Problem:
-        if self.form == "independent":
-            return super()._measure(task, column, choice)
-        columns = self._columns(task)
-        signs = np.stack([self._signs(task, k) for k in columns], axis=1)
-        return self._problem(task, MultilabelHinge(signs, task.weights))
-
-    # --- labels that all training examples have, or none
-
-    def _with_constants(self, task: Task, found: dict[str, Any]) -> dict[str, Any]:
-        """The attributes with an entry for each label: constant ones have zero weights and a score of their own."""
-        varying, constants = task.fitted["varying_"], found.pop("_constants")
-        if np.all(varying):
-            return found
-        for name in _PER_LABEL:
-            if name in found:
-                values = np.asarray(found[name])
-                wide = np.zeros((len(varying), *values.shape[1:]))
-                wide[varying] = values
-                found[name] = wide
-        found["intercept_"][~varying] = constants[~varying]
-        if "thresholds_" in found:
-            found["thresholds_"][~varying] = -constants[~varying]
-            found["positive_weights_"][~varying] = np.nan
-        return found
-
-    def _restricted(self, varying: Array) -> Any:
-        """A copy whose attributes are those of the labels that vary."""
-        own = copy.copy(self)
-        for name in _PER_LABEL:
-            if name in vars(own):
-                vars(own)[name] = vars(own)[name][varying]
-        return own

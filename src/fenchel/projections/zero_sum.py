@@ -63,6 +63,27 @@ def zero_sum_columns(theta: Array) -> tuple[Floats, Floats]:
     return np.stack([column for column, _ in found], axis=1), np.array([left for _, left in found])
 
 
+def kept_shares(mass: Array, surplus: Array) -> Floats:
+    """The shares of masses of pairs (giver, taker) that remain when columns with these sums are made to cancel.
+
+    Scaling down the mass of a pair moves it from the column of the giver to that of the taker, directly or along a path
+    of pairs.  The diagonal does not count.
+    """
+    left, surplus = np.maximum(mass, 0.0), surplus.copy()
+    for giver in np.flatnonzero(surplus > 0):
+        takers = np.flatnonzero(surplus < 0)
+        room = np.minimum(left[giver, takers], -surplus[takers])
+        total = float(np.sum(room))
+        if total > 0.0:
+            moved = room * min(1.0, surplus[giver] / total)
+            left[giver, takers] -= moved
+            surplus[giver] -= np.sum(moved)
+            surplus[takers] += moved
+    cancel_along_paths(left, surplus)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
+
+
 def cancel_along_paths(left: Array, surplus: Array) -> None:
     """Cancel positive against negative ``surplus`` along shortest paths of pairs with mass left, as in max-flow."""
     small = 1e-16 * float(np.sum(left))

@@ -163,3 +163,18 @@ def with_sum(values: Floats, low: Floats, high: Floats, weights: Floats, target:
             return where(chosen, as_ball(values[best]) - rest / weights[best], values)
         values[best] -= np.copysign(0.5 * room[best], rest.high)
     return unknown(values.shape)
+
+
+def spanning_forest(room: Floats, nodes: Array) -> list[tuple[int, int]]:
+    """The edges (child, parent) of a forest over the nodes, from each root on, by the edges with the most room."""
+    waiting, reached, edges = {int(k) for k in nodes}, list[int](), list[tuple[int, int]]()
+    while waiting:
+        most, parent, child = max(((room[a, b], a, b) for a in reached for b in waiting), default=(0.0, 0, 0))
+        if most > 0.0:
+            edges.append((child, parent))
+        else:
+            # a tree of its own
+            child = min(waiting)
+        reached.append(child)
+        waiting.remove(child)
+    return edges

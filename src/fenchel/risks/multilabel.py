@@ -13,7 +13,11 @@ The domain of the conjugate is, for each example, :math:`\theta_{ip}\ge 0` for t
 row and column sums of some masses of pairs :math:`\beta\ge 0` that add up to at most :math:`c_i`.  There
 :math:`R^*(-\theta) = -\sum_i\sum_{p\in Y_i}\theta_{ip}`.
 
-Free intercepts would require cutting planes whose subgradients sum to zero for every label; there are none here.
+With free intercepts the columns of theta add up to zero as well.  A dual point is a mixture of pairs, with masses
+:math:`\beta_{ipq} = \theta_{ip}|\theta_{iq}|/\sum_p\theta_{ip}` for example, and scaling down the masses of a pair
+(p, q) of labels moves mass from column p to column q.  Some best intercepts lie in a range of (k - 1)(1 + 2S), where
+:math:`|s_{ip}| \le S`: if two neighbours in the order of b are further apart than 1 + 2S, moving all labels above them
+down until they are not keeps the hinges of pairs in this order at zero and makes those of other pairs smaller.
 """
 
 from __future__ import annotations
@@ -27,10 +31,12 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import RATIONAL, tree_depth, tree_sum
+from fenchel.numerics.rounding import RATIONAL, gamma, tree_depth, tree_sum
+from fenchel.projections.zero_sum import column_sums, kept_shares
 from fenchel.risks.base import Risk
+from fenchel.risks.intercept_steps import stepwise_intercepts
 from fenchel.risks.multilabel_enclosure import EnclosedMultilabel
-from fenchel.risks.protocols import ClosedForm
+from fenchel.risks.protocols import ClosedForm, Intercepts
 
 
 class MultilabelHinge(Risk):
@@ -38,7 +44,7 @@ class MultilabelHinge(Risk):
 
     .. math:: R(s) = \sum_i c_i\,\Big[\max_{p\in Y_i,\;q\notin Y_i} 1 - s_{ip} + s_{iq}\Big]_+
 
-    An example with all labels or none costs nothing.  There are no intercepts.
+    An example with all labels or none costs nothing.
 
     Parameters
     ----------
@@ -64,11 +70,6 @@ class MultilabelHinge(Risk):
     """
 
     name = "multilabel_hinge"
-    #: the end of the error for a problem with free intercepts
-    intercept_refusal = (
-        "has no free intercepts; use intercept=False (of an estimator: fit_intercept=False), and a column of ones in X "
-        "for regularized ones"
-    )
     #: R*(0): minus the infimum of the risk
     conjugate_at_zero = 0.0
     outputs: int
@@ -92,6 +93,9 @@ class MultilabelHinge(Risk):
         return self
 
     def multilabel(self) -> MultilabelHinge:
+        return self
+
+    def intercepts(self) -> Intercepts:
         return self
 
     def enclosure(self) -> EnclosedMultilabel:
@@ -143,6 +147,31 @@ class MultilabelHinge(Risk):
             side *= np.divide(goal, total, out=np.zeros(self.examples), where=total > 0.0)[:, None]
         return have + lack
 
+    def balance(self, theta: Array, *, overwrite: bool = False) -> tuple[Floats, Floats]:
+        """A point of the domain near theta with columns that add up to zero, and bounds on the sums that remain."""
+        surplus, _ = column_sums(theta)
+        if np.any(surplus):
+            have, lack = np.where(self._has, theta, 0.0), np.where(self._has, 0.0, -theta)
+            mass = np.sum(have, axis=1, keepdims=True)
+            parts = np.divide(lack, mass, out=np.zeros_like(lack), where=mass > 0.0)
+            keep = kept_shares(have.T @ parts, surplus)
+            # rounding leaves the two sums of an example apart
+            theta = self.project(have * (parts @ keep.T) - parts * (have @ keep))
+        left, error = column_sums(theta)
+        return theta, np.abs(left) + error + gamma(self.dual_roundings) * float(np.sum(np.abs(theta)))
+
+    def best_intercept(self, scores: Array) -> Floats:
+        """Intercepts that do not make R larger, by exact steps along one label after the other; they add up to zero.
+
+        The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
+        """
+        return stepwise_intercepts(scores, self.value, self._kinks)
+
+    def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
+        """Bound abs(b) of some best b where abs(x_i . w_j) <= score_bounds_i: the range of all labels."""
+        largest = float(np.max(score_bounds[self._masses > 0.0]))
+        return np.full(self.outputs, (self.outputs - 1.0) * (1.0 + 2.0 * largest))
+
     @property
     def roundings(self) -> float:
         """Those of a margin, of a weight and of the sum; of R*, those of theta too."""
@@ -167,6 +196,20 @@ class MultilabelHinge(Risk):
         least = np.min(np.where(self._has, scores - radius, np.inf), axis=1)
         most = np.max(np.where(self._has, -np.inf, scores + radius), axis=1)
         return np.where(worst, np.where(1.0 - least + most >= 0.0, self._masses, 0.0)[:, None], 0.0)
+
+    def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:
+        """The kinks of R along the intercept of label k, the jumps of its derivative there, and minus its derivative at
+        -infinity.
+        """
+        rows = np.flatnonzero(self._masses)
+        has, scores, masses = self._has[rows], scores[rows], self._masses[rows]
+        other = np.arange(self.outputs) != k
+        lowest = np.min(np.where(has & other, scores, np.inf), axis=1)
+        highest = np.max(np.where(has | ~other, -np.inf, scores), axis=1)
+        # without label k the hinge is this; its own pairs have 1 + highest - s_k - b, or 1 + s_k + b - lowest
+        rest, own = np.maximum(1.0 + highest - lowest, 0.0), has[:, k]
+        kinks = np.where(own, 1.0 + highest - rest, rest - 1.0 + lowest) - scores[:, k]
+        return kinks, masses, float(np.sum(masses[own]))
 
     def _worst(self, scores: Array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The present label with the lowest score and the absent one with the highest, of each example."""

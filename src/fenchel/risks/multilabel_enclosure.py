@@ -3,6 +3,11 @@ r"""The multilabel hinge in ball arithmetic, for rigorous certificates.
 A dual point is given by floats for each example, its masses of labels that it has and of labels that it has not, in
 units of :math:`c_i`.  Both sums must be equal and at most one.  The largest mass of the side with the larger sum is a
 ball: it stands for the real number that makes the sums equal.  An example for which that fails has the masses zero.
+
+With free intercepts the columns must add up to zero as well.  More mass of a pair of labels (p, q) of an example moves
+mass between the columns p and q and keeps both sums of the example equal, so that the sums which rounding leaves are
+removed along a spanning forest of the labels, by the pair with the most room for each edge.  Where there is too little
+room, all masses are zero.
 """
 
 from __future__ import annotations
@@ -15,7 +20,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
 from fenchel.numerics.balls import Ball, as_ball, concatenate, where
-from fenchel.risks.enclosures import EnclosedDual
+from fenchel.risks.enclosures import EnclosedDual, spanning_forest
 
 #: entries of scores in a block: temporary arrays stay in the cache
 _BLOCK = 1 << 12
@@ -55,6 +60,8 @@ class EnclosedMultilabel(NamedTuple):
     def dual_point(self, theta: Floats, *, balanced: bool, decomposition: Floats | None = None) -> EnclosedDual:
         parts = [self._masses(theta[rows], rows) for rows in self._blocks()]
         masses, total = concatenate(parts), as_ball(self.weights).sum()
+        if balanced:
+            masses = self._balanced(masses)
         mass = where(self.has, masses, 0.0).sum(axis=1)
         signed = where(self.has, masses, -masses) * self.weights[:, None]
         return EnclosedDual(signed, 1.0 / total, -(mass * self.weights).sum() / total)
@@ -77,3 +84,46 @@ class EnclosedMultilabel(NamedTuple):
         lighter = where(surplus.centre_sign() > 0.0, absent, present)
         feasible = np.all(masses.nonnegative(), axis=1) & (1.0 - lighter).nonnegative()
         return where(feasible[:, None], masses, 0.0)
+
+    def _balanced(self, masses: Ball) -> Ball:
+        """The masses with columns that add up to zero exactly, or zero."""
+        signs = np.where(self.has, 1.0, -1.0)
+        sums = (masses * (signs * self.weights[:, None])).sum(axis=0)
+        parts = [sums[k] for k in range(self.has.shape[1])]
+        room, rows = self._room(masses)
+        linked = (self.has & (masses.high > 0.0)).T.astype(float) @ (~self.has & (masses.high > 0.0))
+        labels = np.arange(len(parts))
+        edges = spanning_forest(np.maximum(room, room.T), labels)
+        if len(edges) < len(spanning_forest(linked + linked.T, labels)):
+            return as_ball(np.zeros(self.has.shape))
+        found = masses.map(np.copy)
+        for child, parent in reversed(edges):
+            present, absent = (child, parent) if room[child, parent] >= room[parent, child] else (parent, child)
+            row = int(rows[present, absent])
+            change = parts[child] / self.weights[row]
+            change = -change if present == child else change
+            for k in (present, absent):
+                found.put((row, k), found[row, k] + change)
+            parts[parent] = parts[parent] + parts[child]
+            parts[child] = as_ball(0.0)
+        mass = where(self.has, found, 0.0).sum(axis=1)
+        # the sums of a tree cancel exactly: no example has masses of labels of two trees
+        feasible = np.all(found.nonnegative()) and np.all((1.0 - mass).nonnegative())
+        return found if feasible else as_ball(np.zeros(self.has.shape))
+
+    def _room(self, masses: Ball) -> tuple[Floats, NDArray[np.int64]]:
+        """The largest room of an example for more or less mass of each pair (p, q), and that example."""
+        count = self.has.shape[1]
+        best, rows = np.zeros((count, count)), np.zeros((count, count), dtype=np.int64)
+        centres = masses.high
+        rest = 1.0 - np.sum(np.where(self.has, centres, 0.0), axis=1)
+        for p in range(count):
+            own = np.flatnonzero(self.has[:, p] & (self.weights > 0.0))
+            if len(own):
+                least = np.minimum(
+                    np.minimum(centres[own, p], rest[own])[:, None], np.where(self.has[own], 0.0, centres[own])
+                )
+                each = self.weights[own][:, None] * least
+                rows[p] = own[np.argmax(each, axis=0)]
+                best[p] = np.max(each, axis=0)
+        return best, rows

@@ -35,7 +35,8 @@ from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
-from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_shift, ranked
+from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, ranked
+from fenchel.risks.measures.shifts import best_shift, searched_shift
 from fenchel.risks.protocols import Intercepts
 
 #: roundings of base and slope, for F-beta seven at most, and of base + slope fn
@@ -91,6 +92,8 @@ class ContingencyRisk(Risk):
     is_measure = True
     #: R*(0): minus the infimum of the risk, which scores t y approach with large t
     conjugate_at_zero = 0.0
+    #: whether ``_cells`` has the best cell of every surplus; otherwise it has a best one of all, and one with p = 0
+    has_every_surplus: bool = True
 
     def count_bound(self) -> CountBound | None:
         """For Delta = fn/n_pos with one bound on fp - fn: that bound; None for other measures."""
@@ -191,7 +194,10 @@ class ContingencyRisk(Risk):
 
     def best_intercept(self, scores: Array) -> float:
         """The b that minimizes R(s + b); the midpoint where that is an interval."""
-        return best_shift(self._cells(self._ranked(scores)), self.examples)
+        order = self._ranked(scores)
+        if self.has_every_surplus:
+            return best_shift(self._cells(order), self.examples)
+        return searched_shift(self._cells, order, self.examples)
 
     def intercept_bound(self, level: float, score_bounds: Array) -> Floats:
         """Bound abs(b) of a best b wherever R(s + b) <= level and abs(s_i) <= score_bounds_i."""
@@ -221,10 +227,13 @@ class ContingencyRisk(Risk):
     def _at_zero(self) -> tuple[list[End], float]:
         """The ends, and R(0): both are found among the labellings of zero scores."""
         cells = self._cells(self._ranked(np.zeros(self.examples)))
+        return self._ends(cells), float(np.max(cells.height))
+
+    def _ends(self, cells: Cells) -> list[End]:
+        """``ends``, from the cells of zero scores."""
         allowed = np.flatnonzero(np.isfinite(cells.height))
         ends = [end for end in dict.fromkeys((int(allowed[0]), int(allowed[-1]))) if cells.surplus[end]]
-        found = [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
-        return found, float(np.max(cells.height))
+        return [End(int(cells.fn[at]), int(cells.fn[at] + cells.surplus[at]), float(cells.delta[at])) for at in ends]
 
     @abc.abstractmethod
     def delta(self, fn: Array, fp: Array) -> Floats:
@@ -236,7 +245,7 @@ class ContingencyRisk(Risk):
 
     @abc.abstractmethod
     def _cells(self, order: Ranked) -> Cells:
-        """The best labelling for every surplus."""
+        """The best labelling for every surplus, or for some (``has_every_surplus``)."""
 
     def _ranked(self, scores: Array) -> Ranked:
         return ranked(scores[self.positives], scores[self.negatives], self.examples)

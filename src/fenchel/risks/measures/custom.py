@@ -2,10 +2,11 @@ r"""Custom measure: any Delta(fn, fp), as a function or as a table.
 
 Delta(0, 0) must be 0, so that the risk is never negative; minus infinity forbids a labelling.  Where Delta is linear
 in fn for each surplus fp - fn, as F-beta is, the most violated labelling takes O(n log n); otherwise each search
-reads the whole table of (n+ + 1)(n- + 1) numbers.
+reads the whole table of (n+ + 1)(n- + 1) numbers.  A function with more cells than ``LARGEST_TABLE`` is not tabulated:
+its largest values in blocks of cells are kept, and searches evaluate some of the blocks (``blocks``).
 
 A table is tested for linearity.  A function is evaluated on the whole table for this test, unless ``linear=True``: then
-only the ends of each diagonal are evaluated, and one cell between them as a check.
+only the ends of each diagonal are evaluated, and one cell between them as a check.  Without a table it is not tested.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import EPS
-from fenchel.risks.measures.contingency import ContingencyRisk, diagonals_error, on_diagonals
+from fenchel.risks.measures.blocks import Blocks
+from fenchel.risks.measures.contingency import ContingencyRisk, End, diagonals_error, on_diagonals
 from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, best_cells_of_table
 
 #: cells of the largest table that is made from a function (400 MB)
@@ -44,8 +46,9 @@ class CustomMeasure(ContingencyRisk):
         negatives, or the table of its values, with ``delta(0, 0) = 0``; minus infinity forbids a labelling.
     linear : bool, default=None
         Whether :math:`\Delta` is linear in fn for each fp - fn, as F-beta is, so that the worst labelling takes
-        O(n log n) instead of the whole table; None tests it, which evaluates the whole table.  A table that is linear
-        up to rounding stands for these lines.
+        O(n log n) instead of the whole table; None tests it, which evaluates the whole table of up to 50 million
+        values (a function with more is taken as not linear).  A table that is linear up to rounding stands for these
+        lines.
 
     See Also
     --------
@@ -74,8 +77,14 @@ class CustomMeasure(ContingencyRisk):
             delta = partial(_with_counts, delta, self.n_pos, self.n_neg)
         self.diagonals: Diagonals | None = None
         self._table: Floats | None = None
+        self._blocks: Blocks | None = None
         if linear and callable(delta):
             self.diagonals = self._from_ends(delta)
+            return
+        if callable(delta) and (self.n_pos + 1) * (self.n_neg + 1) > LARGEST_TABLE:
+            self._function = delta
+            self._blocks = Blocks(self._values, self.n_pos, self.n_neg)
+            self.has_every_surplus = False
             return
         table = self._tabulated(delta) if callable(delta) else self._checked(np.array(delta, dtype=np.float64))
         self.diagonals = None if linear is False else _diagonals_of(table)
@@ -92,26 +101,42 @@ class CustomMeasure(ContingencyRisk):
     def delta(self, fn: Array, fp: Array) -> Floats:
         if self.diagonals is not None:
             return on_diagonals(self.diagonals, fn, fp)
+        if self._blocks is not None:
+            return self._values(*np.broadcast_arrays(fn, fp))
         assert self._table is not None
         return self._table[fn, fp]
 
     def delta_error(self, fn: Array, fp: Array) -> Floats:
-        # a table is exact by definition
+        # a table, and so a function of counts, is exact by definition
         return np.zeros(np.shape(fn)) if self.diagonals is None else diagonals_error(self.diagonals, fn, fp)
 
     def _cells(self, order: Ranked) -> Cells:
         if self.diagonals is not None:
             return best_cells(order, self.diagonals)
+        if self._blocks is not None:
+            return self._blocks.best_cells(order)
         assert self._table is not None
         return best_cells_of_table(order, self._table)
 
-    def _tabulated(self, delta: Callable[[Any, Any], Any]) -> Floats:
-        cells = (self.n_pos + 1) * (self.n_neg + 1)
-        if cells > LARGEST_TABLE:
+    def _ends(self, cells: Cells) -> list[End]:
+        if self._blocks is None:
+            return super()._ends(cells)
+        return [End(*end) for end in dict.fromkeys(self._blocks.extremes) if end.fn != end.fp]
+
+    def _values(self, fn: Array, fp: Array) -> Floats:
+        """Delta of many cells by one call of a function, which is checked."""
+        with np.errstate(all="ignore"):
+            found = _in_one_call(self._function, fn, fp)
+        if found is None:
+            cells = (self.n_pos + 1) * (self.n_neg + 1)
             raise FenchelError(
-                f"delta has {cells} cells; at most {LARGEST_TABLE} are tabulated. If it is linear in fn "
-                "for every fp - fn (as F-beta is), set linear=True"
+                f"delta has {cells} cells; at most {LARGEST_TABLE} are evaluated one by one. Make it a function of "
+                "arrays, or, if it is linear in fn for every fp - fn (as F-beta is), set linear=True"
             )
+        _check_values(found, float(np.sum(found[(fn == 0) & (fp == 0)])))
+        return found
+
+    def _tabulated(self, delta: Callable[[Any, Any], Any]) -> Floats:
         fn, fp = np.arange(self.n_pos + 1)[:, None], np.arange(self.n_neg + 1)[None, :]
         return self._checked(_evaluated(delta, *np.broadcast_arrays(fn, fp)))
 
@@ -161,18 +186,25 @@ def _check_values(values: Array, at_truth: float) -> None:
 
 def _evaluated(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floats:
     """Delta of many cells: in one call if the function accepts arrays and agrees with calls on numbers."""
-    sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
     with np.errstate(all="ignore"):
-        try:
-            found = np.array(delta(fn, fp), dtype=np.float64)
-        except (TypeError, ValueError, ArithmeticError):
-            found = np.zeros(0)
-        if found.shape == fn.shape:
-            some = [float(delta(int(b), int(c))) for b, c in zip(fn.flat[sample], fp.flat[sample], strict=True)]
-            if np.array_equal(found.flat[sample], some):
-                return found
+        found = _in_one_call(delta, fn, fp)
+        if found is not None:
+            return found
         values = [float(delta(b, c)) for b, c in zip(fn.ravel().tolist(), fp.ravel().tolist(), strict=True)]
     return np.array(values).reshape(fn.shape)
+
+
+def _in_one_call(delta: Callable[[Any, Any], Any], fn: Array, fp: Array) -> Floats | None:
+    """Delta of many cells; None if the function does not accept arrays or does not agree with calls on numbers."""
+    sample = np.unique(np.linspace(0, fn.size - 1, 20).astype(np.int64))
+    try:
+        found = np.array(delta(fn, fp), dtype=np.float64)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+    if found.shape != fn.shape:
+        return None
+    some = [float(delta(int(b), int(c))) for b, c in zip(fn.flat[sample], fp.flat[sample], strict=True)]
+    return found if np.array_equal(found.flat[sample], some, equal_nan=True) else None
 
 
 def _lines(at_low: Array, at_high: Array, low: Array, high: Array) -> tuple[Array, Array]:

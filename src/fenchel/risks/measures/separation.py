@@ -61,6 +61,11 @@ class Cells(NamedTuple):
         ties = np.flatnonzero(self.height == np.max(self.height))
         return int(ties[np.argmax(self.delta[ties])])
 
+    def only_best(self) -> Cells:
+        """The cell with the largest h alone."""
+        best = [self.best()]
+        return Cells(self.surplus[best], self.height[best], self.fn[best], self.delta[best])
+
 
 def ranked(positives: Array, negatives: Array, examples: int) -> Ranked:
     """Sort the scores of both classes and compute their prefix sums."""
@@ -157,32 +162,3 @@ def best_cells_of_rows(scores: Ranked, loss: Callable[[Counts, Counts], Floats])
         for known, new in ((height, heights), (delta, values), (fn, counts)):
             known[place] = np.where(better, new, known[place])
     return Cells(np.arange(-n_pos, n_neg + 1), height, fn, delta)
-
-
-def best_shift(cells: Cells, examples: int) -> float:
-    """The b that minimizes max_p h(p) + b p / n: the middle where that is an interval, or its only end."""
-    reached = np.isfinite(cells.height)
-    p, h = cells.surplus[reached].astype(np.float64), cells.height[reached]
-    level = float(h[p == 0.0][0])
-    # h(p) + b p / n <= h(0) for all p
-    slopes = examples * (level - h[p != 0.0]) / p[p != 0.0]
-    above, below = slopes[p[p != 0.0] > 0.0], slopes[p[p != 0.0] < 0.0]
-    low, high = np.max(below, initial=-np.inf), np.min(above, initial=np.inf)
-    if low <= high:
-        if np.isinf(low) or np.isinf(high):
-            return float(low if np.isinf(high) else high) if np.isfinite(low) or np.isfinite(high) else 0.0
-        return float(0.5 * (low + high))
-    # otherwise the bridge over p = 0 of the upper hull: each round replaces one of its ends by a point above it
-    left, right = int(np.argmax(np.where(p < 0.0, h, -np.inf))), int(np.argmax(np.where(p > 0.0, h, -np.inf)))
-    shift, lowest = 0.0, -np.inf
-    while True:
-        crossing = examples * (h[left] - h[right]) / (p[right] - p[left])
-        known = h[left] + crossing * p[left] / examples
-        if not known > lowest:
-            return float(shift)
-        shift, lowest = crossing, known
-        heights = h + shift * p / examples
-        top = int(np.argmax(heights))
-        if not heights[top] > known or p[top] == 0.0:
-            return float(shift)
-        left, right = (top, right) if p[top] < 0.0 else (left, top)

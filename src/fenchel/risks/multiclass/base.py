@@ -26,7 +26,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.limits import BLOCK_ENTRIES
 from fenchel.numerics.rounding import ELEMENTARY, gamma, tree_depth, tree_sum
-from fenchel.projections.zero_sum import cancel_along_paths, column_sums
+from fenchel.projections.zero_sum import column_sums, kept_shares
 from fenchel.risks.base import Risk
 from fenchel.risks.multiclass.enclosures import EnclosedMulticlass
 from fenchel.risks.multiclass.rows import inwards, row_sums
@@ -218,19 +218,7 @@ class MulticlassRisk(Risk):
             for j, column in enumerate(theta[rows].T):
                 mass[:, j] -= np.bincount(part.classes, column, self.outputs)
         np.fill_diagonal(mass, 0.0)
-        left = np.maximum(mass, 0.0)
-        for giver in np.flatnonzero(surplus > 0):
-            takers = np.flatnonzero(surplus < 0)
-            room = np.minimum(left[giver, takers], -surplus[takers])
-            total = float(np.sum(room))
-            if total > 0.0:
-                moved = room * min(1.0, surplus[giver] / total)
-                left[giver, takers] -= moved
-                surplus[giver] -= np.sum(moved)
-                surplus[takers] += moved
-        cancel_along_paths(left, surplus)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            keep = np.where(mass > 0.0, np.clip(left / mass, 0.0, 1.0), 1.0)
+        keep = kept_shares(mass, surplus)
         for rows, part in self.parts():
             theta[rows] = _completed(theta[rows] * keep[part.classes], part.classes)
         left, error = self._column_sums(theta)

@@ -23,7 +23,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.ball_functions import exp, log, log1p, xlogx
 from fenchel.numerics.balls import Ball, as_ball, unknown, where
-from fenchel.risks.enclosures import EnclosedDual
+from fenchel.risks.enclosures import EnclosedDual, spanning_forest
 
 #: scores in a block: temporary arrays stay in the cache
 _BLOCK = 1 << 12
@@ -161,18 +161,14 @@ class EnclosedMulticlass:
                 best[k] = np.max(room[own], axis=0)
         np.fill_diagonal(best, 0.0)
         present = np.flatnonzero(np.bincount(self.classes, self.weights, count) > 0.0)
-        reached, tree = [int(present[0])], []
-        waiting = {int(k) for k in present[1:]}
-        while waiting:
-            edges = [(max(best[a, b], best[b, a]), a, b) for a in reached for b in waiting]
-            most, parent, child = max(edges)
-            if not most > 0.0:
-                return None
+        edges = spanning_forest(np.maximum(best, best.T), present)
+        if len(edges) < len(present) - 1:
+            return None
+        tree = []
+        for child, parent in edges:
             own = best[child, parent] >= best[parent, child]
             row, column = (rows[child, parent], parent) if own else (rows[parent, child], child)
             tree.append((child, parent, int(row), int(column)))
-            reached.append(child)
-            waiting.remove(child)
         return tree
 
 

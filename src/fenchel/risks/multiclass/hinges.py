@@ -28,11 +28,10 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.losses.intercept import weighted_quantile
 from fenchel.numerics.error_free import exact_sum
+from fenchel.risks.intercept_steps import stepwise_intercepts
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.risks.multiclass.rows import inwards
-from fenchel.stopping import stop_point
 
 
 class _HingeRisk(MulticlassRisk):
@@ -43,19 +42,7 @@ class _HingeRisk(MulticlassRisk):
 
         The best ones are the solution of a linear program of the size of the data; solvers find them on their way.
         """
-        found, best = np.zeros(self.outputs), self.value(scores)
-        for _ in range(3):
-            for k in range(self.outputs):
-                stop_point()
-                kinks, jumps, mass = self._kinks(scores + found, k)
-                if not len(kinks):
-                    continue
-                tried = found.copy()
-                tried[k] += weighted_quantile(kinks, jumps, mass)
-                value = self.value(scores + tried)
-                if value < best:
-                    found, best = tried, value
-        return found - np.mean(found)
+        return stepwise_intercepts(scores, self.value, self._kinks)
 
     def _conjugate(self, theta: Array) -> float:
         return -exact_sum(theta[np.arange(self.examples), self.classes])

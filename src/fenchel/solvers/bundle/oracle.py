@@ -11,7 +11,7 @@ of the two lines in b at their intersection.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -60,6 +60,8 @@ class PlaneOracle:
         self._no_intercept = problem.no_intercept()
         #: largest distance of a plane below the risk at its point, with a free intercept
         self.accuracy = 0.0
+        #: intercepts that are added to all scores (``bundle.free_intercepts``)
+        self.centre: Floats | None = None
         self._columns: list[MeanRisk] = []
         if self._free and problem.risk.outputs is not None:
             # the outputs of a mean risk are separate risks
@@ -68,6 +70,10 @@ class PlaneOracle:
 
     def plane(self, scores: Array) -> Plane:
         """Return the plane at X w, or at X w + b for the best b."""
+        if self.centre is not None:
+            plane = cutting_plane(self.risk, scores, self.centre)
+            # as a function of X w
+            return replace(plane, offset=plane.offset + float(np.sum(plane.slope, axis=0) @ self.centre))
         if not self._free:
             return cutting_plane(self.risk, scores, self._no_intercept)
         if not self._columns:

@@ -21,6 +21,7 @@ A step costs one product with X and one with its transpose.  ``stabilisation`` d
   ``"segment"``.
 
 With a free intercept the planes are those of the risk minimized over b (``bundle.oracle``), which are dual feasible.
+The intercepts of a joint risk of several outputs take proximal steps (``bundle.free_intercepts``).
 
 Planes with weight zero in many consecutive steps are dropped; if memory is short, the planes of least weight are
 merged. Neither lowers the bound, as the combination of the planes stays the same.
@@ -46,6 +47,7 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm, with_present_intercept
+from fenchel.solvers.bundle.free_intercepts import are_free, plain_model, recentred, with_constant
 from fenchel.solvers.bundle.line_search import Point, between, point_at, segment_search
 from fenchel.solvers.bundle.model import State, add_dual_point, add_plane, level_point, minimize_model
 from fenchel.solvers.bundle.oracle import PlaneOracle
@@ -152,16 +154,23 @@ class Bundle(Solver):
                 "requires a strongly convex regularizer for inner='line_search', got 'l1'; use inner='qp'",
             ),
             Need(
-                lambda problem: (
-                    not problem.intercept or problem.risk.outputs is None or problem.risk.separable() is not None
-                ),
+                lambda problem: not are_free(problem) or problem.risk.multilabel() is not None,
                 "does not support free intercepts of several classes with a joint risk",
+            ),
+            Need(
+                lambda problem: not are_free(problem) or problem.regularizer.is_ridge,
+                "requires the regularizer 'l2' (ridge) for free intercepts of a joint risk; use intercept=False (of an "
+                "estimator: fit_intercept=False), and a column of ones in X for regularized ones",
             ),
         )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         problem, _ = in_parts(problem, self.n_jobs)
+        centre = None
+        if are_free(problem):
+            problem, warm, centre = with_constant(problem, warm)
         oracle = PlaneOracle(problem)
+        oracle.centre = centre
         planes = Planes(int(np.prod(problem.weights_shape)), problem.risk.decomposable())
         usable = warm if warm is not None and problem.fits(warm.model) else None
         weights = np.zeros(problem.weights_shape)
@@ -194,6 +203,9 @@ class Bundle(Solver):
             state.best = end
         # lines 3 and 4: add the plane
         add_plane(problem, state.planes, end)
+        if state.oracle.centre is not None:
+            state.best = recentred(problem, state.planes, state.best)
+            state.oracle.centre = state.best.plane.intercept
         self._solve_inner(state, self.inner_share * min(max(hint.target_gap, 0.1 * state.gap), state.gap))
         self._restore_zeros(state, hint.target_gap)
         self._limit_planes(state)
@@ -218,6 +230,8 @@ class Bundle(Solver):
         slope, offset, _ = state.planes.combination()
         bound = -offset if problem.risk.closed_form() is None else None
         model = Model(best.weights.copy(), None if problem.intercept else best.plane.intercept)
+        if state.oracle.centre is not None:
+            model = plain_model(problem, best)
         return model, Witness(-slope, bound, state.planes.decomposition())
 
     def propose_after_stop(self, state: State) -> tuple[Model, Witness]:

@@ -148,6 +148,10 @@ class Pragam(ExcessiveGapSolver):
                 "does not support free intercepts of several outputs",
             ).unless(_is_not_separable),
             Need(
+                lambda problem: not problem.intercept or problem.risk.multilabel() is None,
+                "does not support free intercepts of several labels",
+            ),
+            Need(
                 lambda problem: not problem.intercept or problem.mean_risk.loss.piecewise_quadratic() is not None,
                 lambda problem: (
                     "requires a piecewise linear or quadratic loss with a free intercept, got "
