@@ -282,7 +282,13 @@ class Run:
     def _certify(self, state: Any, propose: Callable[[Any], tuple[Model, Witness]] | None = None) -> None:
         """Certify the point that the solver proposes."""
         begin = stopwatch.clock()
-        verdict = judge(self.problem, *(propose or self.solver.propose)(state))
+        if propose is None:
+            # the best intercept of many examples takes several passes: a limit ends it, and the next proposal has none
+            with stops_when(self._must_stop, self.deadline.remaining):
+                proposed = self.solver.propose(state)
+        else:
+            proposed = propose(state)
+        verdict = judge(self.problem, *proposed)
         self.certifying += stopwatch.clock() - begin
         self._record(verdict)
         if math.isnan(self.first_gap) and self.passes >= 1.0 - PASS_ROUNDING:
