@@ -80,10 +80,6 @@ def measured(split: Split, part: str, rounds: int) -> Cell:
     (count, features), entries, classes = design.shape, design.stored_entries, padded(split.count)
     weights, scores = np.zeros((features, classes), np.float32), np.zeros(classes)
     change = np.full(classes, 1e-20, np.float32)
-        np.zeros((features, classes), np.float32),
-        np.zeros(classes),
-        np.full(classes, 1e-20, np.float32),
-    )
     rows = design.rows()
     dense = np.zeros((split.count, features)), np.zeros((count, split.count))
 

@@ -114,8 +114,8 @@ def rounding_errors(problem: Problem, primal: Primal, bound: Bound) -> Errors:
         scores = scores_at(problem, primal)
         magnitude = abs(primal.value) + tree_sum(np.abs(bound.theta * scores))
         refute(bound.conjugate, bound.theta, scores, primal.risk, magnitude)
-    scores, gap = math.prod(problem.theta_shape), primal.value - bound.value
-    if scores <= _VERY_FEW_SCORES or (scores <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
+    count, gap = math.prod(problem.theta_shape), primal.value - bound.value
+    if count <= _VERY_FEW_SCORES or (count <= _FEW_SCORES and not gap > _SMALL_GAP * abs(primal.value)):
         return _errors(problem, primal, bound, fine=True)
     errors = _errors(problem, primal, bound, fine=False)
     if not gap > _NEAR_FLOOR * (errors.primal + errors.dual):
