@@ -78,7 +78,8 @@ def measured(split: Split, part: str, rounds: int) -> Cell:
 
     design = as_design(split.matrix)
     (count, features), entries, classes = design.shape, design.stored_entries, padded(split.count)
-    weights, scores, change = np.zeros((features, classes), np.float32), np.zeros(classes), np.full(classes, 1e-20, np.float32)
+    weights, scores = np.zeros((features, classes), np.float32), np.zeros(classes)
+    change = np.full(classes, 1e-20, np.float32)
     rows = design.rows()
     dense = np.zeros((split.count, features)), np.zeros((count, split.count))
 

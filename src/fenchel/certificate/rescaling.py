@@ -66,15 +66,17 @@ def best_multiple(
     # t <= 1 keeps theta in the domain of R*; the risk bounds larger t
     most = min(most, closed_form.largest_scale(theta))
 
+    conjugates: dict[float, float] = {}
+
     def bound(t: float) -> float:
-        found = conjugate if t == 1.0 else closed_form.conjugate(t * theta, feasible=True)
+        found = conjugates[t] = conjugate if t == 1.0 else closed_form.conjugate(t * theta, feasible=True)
         return -found if math.isfinite(found) else -_LARGEST
 
     end = min(most, 1.0)
     tried = {end: bound(end)}
-    if end < 1.0 and -conjugate >= tried[end]:
+    if end < 1.0 and tried[end] > -_LARGEST and -conjugate >= tried[end]:
         # D is concave: it rises up to the end if it is not less at 1
-        return end, -tried[end]
+        return end, conjugates[end]
     for _ in range(_DOUBLINGS):
         if end >= most or tried[end] < max(tried.values()):
             break
@@ -87,4 +89,4 @@ def best_multiple(
         found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, end), method="bounded", options=options)
         tried[float(found.x)] = -float(found.fun)
     best = max(tried, key=lambda t: tried[t])
-    return best, -tried[best]
+    return best, conjugates[best]
