@@ -57,6 +57,7 @@ from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand, near_me
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
 from fenchel.solvers.dual_coordinate.loop_working_set import optimize_working_sets, tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
+from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, is_balanced
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 from fenchel.solvers.dual_coordinate.state import (
     OutputState,
@@ -308,10 +309,13 @@ class DualCoordinate(Solver):
         if problem.mean_risk.loss.piecewise_quadratic() is None:
             # without Newton steps they take more passes than random epochs
             return 0
-        arrays = (output.table, output.v, state.intercept(output), part)
-        rounds = max(1, min(most, problem.risk.examples) // _WORKING_SET)
-        turns = int(optimize_working_sets(state.rows, state.loss, *arrays, _WORKING_SET, rounds))
-        return turns + (newton_step(state, output) if turns else 0)
+        if is_balanced(state, output):
+            turns = descend_on_pairs(state, output, part, most)
+        else:
+            arrays = (output.table, output.v, state.intercept(output), part)
+            rounds = max(1, min(most, problem.risk.examples) // _WORKING_SET)
+            turns = int(optimize_working_sets(state.rows, state.loss, *arrays, _WORKING_SET, rounds))
+        return turns + (newton_step(state, output, turns) if turns else 0)
 
     def _end_epoch(self, state: State, output: OutputState) -> None:
         active_set, centre = output.active_set, np.copy(output.intercept[CENTRE])

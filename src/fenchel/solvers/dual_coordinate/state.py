@@ -36,6 +36,8 @@ class OutputState:
     mirror: MirrorState | None = None
     #: of Newton steps with a Gram matrix, relative to its largest diagonal entry
     damping: float = 1e-6
+    #: turns of examples since the last one
+    turns_before_newton: int = 0
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
     last_residual: float = math.inf

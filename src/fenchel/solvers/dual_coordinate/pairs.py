@@ -1,0 +1,42 @@
+"""Steps on pairs of dual variables with a Gram matrix in memory, and the intercept that follows from their slopes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fenchel.arrays import Floats
+from fenchel.compile.primitives.epoch import Part
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, LABEL, OFFSET, SCALE, SUM
+from fenchel.solvers.dual_coordinate.loop_pairs import optimize_pairs
+from fenchel.solvers.dual_coordinate.state import OutputState, State
+
+#: the sum of theta that counts as zero, as a share of the sum of absolute values
+_BALANCED = 1e-9
+
+
+def is_balanced(state: State, output: OutputState) -> bool:
+    """Whether the intercept is free and the sum of theta is zero, which pairs keep."""
+    if not len(state.projection):
+        return False
+    size = float(output.table[:, SCALE] @ np.abs(output.table[:, ALPHA]))
+    return abs(float(output.intercept[SUM])) <= _BALANCED * size
+
+
+def alpha_bounds(state: State, output: OutputState) -> Floats:
+    """The least and the largest value of each alpha."""
+    low, high = state.problem.mean_risk.loss.domain(output.table[:, LABEL])
+    return np.stack(np.broadcast_arrays(-high, -low), axis=1)
+
+
+def descend_on_pairs(state: State, output: OutputState, part: Part, most: int) -> int:
+    """Make steps on pairs of active examples, and move the intercept to where their slopes agree; turns."""
+    form, problem = state.problem.mean_risk.loss.piecewise_quadratic(), state.problem
+    assert form is not None
+    rounds = max(1, min(most, problem.risk.examples) // 2)
+    # rows of K are read in the order in which they are stored
+    active = np.sort(part.order[: part.end])
+    arrays = (output.table, output.v, state.intercept(output), active, alpha_bounds(state, output))
+    steps, least, greatest = optimize_pairs(state.rows, *arrays, form, rounds)
+    if np.isfinite(least) and np.isfinite(greatest):
+        output.intercept[CENTRE] = output.intercept[OFFSET] - 0.5 * (least + greatest)
+    return 2 * int(steps)
