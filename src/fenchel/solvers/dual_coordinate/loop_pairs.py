@@ -31,22 +31,29 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.compile.dispatch import row_add
+from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
 from fenchel.compile.loop import helper, loop
-from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE
+from fenchel.compile.primitives.epoch import begin, keep
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, OFFSET, SCALE, add_intercept
 
 #: a curvature along a pair below this share of the diagonal of K counts as this one
 _FLATTEST = 1e-12
+#: alternating steps on two variables end after this many, or when a step is this share of the longest
+_ALTERNATIONS, _INNER_SHARE = 20, 1e-2
 
 
 @helper
-def _slopes(table: Any, v: Any, bounds: Any, form: Any, i: Any, upper: Any, lower: Any) -> None:
-    """The slopes of example i."""
-    kappa, epsilon = form
-    alpha = table[i, ALPHA]
-    slope = v[i] - table[i, LABEL] + kappa * alpha
-    upper[i] = slope + (epsilon if alpha >= 0.0 else -epsilon) if alpha < bounds[i, 1] else np.inf
-    lower[i] = slope + (epsilon if alpha > 0.0 else -epsilon) if alpha > bounds[i, 0] else -np.inf
+def _slopes(alpha: float, residual: float, bounds: Any, form: Any) -> Any:
+    """u and l of one example with the residual s - y."""
+    slope, epsilon = residual + form.kappa * alpha, form.epsilon
+    upper = slope + (epsilon if alpha >= 0.0 else -epsilon) if alpha < bounds[1] else np.inf
+    lower = slope + (epsilon if alpha > 0.0 else -epsilon) if alpha > bounds[0] else -np.inf
+    return upper, lower
+
+
+@helper
+def _set_slopes(table: Any, v: Any, bounds: Any, form: Any, i: Any, slopes: Any) -> None:
+    slopes[0][i], slopes[1][i] = _slopes(table[i, ALPHA], v[i] - table[i, LABEL], bounds[i], form)
 
 
 @helper
@@ -55,22 +62,41 @@ def _limit(alpha: float, bound: float, epsilon: float) -> float:
     return 0.0 if epsilon > 0.0 and alpha * bound < 0.0 else bound
 
 
+@helper
+def _begin(rows: Any, table: Any, v: Any, active: Any, bounds: Any, form: Any, slopes: Any, curvatures: Any) -> None:
+    """The slopes and the curvatures of the active examples."""
+    for t in range(np.uint64(len(active))):
+        k = np.uint64(active[t])
+        _set_slopes(table, v, bounds, form, k, slopes)
+        curvatures[k] = rows.values[k, k] + form.kappa / table[k, SCALE]
+
+
+@helper
+def _move(table: Any, v: Any, bounds: Any, form: Any, slopes: Any, pair: Any, steps: Any, rows: Any) -> None:
+    """Add two multiples of rows of K to the scores and slopes of all examples, whose alphas have changed already."""
+    (i, j), (one, other), (upper, lower) = pair, steps, slopes
+    first, second = rows.values[i], rows.values[j]
+    for k in range(np.uint64(len(v))):
+        change = one * first[k] + other * second[k]
+        v[k] += change
+        upper[k] += change
+        lower[k] += change
+    _set_slopes(table, v, bounds, form, i, slopes)
+    _set_slopes(table, v, bounds, form, j, slopes)
+
+
 @loop
 def optimize_pairs(
     rows: Any, table: Any, v: Any, intercept: Any, active: Any, bounds: Any, form: Any, rounds: int
 ) -> tuple[int, float, float]:
-    """Make at most that many steps on pairs of the active examples.
+    """Make at most that many steps on pairs of the active examples that keep the sum of theta.
 
-    Returns the number of steps, and the smallest u and the largest l of these examples.
+    Returns the number of steps, and the smallest u and the largest l.
     """
-    (state, projection, _), (kappa, epsilon), values, n = intercept, form, rows.values, len(table)
-    upper, lower, curvatures = np.empty(n), np.empty(n), np.zeros(n)
-    for i in range(n):
-        _slopes(table, v, bounds, form, i, upper, lower)
-    for t in range(np.uint64(len(active))):
-        k = np.uint64(active[t])
-        curvatures[k] = values[k, k] + kappa / table[k, SCALE]
-    least, most, steps = np.inf, -np.inf, 0
+    (state, projection, _), values, n = intercept, rows.values, len(table)
+    upper, lower, curvatures = np.zeros(n), np.zeros(n), np.zeros(n)
+    _begin(rows, table, v, active, bounds, form, (upper, lower), curvatures)
+    steps = 0
     while True:
         # the smallest u, and the largest l
         i, least, most = np.uint64(active[0]), np.inf, -np.inf
@@ -82,8 +108,7 @@ def optimize_pairs(
         if steps == rounds or not least < most:
             break
         # the largest gain
-        j, largest, curvature = i, 0.0, 1.0
-        row = values[i]
+        j, largest, curvature, row = i, 0.0, 1.0, values[i]
         for t in range(np.uint64(len(active))):
             k = np.uint64(active[t])
             difference = lower[k] - least
@@ -95,10 +120,8 @@ def optimize_pairs(
         if largest == 0.0:
             break
         # the step, up to the first bound or kink
-        highest, lowest = (
-            _limit(table[i, ALPHA], bounds[i, 1], epsilon),
-            _limit(table[j, ALPHA], bounds[j, 0], epsilon),
-        )
+        highest = _limit(table[i, ALPHA], bounds[i, 1], form.epsilon)
+        lowest = _limit(table[j, ALPHA], bounds[j, 0], form.epsilon)
         room = table[i, SCALE] * (highest - table[i, ALPHA])
         other = table[j, SCALE] * (table[j, ALPHA] - lowest)
         step = min((lower[j] - least) / curvature, room, other)
@@ -107,17 +130,85 @@ def optimize_pairs(
         if new_i == table[i, ALPHA] or new_j == table[j, ALPHA]:
             break
         table[i, ALPHA], table[j, ALPHA] = new_i, new_j
-        other_row = values[j]
-        for k in range(np.uint64(n)):
-            change = step * (row[k] - other_row[k])
-            v[k] += change
-            upper[k] += change
-            lower[k] += change
-        _slopes(table, v, bounds, form, i, upper, lower)
-        _slopes(table, v, bounds, form, j, upper, lower)
+        _move(table, v, bounds, form, (upper, lower), (i, j), (step, -step), rows)
         state[OFFSET] += step * (projection[i] - projection[j])
         steps += 1
     return steps, least, most
+
+
+@helper
+def _slope(upper: float, lower: float) -> float:
+    """The slope of the direction in which the negative dual falls; zero if there is none."""
+    return upper if upper < 0.0 else max(lower, 0.0)
+
+
+@helper
+def _one_step(alpha: float, slope: float, curvature: float, scale: float, bounds: Any, epsilon: float) -> float:
+    """The minimizer over one variable, up to the first bound or kink."""
+    if slope < 0.0:
+        return min(alpha - slope / (curvature * scale), _limit(alpha, bounds[1], epsilon))
+    if slope > 0.0:
+        return max(alpha - slope / (curvature * scale), _limit(alpha, bounds[0], epsilon))
+    return alpha
+
+
+@helper
+def _both_steps(table: Any, bounds: Any, form: Any, pair: Any, scores: Any, curvatures: Any, across: float) -> Any:
+    """The minimizer over two variables by alternating steps, with the slopes of the two at each of them."""
+    (i, j), (score_i, score_j) = pair, scores
+    old_i, old_j, first = table[i, ALPHA], table[j, ALPHA], 0.0
+    alpha_i, alpha_j = old_i, old_j
+    for _ in range(_ALTERNATIONS):
+        upper, lower = _slopes(alpha_i, score_i - table[i, LABEL], bounds[i], form)
+        new = _one_step(alpha_i, _slope(upper, lower), curvatures[i], table[i, SCALE], bounds[i], form.epsilon)
+        moved = abs(table[i, SCALE] * (new - alpha_i))
+        score_j += table[i, SCALE] * (new - alpha_i) * across
+        score_i += table[i, SCALE] * (new - alpha_i) * (curvatures[i] - form.kappa / table[i, SCALE])
+        alpha_i = new
+        upper, lower = _slopes(alpha_j, score_j - table[j, LABEL], bounds[j], form)
+        new = _one_step(alpha_j, _slope(upper, lower), curvatures[j], table[j, SCALE], bounds[j], form.epsilon)
+        moved = max(moved, abs(table[j, SCALE] * (new - alpha_j)))
+        score_i += table[j, SCALE] * (new - alpha_j) * across
+        score_j += table[j, SCALE] * (new - alpha_j) * (curvatures[j] - form.kappa / table[j, SCALE])
+        alpha_j = new
+        first = max(first, moved)
+        if moved <= _INNER_SHARE * first:
+            break
+    return alpha_i, alpha_j
+
+
+@loop
+def optimize_free_pairs(rows: Any, table: Any, v: Any, active: Any, bounds: Any, form: Any, rounds: int) -> int:
+    """Make at most that many steps on pairs of the active examples, without an intercept; how many."""
+    values, n = rows.values, len(table)
+    upper, lower, curvatures = np.zeros(n), np.zeros(n), np.zeros(n)
+    _begin(rows, table, v, active, bounds, form, (upper, lower), curvatures)
+    for steps in range(rounds):
+        # the largest gain of one variable
+        i, largest = np.uint64(active[0]), 0.0
+        for t in range(np.uint64(len(active))):
+            k = np.uint64(active[t])
+            slope = _slope(upper[k], lower[k])
+            if slope * slope > largest * curvatures[k]:
+                i, largest = k, slope * slope / curvatures[k]
+        if largest == 0.0:
+            return steps
+        # the largest gain of a second one, the first minimized over
+        j, best, row, step = i, 0.0, values[i], -_slope(upper[i], lower[i]) / curvatures[i]
+        for t in range(np.uint64(len(active))):
+            k = np.uint64(active[t])
+            change = step * row[k]
+            slope = _slope(upper[k] + change, lower[k] + change)
+            along = max(curvatures[k] - row[k] * row[k] / curvatures[i], _FLATTEST * curvatures[k])
+            if slope * slope > best * along and k != i:
+                j, best = k, slope * slope / along
+        new_i, new_j = _both_steps(table, bounds, form, (i, j), (v[i], v[j]), curvatures, row[j])
+        one, other = table[i, SCALE] * (new_i - table[i, ALPHA]), table[j, SCALE] * (new_j - table[j, ALPHA])
+        if one == 0.0 and other == 0.0:
+            return steps
+        table[i, ALPHA], table[j, ALPHA] = new_i, new_j
+        _move(table, v, bounds, form, (upper, lower), (i, j), (one, other), rows)
+    return rounds
 
 
 @loop
@@ -126,3 +217,26 @@ def add_rows(rows: Any, examples: Any, steps: Any, v: Any) -> None:
     for a in range(len(examples)):
         if steps[a] != 0.0:
             row_add(rows, np.uint64(examples[a]), steps[a], v)
+
+
+@loop
+def tally_of(loss: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
+    """The ``Tally`` of a part at the present scores, without steps; a change is a step that would be one."""
+    order, threshold = part.order, part.threshold
+    remaining, violation, changes, gap = begin(part)
+    state, projection, spread = intercept
+    for t in range(np.uint64(part.begin), np.uint64(part.end)):
+        i = np.uint64(order[t])
+        label, alpha = table[i, LABEL], table[i, ALPHA]
+        score = add_intercept(v[i], state, projection, spread, i)
+        margin = kkt_margin(loss, label, alpha, score)
+        if margin > threshold:
+            continue
+        remaining = keep(order, t, remaining)
+        gap += table[i, SCALE] * fenchel_young_gap(loss, label, alpha, score)
+        if margin > 0.0:
+            continue
+        violation = max(violation, -margin)
+        if dual_step(loss, label, alpha, score, table[i, CURVATURE]) != alpha:
+            changes += 1
+    return remaining, violation, changes, gap

@@ -9,19 +9,21 @@ the free variables F while none reaches a bound (or zero, with a tube).  A chang
 .. math:: (\tilde K_{FF} + \kappa D^{-1} + \mu I)\,\Delta = -r, \qquad r = s_F - y_F
     + \epsilon\,\mathrm{sign}(\alpha_F) + \kappa\alpha_F, \qquad D = \mathrm{diag}(c_F/\lambda)
 
-The step is projected on the bounds (Bertsekas 1982) and halved until the dual rises; :math:`\mu` falls after whole
-steps and rises after others.  ``loop_working_set`` alternates with these steps: it finds the free variables.
+With an intercept :math:`1\cdot\Delta = 0`, and r has a multiple of 1 added to it.  The step is projected on the bounds
+(Bertsekas 1982), and on those with this sum, and halved until the dual rises; :math:`\mu` falls after whole steps and
+rises after others.  Steps on pairs (``loop_pairs``) alternate with these: they find the free variables.
 
-A system of more than a few thousand free variables is not solved: at the beginning nearly all are free.
+A system of more than a few thousand free variables is not solved, nor one before steps on pairs have taken about as
+long as its factorization does: at the beginning the free variables are not those of the solution.
 
-=====================  =================================================================================
+=====================  =====================================================================================
 symbol                 here
-=====================  =================================================================================
+=====================  =====================================================================================
 F, r                   ``free``, ``residual``
 D, :math:`\kappa/D`    ``scale``, ``diagonal``
-:math:`\tilde K`       the Gram matrix of centred rows and the constant feature B, see ``loop_working_set``
+:math:`\tilde K`       the Gram matrix of centred rows and the constant feature B, :math:`K_{ij} - p_i - p_j + M + B^2`
 :math:`\mu`            ``output.damping``, relative to the largest diagonal entry of K~
-=====================  =================================================================================
+=====================  =====================================================================================
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fenchel.arrays import Array, Floats
-from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE, SUM
 from fenchel.projections import onto_box_and_equality
+from fenchel.solvers.dual_coordinate.loop import ALPHA, LABEL, OFFSET, SCALE
 from fenchel.solvers.dual_coordinate.loop_pairs import add_rows
-from fenchel.solvers.dual_coordinate.pairs import alpha_bounds, is_balanced
+from fenchel.solvers.dual_coordinate.pairs import alpha_bounds
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 from fenchel.stopping import stop_point
 
@@ -64,7 +66,7 @@ class _Face(NamedTuple):
     #: K~_FF
     matrix: Floats
     #: whether steps keep the sum of theta
-    balanced: bool
+    keeps_sum: bool
 
 
 class _Step(NamedTuple):
@@ -82,7 +84,9 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
     """
     free = _free(state, output)
     output.turns_before_newton += turns
-    if not 1 < len(free[0]) <= _MOST_FREE or output.turns_before_newton < _TURNS * len(free[0]) ** 3 / len(output.table):
+    if not 1 < len(free[0]) <= _MOST_FREE or output.turns_before_newton < _TURNS * len(free[0]) ** 3 / len(
+        output.table
+    ):
         return 0
     output.turns_before_newton = 0
     face = _face(state, output, *free)
@@ -96,7 +100,6 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
             output.table[face.free, ALPHA] = step.alpha
             add_rows(state.rows, face.free, step.change, output.v)
             if len(state.projection):
-                output.intercept[SUM] += 0.0 if face.balanced else np.sum(step.change)
                 output.intercept[OFFSET] += step.change @ state.projection[face.free]
             return len(face.free)
     return 0
@@ -124,7 +127,7 @@ def _face(state: State, output: OutputState, free: Array, low: Floats, high: Flo
         scores = scores + total * (state.spread(output) - part) - offset + centre
     residual = scores - table[free, LABEL] + form.epsilon * np.sign(alpha) + form.kappa * alpha
     bounds, matrix = (low[free], high[free]), _centred(state, output, free)
-    return _Face(free, residual, scale, form.kappa / scale, *bounds, matrix, is_balanced(state, output))
+    return _Face(free, residual, scale, form.kappa / scale, *bounds, matrix, bool(len(state.projection)))
 
 
 def _centred(state: State, output: OutputState, free: Array) -> Floats:
@@ -148,7 +151,7 @@ def _direction(output: OutputState, face: _Face) -> Floats | None:
     except LinAlgError:
         return None
     found: Floats = cho_solve(factor, -face.residual, check_finite=False)
-    if face.balanced:
+    if face.keeps_sum:
         # the multiplier of the sum
         along = cho_solve(factor, ones, check_finite=False)
         found -= along * (np.sum(found) / np.sum(along))
@@ -160,10 +163,13 @@ def _projected(output: OutputState, face: _Face, direction: Floats) -> _Step | N
     alpha, slope = output.table[face.free, ALPHA], float(direction @ face.residual)
     for t in (0.5**k for k in range(_HALVINGS)):
         new = np.clip(alpha + t * direction / face.scale, face.low, face.high)
-        if face.balanced:
+        if face.keeps_sum:
             new = _with_sum(new, alpha, face)
         change = face.scale * (new - alpha)
-        if change @ (face.residual + 0.5 * (face.matrix @ change + face.diagonal * change)) < 0.5 * _SUFFICIENT * t * slope:
+        if (
+            change @ (face.residual + 0.5 * (face.matrix @ change + face.diagonal * change))
+            < 0.5 * _SUFFICIENT * t * slope
+        ):
             return _Step(new, change, t == 1.0)
     return None
 

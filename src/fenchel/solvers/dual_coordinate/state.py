@@ -178,6 +178,6 @@ def compiled_regularizer(problem: Problem) -> Any:
     return (L2() if in_kernel_form(problem) else problem.regularizer).compiled()
 
 
-def squared_length(problem: Problem, vector: Array) -> float:
-    """The squared length of a dual vector."""
-    return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
+def squared_length(problem: Problem, vector: Array, scores: Array) -> float:
+    """The squared length of a dual vector with these scores, which a Gram matrix needs: there it has coefficients."""
+    return float(vector @ (scores if in_kernel_form(problem) else vector))
