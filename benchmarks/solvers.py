@@ -64,7 +64,7 @@ FAMILIES = {
     "classification": Family(
         "classification",
         ("hinge", "logistic"),
-        ("a9a", "w8a", "mushrooms", "covtype@50000", "kddcup99@50000", "mnist@10000-dense"),
+        ("a9a", "w8a", "mushrooms", "covtype@50000", "kddcup99@50000", "mnist@4000-dense"),
     ),
     "text": Family("text", ("hinge", "logistic"), ("20news.binary", "imdb", "reuters-moneyfx")),
     "regression": Family(
