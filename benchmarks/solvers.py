@@ -43,7 +43,7 @@ _ROUNDS, _REPEATED = 3, 2.0
 #: solvers of less than this many times the shortest time run again
 _CLOSE = 2.0
 #: seconds of a first run, without compilation, that is not timed
-_WARM_UP = 0.3
+_WARM_UP = 0.1
 #: kinds of runs whose loops are compiled or loaded
 _COMPILED: set[tuple[Any, ...]] = set()
 #: processor seconds below which a ratio is noise of the clock and of the caches

@@ -7,8 +7,8 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   few features Newton's method is therefore used if the loss is smooth, the features are very few, or the tolerance is
   very small.  With other losses descent begins: it is fast on separable data, and elsewhere Newton's method takes over
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  With
-  many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the linear systems of
-  Newton's method are large.
+  many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the linear systems
+  of Newton's method are large.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its

@@ -27,14 +27,26 @@ u, l                   ``upper``, ``lower``
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.compile.dispatch import dual_step, fenchel_young_gap, kkt_margin, row_add
 from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.epoch import begin, keep
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, OFFSET, SCALE, add_intercept
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CURVATURE, LABEL, OFFSET, SCALE, SUM, add_intercept
+
+
+class Among(NamedTuple):
+    """The examples that pairs are chosen from."""
+
+    #: in increasing order
+    active: Any
+    #: where in ``rows`` the row of each example is
+    places: Any
+    #: the least and the largest value of each alpha
+    bounds: Any
+
 
 #: a curvature along a pair below this share of the diagonal of K counts as this one
 _FLATTEST = 1e-12
@@ -52,8 +64,8 @@ def _slopes(alpha: float, residual: float, bounds: Any, form: Any) -> Any:
 
 
 @helper
-def _set_slopes(table: Any, v: Any, bounds: Any, form: Any, i: Any, slopes: Any) -> None:
-    slopes[0][i], slopes[1][i] = _slopes(table[i, ALPHA], v[i] - table[i, LABEL], bounds[i], form)
+def _set_slopes(table: Any, targets: Any, v: Any, bounds: Any, form: Any, i: Any, slopes: Any) -> None:
+    slopes[0][i], slopes[1][i] = _slopes(table[i, ALPHA], v[i] - targets[i], bounds[i], form)
 
 
 @helper
@@ -63,39 +75,39 @@ def _limit(alpha: float, bound: float, epsilon: float) -> float:
 
 
 @helper
-def _begin(rows: Any, table: Any, v: Any, active: Any, bounds: Any, form: Any, slopes: Any, curvatures: Any) -> None:
+def _begin(rows: Any, table: Any, targets: Any, v: Any, among: Any, form: Any, slopes: Any, curvatures: Any) -> None:
     """The slopes and the curvatures of the active examples."""
+    active, places, bounds = among
     for t in range(np.uint64(len(active))):
         k = np.uint64(active[t])
-        _set_slopes(table, v, bounds, form, k, slopes)
-        curvatures[k] = rows.values[k, k] + form.kappa / table[k, SCALE]
+        _set_slopes(table, targets, v, bounds, form, k, slopes)
+        curvatures[k] = rows.values[places[k], k] + form.kappa / table[k, SCALE]
 
 
 @helper
-def _move(table: Any, v: Any, bounds: Any, form: Any, slopes: Any, pair: Any, steps: Any, rows: Any) -> None:
-    """Add two multiples of rows of K to the scores and slopes of all examples, whose alphas have changed already."""
-    (i, j), (one, other), (upper, lower) = pair, steps, slopes
-    first, second = rows.values[i], rows.values[j]
+def _move(v: Any, slopes: Any, first: Any, second: Any, one: float, other: float) -> None:
+    """Add multiples of two rows of K to the scores and slopes of all examples."""
+    upper, lower = slopes
     for k in range(np.uint64(len(v))):
         change = one * first[k] + other * second[k]
         v[k] += change
         upper[k] += change
         lower[k] += change
-    _set_slopes(table, v, bounds, form, i, slopes)
-    _set_slopes(table, v, bounds, form, j, slopes)
 
 
 @loop
 def optimize_pairs(
-    rows: Any, table: Any, v: Any, intercept: Any, active: Any, bounds: Any, form: Any, rounds: int
+    rows: Any, table: Any, v: Any, intercept: Any, among: Any, form: Any, violation: float, rounds: int
 ) -> tuple[int, float, float]:
     """Make at most that many steps on pairs of the active examples that keep the sum of theta.
 
-    Returns the number of steps, and the smallest u and the largest l.
+    The steps end when max l - min u is at most ``violation``.  Returns their number, the smallest u and the largest l.
     """
-    (state, projection, _), values, n = intercept, rows.values, len(table)
+    (state, projection, _), (active, places, bounds), values, n = intercept, among, rows.values, len(table)
     upper, lower, curvatures = np.zeros(n), np.zeros(n), np.zeros(n)
-    _begin(rows, table, v, active, bounds, form, (upper, lower), curvatures)
+    # rows are centred: a sum of theta that is not zero changes the scores
+    targets = table[:, LABEL] + state[SUM] * projection
+    _begin(rows, table, targets, v, among, form, (upper, lower), curvatures)
     steps = 0
     while True:
         # the smallest u, and the largest l
@@ -105,10 +117,10 @@ def optimize_pairs(
             if upper[k] < least:
                 i, least = k, upper[k]
             most = max(most, lower[k])
-        if steps == rounds or not least < most:
+        if steps == rounds or not least < most - violation:
             break
         # the largest gain
-        j, largest, curvature, row = i, 0.0, 1.0, values[i]
+        j, largest, curvature, row = i, 0.0, 1.0, values[places[i]]
         for t in range(np.uint64(len(active))):
             k = np.uint64(active[t])
             difference = lower[k] - least
@@ -130,7 +142,9 @@ def optimize_pairs(
         if new_i == table[i, ALPHA] or new_j == table[j, ALPHA]:
             break
         table[i, ALPHA], table[j, ALPHA] = new_i, new_j
-        _move(table, v, bounds, form, (upper, lower), (i, j), (step, -step), rows)
+        _move(v, (upper, lower), row, values[places[j]], step, -step)
+        _set_slopes(table, targets, v, bounds, form, i, (upper, lower))
+        _set_slopes(table, targets, v, bounds, form, j, (upper, lower))
         state[OFFSET] += step * (projection[i] - projection[j])
         steps += 1
     return steps, least, most
@@ -178,11 +192,14 @@ def _both_steps(table: Any, bounds: Any, form: Any, pair: Any, scores: Any, curv
 
 
 @loop
-def optimize_free_pairs(rows: Any, table: Any, v: Any, active: Any, bounds: Any, form: Any, rounds: int) -> int:
-    """Make at most that many steps on pairs of the active examples, without an intercept; how many."""
-    values, n = rows.values, len(table)
+def optimize_free_pairs(rows: Any, table: Any, v: Any, among: Any, form: Any, violation: float, rounds: int) -> int:
+    """Make at most that many steps on pairs of the active examples, without an intercept; how many.
+
+    The steps end when no slope exceeds ``violation``.
+    """
+    (active, places, bounds), values, n, targets = among, rows.values, len(table), table[:, LABEL]
     upper, lower, curvatures = np.zeros(n), np.zeros(n), np.zeros(n)
-    _begin(rows, table, v, active, bounds, form, (upper, lower), curvatures)
+    _begin(rows, table, targets, v, among, form, (upper, lower), curvatures)
     for steps in range(rounds):
         # the largest gain of one variable
         i, largest = np.uint64(active[0]), 0.0
@@ -191,10 +208,10 @@ def optimize_free_pairs(rows: Any, table: Any, v: Any, active: Any, bounds: Any,
             slope = _slope(upper[k], lower[k])
             if slope * slope > largest * curvatures[k]:
                 i, largest = k, slope * slope / curvatures[k]
-        if largest == 0.0:
+        if largest == 0.0 or abs(_slope(upper[i], lower[i])) <= violation:
             return steps
         # the largest gain of a second one, the first minimized over
-        j, best, row, step = i, 0.0, values[i], -_slope(upper[i], lower[i]) / curvatures[i]
+        j, best, row, step = i, 0.0, values[places[i]], -_slope(upper[i], lower[i]) / curvatures[i]
         for t in range(np.uint64(len(active))):
             k = np.uint64(active[t])
             change = step * row[k]
@@ -207,7 +224,9 @@ def optimize_free_pairs(rows: Any, table: Any, v: Any, active: Any, bounds: Any,
         if one == 0.0 and other == 0.0:
             return steps
         table[i, ALPHA], table[j, ALPHA] = new_i, new_j
-        _move(table, v, bounds, form, (upper, lower), (i, j), (one, other), rows)
+        _move(v, (upper, lower), row, values[places[j]], one, other)
+        _set_slopes(table, targets, v, bounds, form, i, (upper, lower))
+        _set_slopes(table, targets, v, bounds, form, j, (upper, lower))
     return rounds
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part
 from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, LABEL, OFFSET, SCALE, SUM
-from fenchel.solvers.dual_coordinate.loop_pairs import optimize_free_pairs, optimize_pairs
+from fenchel.solvers.dual_coordinate.loop_pairs import Among, optimize_free_pairs, optimize_pairs
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: the sum of theta that counts as zero, as a share of the sum of absolute values
@@ -28,15 +28,23 @@ def alpha_bounds(state: State, output: OutputState) -> Floats:
 
 def descend_on_pairs(state: State, output: OutputState, part: Part, most: int) -> int:
     """Make steps on pairs of active examples, and move the intercept to where their slopes agree; turns of examples."""
-    form, problem = state.problem.mean_risk.loss.piecewise_quadratic(), state.problem
-    assert form is not None
-    rounds = max(1, min(most, problem.risk.examples) // 2)
     # rows of K are read in the order in which they are stored
-    active, bounds = np.sort(part.order[: part.end]), alpha_bounds(state, output)
+    active, rounds = np.sort(part.order[: part.end]), max(1, min(most, state.problem.risk.examples) // 2)
+    steps, middle = pairs_among(state, output, active, np.arange(len(output.table)), 0.0, rounds)
+    if np.isfinite(middle):
+        output.intercept[CENTRE] = output.intercept[OFFSET] - middle
+    return 2 * steps
+
+
+def pairs_among(
+    state: State, output: OutputState, active: Array, places: Array, violation: float, rounds: int
+) -> tuple[int, float]:
+    """Make steps on pairs of these examples; how many, and the middle of their slopes, NaN without an intercept."""
+    form = state.problem.mean_risk.loss.piecewise_quadratic()
+    assert form is not None
+    among = Among(active, places, alpha_bounds(state, output))
     if not len(state.projection):
-        return 2 * int(optimize_free_pairs(state.rows, output.table, output.v, active, bounds, form, rounds))
-    arrays = (output.table, output.v, state.intercept(output), active, bounds)
-    steps, least, greatest = optimize_pairs(state.rows, *arrays, form, rounds)
-    if np.isfinite(least) and np.isfinite(greatest):
-        output.intercept[CENTRE] = output.intercept[OFFSET] - 0.5 * (least + greatest)
-    return 2 * int(steps)
+        return int(optimize_free_pairs(state.rows, output.table, output.v, among, form, violation, rounds)), np.nan
+    arrays = (output.table, output.v, state.intercept(output), among)
+    steps, least, greatest = optimize_pairs(state.rows, *arrays, form, violation, rounds)
+    return int(steps), 0.5 * (least + greatest)

@@ -290,7 +290,7 @@ class DualCoordinate(Solver):
             part = part._replace(end=active_set.size)
         turns = greedy or part.end - part.begin
         if cached is not None:
-            turns = epoch_on_demand(state, output, cached, part)
+            turns = epoch_on_demand(state, output, cached, part, pairs=self._takes_pairs(state, output))
         elif mirror is not None:
             active_set.record(mirror.epoch(state, output, part), part.end, state.problem.lam)
         else:
@@ -303,12 +303,16 @@ class DualCoordinate(Solver):
             self._end_epoch(state, output)
         return turns
 
+    def _takes_pairs(self, state: State, output: OutputState) -> bool:
+        """Whether steps on pairs of dual variables are exact: then they may replace other steps with a Gram matrix."""
+        plain = self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
+        return plain and state.problem.mean_risk.loss.piecewise_quadratic() is not None
+
     def _greedy_steps(self, state: State, output: OutputState, part: Part, most: int) -> int:
         """Optimize pairs in the place of an epoch, if the Gram matrix is in memory; turns of examples."""
-        problem, plain = state.problem, self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
-        if not plain or part.begin > 0 or problem.gram_in_memory is None:
+        if not self._takes_pairs(state, output) or state.problem.gram_in_memory is None:
             return 0
-        if problem.mean_risk.loss.piecewise_quadratic() is None or not is_balanced(state, output):
+        if part.begin > 0 or not is_balanced(state, output):
             return 0
         turns = descend_on_pairs(state, output, part, most)
         if turns:
