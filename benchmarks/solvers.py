@@ -95,6 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--family", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
     parser.add_argument("--data", nargs="+", help="these data sets of the families only")
+    parser.add_argument("--loss", nargs="+", help="these losses of the families only")
     parser.add_argument("--C", nargs="+", type=float, help="these values of C only")
     parser.add_argument("--cap", type=float, default=30.0, help="seconds that the first run may take")
     add_common_options(parser, "solvers.json and solvers.md")
@@ -103,7 +104,7 @@ def main() -> None:
     for name in [] if options.report_only else options.family:
         family = FAMILIES[name]
         for data in (load(one) for one in options.data or family.data):
-            for loss in _losses(family, data):
+            for loss in (one for one in _losses(family, data) if one in (options.loss or family.losses)):
                 for C in options.C or family.Cs:
                     for tol in family.tols:
                         if options.again or not ledger.has(family=name, data=data.name, loss=loss, C=C, tol=tol):

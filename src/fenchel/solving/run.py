@@ -161,7 +161,8 @@ class Run:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
         self.schedule.begin(self.passes, after_one=self._wants_first_gap())
         begin, pace = self.passes, Pace()
-        self.longest_step = math.inf if next_cost is None else 0.0
+        # the pace is that of the second half of the passes
+        self.longest_step = math.inf if next_cost is None else 0.5 * (limit - begin)
         hint = self._hint(state)
         while True:
             used = self._step(state, hint) if self.passes < self.schedule.most else 0.0
