@@ -164,3 +164,18 @@ def test_max_iter_is_kept() -> None:
     problem = Problem(gram, MeanRisk("hinge", y), 1.0 / (1e5 * 60), GramNorm(gram))
     assert solve(problem, DualCoordinate(), tol=1e-3, max_iter=20).passes <= 24
     assert solve(problem, DualCoordinate(), tol=1e-3, max_iter=1000).converged
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_rows_of_zeros_have_no_curvature(intercept: bool) -> None:
+    """A linear kernel with rows of zeros: their variables move without a change of any score."""
+    random = np.random.default_rng(7)
+    X = random.standard_normal((40, 3))
+    X[::4] = 0.0
+    y = np.where(X[:, 0] + 0.3 * random.standard_normal(40) > 0, 1.0, -1.0)
+    gram = GramDesign(X @ X.T)
+    problem = Problem(gram, MeanRisk("hinge", y), 1e-2, GramNorm(gram), intercept)
+    found = solve(problem, DualCoordinate(), tol=1e-8, max_iter=5000)
+    linear = solve(Problem(X, MeanRisk("hinge", y), 1e-2, intercept=intercept), tol=1e-8).certificate
+    assert found.converged
+    assert found.certificate.lower <= linear.upper and linear.lower <= found.certificate.upper

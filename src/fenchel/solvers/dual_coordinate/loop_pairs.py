@@ -16,6 +16,11 @@ order information for training support vector machines, JMLR 6, 2005, WSS 2):
 
 and :math:`d = (l_j - u_i)/a_{ij}`, cut at the first bound or kink.
 
+Without an intercept one variable could move alone, but two that are chosen together need fewer steps (Steinwart, Hush
+and Scovel, Training SVMs without offset, JMLR 12, 2011): i has the largest gain of one variable, :math:`g_i^2/2K_{ii}`
+with the slope g of the direction in which the negative dual falls, and j the largest gain of another one while i stays
+at its minimizer, :math:`g_j'^2/2(K_{jj} - K_{ij}^2/K_{ii})` with the slope :math:`g_j'` after the step of i.
+
 =====================  ===============================================================================
 symbol                 here
 =====================  ===============================================================================
@@ -48,8 +53,8 @@ class Among(NamedTuple):
     bounds: Any
 
 
-#: a curvature along a pair below this share of the diagonal of K counts as this one
-_FLATTEST = 1e-12
+#: a curvature along a pair below this share of the diagonal of K counts as this one, and one below this value
+_FLATTEST, _LEAST = 1e-12, 1e-200
 #: alternating steps on two variables end after this many, or when a step is this share of the longest
 _ALTERNATIONS, _INNER_SHARE = 20, 1e-2
 
@@ -81,7 +86,7 @@ def _begin(rows: Any, table: Any, targets: Any, v: Any, among: Any, form: Any, s
     for t in range(np.uint64(len(active))):
         k = np.uint64(active[t])
         _set_slopes(table, targets, v, bounds, form, k, slopes)
-        curvatures[k] = rows.values[places[k], k] + form.kappa / table[k, SCALE]
+        curvatures[k] = max(rows.values[places[k], k] + form.kappa / table[k, SCALE], _LEAST)
 
 
 @helper
@@ -126,7 +131,7 @@ def optimize_pairs(
             difference = lower[k] - least
             if difference > 0.0:
                 both = curvatures[i] + curvatures[k]
-                along = max(both - 2.0 * row[k], _FLATTEST * both)
+                along = max(both - 2.0 * row[k], _FLATTEST * both, _LEAST)
                 if difference * difference > largest * along:
                     j, largest, curvature = k, difference * difference / along, along
         if largest == 0.0:
@@ -168,10 +173,9 @@ def _one_step(alpha: float, slope: float, curvature: float, scale: float, bounds
 
 @helper
 def _both_steps(table: Any, bounds: Any, form: Any, pair: Any, scores: Any, curvatures: Any, across: float) -> Any:
-    """The minimizer over two variables by alternating steps, with the slopes of the two at each of them."""
-    (i, j), (score_i, score_j) = pair, scores
-    old_i, old_j, first = table[i, ALPHA], table[j, ALPHA], 0.0
-    alpha_i, alpha_j = old_i, old_j
+    """The minimizer over two variables, nearly, by alternating steps; K_ij is ``across``."""
+    (i, j), (score_i, score_j), first = pair, scores, 0.0
+    alpha_i, alpha_j = table[i, ALPHA], table[j, ALPHA]
     for _ in range(_ALTERNATIONS):
         upper, lower = _slopes(alpha_i, score_i - table[i, LABEL], bounds[i], form)
         new = _one_step(alpha_i, _slope(upper, lower), curvatures[i], table[i, SCALE], bounds[i], form.epsilon)
@@ -216,7 +220,7 @@ def optimize_free_pairs(rows: Any, table: Any, v: Any, among: Any, form: Any, vi
             k = np.uint64(active[t])
             change = step * row[k]
             slope = _slope(upper[k] + change, lower[k] + change)
-            along = max(curvatures[k] - row[k] * row[k] / curvatures[i], _FLATTEST * curvatures[k])
+            along = max(curvatures[k] - row[k] * row[k] / curvatures[i], _FLATTEST * curvatures[k], _LEAST)
             if slope * slope > best * along and k != i:
                 j, best = k, slope * slope / along
         new_i, new_j = _both_steps(table, bounds, form, (i, j), (v[i], v[j]), curvatures, row[j])

@@ -82,14 +82,13 @@ def newton_step(state: State, output: OutputState, turns: int) -> int:
 
     ``turns`` are those of other steps since the last call: a system is solved once they have taken as long.
     """
-    free = _free(state, output)
+    free, low, high = _free(state, output)
     output.turns_before_newton += turns
-    if not 1 < len(free[0]) <= _MOST_FREE or output.turns_before_newton < _TURNS * len(free[0]) ** 3 / len(
-        output.table
-    ):
+    enough = _TURNS * len(free) ** 3 / len(output.table)
+    if not 1 < len(free) <= _MOST_FREE or output.turns_before_newton < enough:
         return 0
     output.turns_before_newton = 0
-    face = _face(state, output, *free)
+    face = _face(state, output, free, low, high)
     for _ in range(_TRIES):
         stop_point()
         direction = _direction(output, face)
@@ -166,10 +165,8 @@ def _projected(output: OutputState, face: _Face, direction: Floats) -> _Step | N
         if face.keeps_sum:
             new = _with_sum(new, alpha, face)
         change = face.scale * (new - alpha)
-        if (
-            change @ (face.residual + 0.5 * (face.matrix @ change + face.diagonal * change))
-            < 0.5 * _SUFFICIENT * t * slope
-        ):
+        rise = -change @ (face.residual + 0.5 * (face.matrix @ change + face.diagonal * change))
+        if rise > -0.5 * _SUFFICIENT * t * slope:
             return _Step(new, change, t == 1.0)
     return None
 
