@@ -23,8 +23,10 @@ centred rows (its square is a tenth of their mean squared norm), so that a step 
 follows: a larger one takes more epochs. The certificate restores :math:`\sum\theta = 0`.
 
 Kernels, eq. (15).  With a Gram matrix ``v`` holds the scores :math:`K\theta/\lambda` of all examples in the place of
-weights: the turn of an example reads one of them, and a step changes all.  Everything else is the same;
-``cached_gram`` computes the rows of a matrix that is too large for memory as steps need them.
+weights: the turn of an example reads one of them, and a step changes all.  Everything else is the same, but with
+piecewise quadratic losses pairs of variables are chosen by their gain (``loop_pairs``), and Newton steps on the free
+ones follow (``projected_newton``).  ``cached_gram`` computes the rows of a matrix that is too large for memory as steps
+need them.
 
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
 
