@@ -60,25 +60,25 @@ class Radial:
 
     def gram(self) -> Floats:
         """K(x, z) for all rows of Z as x; a block of rows needs the columns up to its diagonal only."""
-        n, others = self.Z.shape[0], self._centred
-        if sp.issparse(others) and others.shape[1] <= others.shape[0]:
+        n, left, right = self.Z.shape[0], self._centred, self._centred.T
+        if sp.issparse(left) and left.shape[1] <= n:
             # not larger than K; products of a sparse with a dense matrix need no search for common columns
-            others = np.asarray(others.toarray(), dtype=np.float64)
-        many = sp.issparse(self.Z) and _DENSE_ABOVE * self.Z.nnz > self.Z.shape[0] * self.Z.shape[1]
-        dense = not sp.issparse(others)
+            right = np.ascontiguousarray(left.toarray().T)
+            if _DENSE_ABOVE * left.nnz > left.shape[0] * left.shape[1]:
+                left = np.ascontiguousarray(right.T)
         found = np.empty((n, n))
         step = max(1, _GRAM_ENTRIES // n)
         block = np.empty(step * n)
         for begin in range(0, n, step):
             end = min(begin + step, n)
             rows, columns = slice(begin, end), slice(0, end)
-            # the product of two dense blocks is faster if few entries are zero
-            left = others[rows] if dense and many else self._centred[rows]
             with np.errstate(over="ignore", invalid="ignore"):
                 if sp.issparse(left):
-                    products = left @ others[columns].T
+                    # SciPy would copy some of the columns
+                    products = (left[rows] @ right)[:, columns]
                 else:
-                    products = np.matmul(left, others[columns].T, out=block[: (end - begin) * end].reshape(-1, end))
+                    room = block[: (end - begin) * end].reshape(-1, end)
+                    products = np.matmul(left[rows], right[:, columns], out=room)
             found[rows, columns] = self._from_products(products, self.Z[rows], self._squares[rows], columns)
         np.fill_diagonal(found, 1.0)
         mirror_lower_triangle(found)
