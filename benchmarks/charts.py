@@ -149,7 +149,7 @@ def _is_kept(cell: str, values: tuple[str, ...]) -> bool:
 
 
 def _short(column: str) -> str:
-    return f"{column} = " if len(column) == 1 else ""
+    return f"{column} = " if len(column) == 1 or "," in column else ""
 
 
 def tables(page: str, section: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
