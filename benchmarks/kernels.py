@@ -1,12 +1,14 @@
-"""Kernel machines beyond memory: processor seconds to a relative gap of 1e-3 within a limit, against SVC.
+"""Kernel machines in and beyond memory: processor seconds to a relative gap of 1e-3 within a limit, against SVC, SVR.
 
     python benchmarks/kernels.py --update-readme                            everything; goes on where it was interrupted
+    python benchmarks/kernels.py --data a9a@5000 abalone --limit 4096       matrices that fit in memory
     python benchmarks/kernels.py --data simulated --limit 0.5 --rounds 1    tiny
 
-The problems are |w|^2/2 + C sum max(0, 1 - y (s + b)) with an RBF kernel exp(-gamma |x - z|^2) and a free intercept,
-which is what SVC means, too.  Fenchel is ``solve(problem, tol=1e-3)`` on rows of the Gram matrix that are computed when
-they are needed, with all its certificates; its limit counts the rows that are kept (in double precision) and those
-that are computed at once.  scikit-learn is SVC with cache_size of the same limit (in single precision), at the loosest
+The problems are |w|^2/2 + C sum max(0, 1 - y (s + b)), and for regression C sum max(0, |s + b - y| - 0.1), with an RBF
+kernel exp(-gamma |x - z|^2) and a free intercept, which is what SVC and SVR mean, too.  Fenchel is ``solve(problem,
+tol=1e-3)``, the Gram matrix and all certificates included: the whole matrix if it is within the limit, else rows that
+are computed when they are needed; the limit counts the rows that are kept (in double precision) and those that are
+computed at once.  scikit-learn is SVC or SVR with cache_size of the same limit (in single precision), at the loosest
 of its tolerances, tenfold apart, with which its model has an objective within 1e-3 (relative) of the lower bound of a
 certificate of 1e-4; the search is not timed.  Then both run in turn, round by round, in one process.
 """
@@ -33,8 +35,15 @@ from benchmarks.l1 import Fit, in_turn, shown, timed
 from benchmarks.ledger import Cell, Ledger, add_common_options, publish
 from benchmarks.report import markdown_table
 
+#: gamma = 1 / (features * variance), scikit-learn's "scale"
+SCALE = 0.0
+_WHOLE = ((1.0, SCALE), (10.0, SCALE), (100.0, SCALE))
 #: with C and gamma
 SETS = {
+    "a9a@5000": _WHOLE,
+    "abalone": _WHOLE,
+    "w8a@5000": _WHOLE,
+    "cpusmall": _WHOLE,
     "covtype@10000-dense": ((1.0, 1.0), (10.0, 1.0)),
     "covtype@20000-dense": ((1.0, 1.0), (10.0, 1.0)),
     "mnist@20000-dense": ((10.0, 0.02),),
@@ -49,14 +58,33 @@ TOLERANCES = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
 
 
 def problem_of(data: DataSet, C: float, gamma: float, limit: float) -> Any:
-    """The problem in the form of the library, on rows that are computed when they are needed."""
+    """The problem in the form of the library; beyond the limit rows are computed when they are needed."""
     from fenchel import Problem
-    from fenchel.kernels import GramNorm
+    from fenchel.kernels import GramDesign, GramNorm, KernelDesign
     from fenchel.kernels.cached_gram import KernelRows, cached_gram
+    from fenchel.kernels.rbf import Radial
     from fenchel.risks import MeanRisk
 
-    gram = cached_gram(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)
-    return Problem(gram, MeanRisk("hinge", data.labels), 1.0 / (C * len(data.labels)), GramNorm(gram), True)
+    n = len(data.labels)
+    if matrix_megabytes(n) <= limit:
+        gram: KernelDesign = GramDesign(Radial(data.matrix, gamma).gram())
+    else:
+        gram = cached_gram(KernelRows(values_of(gamma), data.matrix, gamma), limit, named=True)
+    loss = "epsilon_insensitive" if data.regression else "hinge"
+    return Problem(gram, MeanRisk(loss, data.labels), 1.0 / (C * n), GramNorm(gram), True)
+
+
+def matrix_megabytes(n: int) -> float:
+    """The size of the Gram matrix of n examples."""
+    return 8 * n * n / 2**20
+
+
+def gamma_of(data: DataSet, gamma: float) -> float:
+    """Gamma as a number."""
+    if gamma != SCALE:
+        return gamma
+    values = data.matrix.toarray() if data.sparse else data.matrix
+    return float(1.0 / (values.shape[1] * values.var()))
 
 
 def values_of(gamma: float) -> Any:
@@ -68,7 +96,7 @@ def values_of(gamma: float) -> Any:
 
 def fit_of(contender: str, data: DataSet, C: float, gamma: float, limit: float, tol: float) -> Fit:
     """What is timed: coefficients of all examples, and the intercept behind them."""
-    from sklearn.svm import SVC
+    from sklearn.svm import SVC, SVR
 
     from fenchel import solve
 
@@ -79,7 +107,8 @@ def fit_of(contender: str, data: DataSet, C: float, gamma: float, limit: float, 
         return np.append(model.weights, model.intercept)
 
     def theirs() -> NDArray[np.float64]:
-        model = SVC(C=C, gamma=gamma, cache_size=limit, tol=tol).fit(data.matrix, data.labels)
+        peer = SVR if data.regression else SVC
+        model = peer(C=C, gamma=gamma, cache_size=limit, tol=tol).fit(data.matrix, data.labels)
         coefficients = np.zeros(n + 1)
         coefficients[model.support_] = np.ravel(model.dual_coef_.toarray() if data.sparse else model.dual_coef_)
         coefficients[n] = model.intercept_[0]
@@ -95,8 +124,12 @@ def objective(data: DataSet, C: float, gamma: float, coefficients: NDArray) -> f
     for begin in range(0, n, 500):
         rows = slice(begin, begin + 500)
         scores[rows] = values_of(gamma)(data.matrix[rows], data.matrix[used]) @ weights[used]
-    hinges = np.maximum(0.0, 1.0 - data.labels * (scores + coefficients[-1]))
-    return float(np.mean(hinges) + 0.5 * weights @ scores / (C * n))
+    scores_and_intercept = scores + coefficients[-1]
+    if data.regression:
+        losses = np.maximum(0.0, np.abs(scores_and_intercept - data.labels) - 0.1)
+    else:
+        losses = np.maximum(0.0, 1.0 - data.labels * scores_and_intercept)
+    return float(np.mean(losses) + 0.5 * weights @ scores / (C * n))
 
 
 def measured(data: DataSet, C: float, gamma: float, limit: float, rounds: int, cap: float) -> list[Cell]:
@@ -110,7 +143,11 @@ def measured(data: DataSet, C: float, gamma: float, limit: float, rounds: int, c
     for name in CONTENDERS:
         cell: Cell = dict(zip(KEY, (data.name, C, gamma, limit, name), strict=True))
         cell |= {"description": data.description, "reached": False, "reference_gap": best.certificate.relative_gap}
-        cell |= {"capacity": reference.design.capacity, "support": int(np.count_nonzero(best.witness.theta))}
+        whole = matrix_megabytes(len(data.labels)) <= limit
+        cell |= {
+            "capacity": len(data.labels) if whole else reference.design.capacity,
+            "support": int(np.count_nonzero(best.witness.theta)),
+        }
         for tol in TOLERANCES if name == PEER else (TARGET,):
             fit = fit_of(name, data, C, gamma, limit, tol)
             coefficients, seconds = timed(fit)
@@ -133,10 +170,10 @@ def markdown(cells: list[Cell]) -> str:
         row = [by_key.get((*key, name)) for name in CONTENDERS]
         own = next(cell for cell in row if cell)
         n = int(own["description"].split()[0].replace(",", ""))
-        matrix = f"{8 * n * n / 2**20:,.0f} MB, {limit:g} MB"
+        matrix = f"{matrix_megabytes(n):,.0f} MB, {limit:g} MB"
         rows = f"{own['capacity']:,}, {own['support']:,}"
         tol = f"{row[1]['tol']:g}" if row[1] else "–"
-        problem = [f"{data} ({own['description']})", f"{C:g}, {gamma:g}", matrix, rows]
+        problem = [f"{data} ({own['description']})", f"{C:g}, {gamma:.3g}", matrix, rows]
         lines.append([*problem, *(shown(cell, row[0]) for cell in row), tol])
     loads = [load for cell in cells for load in cell["load"]]
     heads = ["data set", "C, gamma", "matrix, limit", "rows kept, support", *CONTENDERS, "tol of SVC"]
@@ -161,10 +198,11 @@ def main() -> None:
     options = parser.parse_args()
     ledger = Ledger(options.output / "kernels.json", KEY, options.fresh and not options.report_only)
     for name in [] if options.report_only else options.data:
-        for C, gamma in SETS[name]:
+        data = load(name)
+        for C, gamma in ((C, gamma_of(data, given)) for C, given in SETS[name]):
             identity = {"data": name, "C": C, "gamma": gamma, "limit": options.limit}
             if options.again or not all(ledger.has(**identity, contender=one) for one in CONTENDERS):
-                found = measured(load(name), C, gamma, options.limit, options.rounds, options.cap)
+                found = measured(data, C, gamma, options.limit, options.rounds, options.cap)
                 ledger.add(found)
                 print(name, C, *(f"{cell['contender']}: {shown(cell, found[0])};" for cell in found), flush=True)
     publish(options, "kernels", markdown(ledger.cells))

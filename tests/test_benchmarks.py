@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 import fenchel
+from benchmarks import charts
 from benchmarks.cells import QUESTIONS, cells, is_held_out
+from benchmarks.floors import floor
+from benchmarks.report import README
+from benchmarks.solvers import regret
 from commands import run_module
 from conftest import shared_file
 from fenchel.risks import RANKINGS
@@ -316,3 +320,34 @@ def test_growth_of_sequences() -> None:
     said = run_module("benchmarks.sequence_growth", "--most-tokens", "1000", "--most-labels", "10", "--rounds", "1")
     assert said.count("| 1,000 | 10 | smoothing | ") == said.count("| 1,000 | 10 | frank_wolfe | ") == 2
     assert "max-margin (M3N): slope in labels" in said
+
+
+@pytest.mark.parametrize("name", charts.QUESTIONS)
+def test_charts_find_their_tables(name: str) -> None:
+    """Each chart has problems, and each of them Fenchel and another contender."""
+    found = charts.lines(README.read_text(encoding="utf-8"), charts.QUESTIONS[name])
+    assert len(found) >= 4
+    for line in found:
+        labels = {charts.CONTENDERS[one][0] for one in line.times}
+        assert any(label.startswith("Fenchel") for label in labels)
+        assert any(not label.startswith("Fenchel") for label in labels)
+        assert all(seconds > 0.0 for seconds in line.times.values())
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [("0.107 [0.104, 0.121]", 0.107), ("5", 5.0), ("1e-05 (3)", 1e-5), ("gap 0.03 at 20 s", None), ("", None)],
+)
+def test_charts_read_cells(cell: str, expected: float | None) -> None:
+    assert charts.seconds(cell) == expected
+
+
+def test_floor_counts_both_products_of_passes_and_certificates() -> None:
+    assert floor({"passes": 4.0, "certificates": 1, "scores": 0.25, "adjoint": 0.5}) == 3.75
+
+
+def test_regret_of_auto() -> None:
+    runs = {"auto": (0.3, True), "newton": (0.1, True), "bundle": (0.05, False)}
+    found = {name: {"seconds": seconds, "reached": reached} for name, (seconds, reached) in runs.items()}
+    assert regret({"solvers": found}) == pytest.approx(3.0)
+    assert regret({"solvers": {name: {**run, "reached": False} for name, run in found.items()}}) is None

@@ -220,7 +220,7 @@ def test_weights_count_where_they_mean_something():
         {"measure": own, "surrogate": "bound"},
         {"measure": "kld", "surrogate": "bound", "threshold": "cv", "cv": 2},
     ],
-    ids=str,
+    ids=["bound", "plug_in", "auto", "own", "kld"],
 )
 def test_integer_weights_are_repeated_rows(options):
     X, y = rare(n=60)

@@ -39,9 +39,8 @@ ROWS = {
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
     "many features, or fewer rows than features": {"features": 5000},
     "smooth loss": {"smooth": True},
-    "very few features": {"features": 20},
-    "weak regularization": {"curvature": 1e4},
-    "small tolerance, unless the curvature is small": {"tol": 1e-6, "curvature": 50.0},
+    "very few features, or few features and no strong regularization": {"features": 50, "curvature": 20.0},
+    "very small tolerance, unless the curvature is small": {"tol": 1e-9, "curvature": 50.0},
     "all other problems": {},
 }
 

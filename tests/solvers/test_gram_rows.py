@@ -1,5 +1,7 @@
 """Kernel models whose Gram matrix is not in memory: the same optimum, the same certificates, within the limit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
 from fenchel.compile.primitives.epoch import Part, Tally
-from fenchel.kernels import CachedGram, GramDesign, GramNorm
+from fenchel.kernels import CachedGram, GramDesign, GramNorm, rbf
 from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.losses import Hinge
@@ -359,3 +361,28 @@ def test_an_rbf_kernel_far_from_the_origin(data, storage, zeros):
 def test_a_gram_matrix_without_rows_is_refused():
     with pytest.raises(FenchelError, match="diagonal of the Gram matrix is empty"):
         CachedGram(lambda examples: examples, np.empty(0), 1.0)
+
+
+@pytest.mark.parametrize("entries", [1, 100, 1 << 18])
+@pytest.mark.parametrize(("storage", "zeros"), [(np.asarray, 0), (sp.csr_array, 0), (sp.csr_array, 90)])
+def test_an_rbf_gram_matrix_by_blocks_of_rows(monkeypatch, storage, zeros, entries):
+    """Few and many zeros, more columns than rows, and blocks that do not divide the rows."""
+    monkeypatch.setattr(rbf, "_GRAM_ENTRIES", entries)
+    rows = np.pad(np.random.default_rng(0).standard_normal((37, 4)), ((0, 0), (0, zeros)))
+    found = Radial(storage(rows), 0.3).gram()
+    expected = np.exp(-0.3 * np.sum((rows[:, None] - rows) ** 2, axis=2))
+    np.testing.assert_allclose(found, expected, rtol=1e-13)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_array_equal(np.diagonal(found), 1.0)
+
+
+def test_pairs_with_cached_rows_agree_with_the_whole_matrix(data):
+    """Steps on pairs of examples with cached rows: the same optimum, and running sums that are those of theta."""
+    X, y = data[0], np.sign(data[1])
+    for intercept in (False, True):
+        whole = GramDesign(Radial(X, 0.5).gram())
+        rows = cached_gram(KernelRows(partial(rbf_kernel, gamma=0.5), X, 0.5), 8e-6 * 20 * len(y), named=True)
+        problems = [Problem(gram, MeanRisk("hinge", y), 1e-3, GramNorm(gram), intercept) for gram in (whole, rows)]
+        first, second = (solve(one, DualCoordinate(), tol=1e-6, max_iter=20000).certificate for one in problems)
+        assert first.meets(1e-6) and second.meets(1e-6)
+        assert first.lower <= second.upper and second.lower <= first.upper

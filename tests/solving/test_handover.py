@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from catalog import JointCase
-from fenchel import solve
+from fenchel import Problem, solve
+from fenchel.risks import MeanRisk
 from fenchel.solvers.interior_point_cost import predicted_passes
+from fenchel.solvers.newton_cost import newton_passes
 from fenchel.solving.handover import Pace
 
 
@@ -73,3 +75,31 @@ def test_the_cost_grows_with_the_features_and_the_classes():
     costs = [predicted_passes(JointCase("weston_watkins", n=60, d=d, k=5).problem()) for d in (2, 20, 200)]
     assert costs[0] < costs[1] < costs[2]
     assert predicted_passes(JointCase("crammer_singer", n=60, d=20, k=5).problem()) > costs[1]
+
+
+def test_the_cost_of_newton_steps_grows_with_the_digits_and_the_features():
+    random = np.random.default_rng(0)
+    problems = [Problem(random.standard_normal((500, d)), MeanRisk("hinge", np.ones(500)), 0.1) for d in (40, 200)]
+    costs = [newton_passes(problem, gap) for problem in problems for gap in (1e-3, 1e-6, 0.0)]
+    assert 0.0 < costs[0] < costs[1] < costs[2] < np.inf
+    assert all(few < many for few, many in zip(costs[:3], costs[3:], strict=True))
+
+
+def test_descent_on_a_hinge_hands_over_by_its_pace():
+    """Weak regularization of overlapping classes: descent needs thousands of epochs, and leaves after a few."""
+    random = np.random.default_rng(1)
+    X = random.standard_normal((400, 80)) * np.geomspace(1.0, 30.0, 80)
+    y = np.where(X[:, 0] + 2.0 * random.standard_normal(400) > 0.0, 1.0, -1.0)
+    found = solve(Problem(X, MeanRisk("hinge", y), 1e-5), tol=1e-3)
+    assert found.converged
+    assert found.handovers and found.solver == "dual_coordinate, newton"
+    assert float(found.handovers[0].split("after ")[1].split(" ")[0]) < 40.0
+
+
+def test_descent_on_a_hinge_that_is_about_to_end_goes_on():
+    random = np.random.default_rng(2)
+    X = random.standard_normal((400, 80))
+    y = np.where(X[:, 0] + random.standard_normal(400) > 0.0, 1.0, -1.0)
+    found = solve(Problem(X, MeanRisk("hinge", y), 0.1), tol=1e-4)
+    assert found.converged and found.passes > 8.0
+    assert not found.handovers

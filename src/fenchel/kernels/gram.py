@@ -25,7 +25,7 @@ from fenchel.designs.enclosures import EnclosedDense
 from fenchel.designs.rows import CSRRows, DenseRows, GramRows
 from fenchel.errors import FenchelError
 from fenchel.numerics.balls import Ball
-from fenchel.numerics.linear_algebra import mirror_lower_triangle
+from fenchel.numerics.linear_algebra import mirror_lower_triangle, size_and_asymmetry
 from fenchel.numerics.rounding import tree_total
 from fenchel.stopping import stop_point
 
@@ -148,12 +148,9 @@ class GramDesign(KernelDesign, DenseDesign):
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
             raise FenchelError(f"gram must be a square matrix and not empty, got shape {gram.shape}")
         gram = np.ascontiguousarray(gram, dtype=np.float64)
-        size = max(float(gram.max()), -float(gram.min()))
+        size, asymmetry = size_and_asymmetry(gram)
         if not np.isfinite(size):
             raise FenchelError("the Gram matrix holds NaN or infinity: repair or scale the data")
-        step = max(1, (1 << 20) // len(gram))
-        parts = (slice(begin, begin + step) for begin in range(0, len(gram), step))
-        asymmetry = max(float(np.max(np.abs(gram[part] - gram[:, part].T))) for part in parts)
         if asymmetry > _ASYMMETRY * size:
             raise FenchelError("the Gram matrix is not symmetric: use a symmetric kernel, or (K + K.T) / 2")
         if asymmetry:

@@ -29,6 +29,10 @@ _NEGLIGIBLE_EXPONENT = 40.0
 _SPARSE_BELOW = 8
 #: entries of a temporary block of differences (8 MB)
 _BLOCK_ENTRIES = 1 << 20
+#: entries of a block of a Gram matrix, which stays in the cache (2 MB)
+_GRAM_ENTRIES = 1 << 18
+#: sparse rows are multiplied as dense ones if more than 1/20 of the entries are stored: BLAS is so much faster
+_DENSE_ABOVE = 20
 
 
 class Radial:
@@ -55,14 +59,28 @@ class Radial:
         return self._between(self.Z[examples], self._centred[examples], self._squares[examples])
 
     def gram(self) -> Floats:
-        """K(x, z) for all rows of Z as x."""
-        others = self._centred.T
-        if sp.issparse(others) and others.shape[0] <= others.shape[1]:
+        """K(x, z) for all rows of Z as x; a block of rows needs the columns up to its diagonal only."""
+        n, left, right = self.Z.shape[0], self._centred, self._centred.T
+        if sp.issparse(left) and left.shape[1] <= n:
             # not larger than K; products of a sparse with a dense matrix need no search for common columns
-            others = np.ascontiguousarray(others.toarray())
-        found = self._between(self.Z, self._centred, self._squares, others)
+            right = np.ascontiguousarray(left.toarray().T)
+            if _DENSE_ABOVE * left.nnz > left.shape[0] * left.shape[1]:
+                left = np.ascontiguousarray(right.T)
+        found = np.empty((n, n))
+        step = max(1, _GRAM_ENTRIES // n)
+        block = np.empty(step * n)
+        for begin in range(0, n, step):
+            end = min(begin + step, n)
+            rows, columns = slice(begin, end), slice(0, end)
+            with np.errstate(over="ignore", invalid="ignore"):
+                if sp.issparse(left):
+                    # SciPy would copy some of the columns
+                    products = (left[rows] @ right)[:, columns]
+                else:
+                    room = block[: (end - begin) * end].reshape(-1, end)
+                    products = np.matmul(left[rows], right[:, columns], out=room)
+            found[rows, columns] = self._from_products(products, self.Z[rows], self._squares[rows], columns)
         np.fill_diagonal(found, 1.0)
-        # -gamma |x|^2 - gamma |z|^2 is added in two orders
         mirror_lower_triangle(found)
         return found
 
@@ -82,18 +100,23 @@ class Radial:
             squares = X.multiply(X).sum(axis=1) if sp.issparse(X) else np.einsum("ij,ij->i", X, X)
             return self.gamma * np.asarray(squares, dtype=np.float64).ravel()
 
-    def _between(self, X: Any, centred: Any, squares: Array, others: Any = None) -> Floats:
+    def _between(self, X: Any, centred: Any, squares: Array) -> Floats:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return self._from_products(centred @ self._centred.T, X, squares, slice(None))
+
+    def _from_products(self, products: Any, X: Any, squares: Array, columns: slice) -> Floats:
+        """K(x, z) for the rows z in ``columns``, from products x.z of centred rows, which it may overwrite."""
+        found: Floats = np.asarray(products.toarray() if sp.issparse(products) else products, dtype=np.float64)
+        own = self._squares[columns]
         # 1. 2 gamma x.z - gamma |x|^2 - gamma |z|^2, in place
         with np.errstate(over="ignore", invalid="ignore"):
-            found = centred @ (self._centred.T if others is None else others)
-            found = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
             found *= 2.0 * self.gamma
             found -= squares[:, None]
-            found -= self._squares
+            found -= own
         # 2. entries that are inaccurate and not negligible
-        most = np.max(self._squares, initial=0.0)
+        most = np.max(own, initial=0.0)
         for i in np.flatnonzero(~(EPS * (squares + most) <= _EXPONENT_TOLERANCE)):
-            error = EPS * (squares[i] + self._squares)
+            error = EPS * (squares[i] + own)
             accurate = (error <= _EXPONENT_TOLERANCE) | (found[i] < -_NEGLIGIBLE_EXPONENT - (X.shape[1] + 4.0) * error)
             self._differences(X[i : i + 1], np.flatnonzero(~accurate), found[i])
         # 3. the kernel

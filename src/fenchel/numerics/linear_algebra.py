@@ -16,6 +16,8 @@ RIDGE = 1e-14
 _TINY = 1e-300
 #: entries of a block that is mirrored (8 MB)
 _MIRRORED_ENTRIES = 1 << 20
+#: rows and columns of a tile (512 kB)
+_TILE = 256
 
 
 def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
@@ -102,3 +104,23 @@ def mirror_lower_triangle(matrix: Array) -> None:
         square = matrix[begin:end, begin:end]
         upper = np.triu_indices(len(square), 1)
         square[upper] = square.T[upper]
+
+
+def size_and_asymmetry(matrix: Array) -> tuple[float, float]:
+    """The largest absolute value of a square matrix, and that of its difference from its transpose.
+
+    NaN if the matrix holds NaN.  By tiles, of which both and their difference stay in the cache.
+    """
+    size, asymmetry, n = np.float64(0.0), np.float64(0.0), len(matrix)
+    with np.errstate(invalid="ignore", over="ignore"):
+        for begin in range(0, n, _TILE):
+            for left in range(0, begin + 1, _TILE):
+                tile = matrix[begin : begin + _TILE, left : left + _TILE]
+                other = matrix[left : left + _TILE, begin : begin + _TILE]
+                difference = np.abs(tile - other.T).max()
+                # of NaN and a number np.maximum is NaN
+                size = np.maximum(size, np.maximum(tile.max(), -tile.min()))
+                if difference != 0.0:
+                    size = np.maximum(size, np.abs(other).max())
+                asymmetry = np.maximum(asymmetry, difference)
+    return float(size), float(asymmetry)

@@ -4,9 +4,11 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
 
 - Mean of losses: the cost of a Newton step does not depend on C, and a smooth loss needs few of them.  Dual coordinate
   descent needs a number of epochs that grows with C times the squared norm of the rows, the ``curvature`` below.  With
-  few features Newton's method is therefore used if the loss is smooth, the curvature is large or the tolerance is
-  small. With many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the
-  linear systems of Newton's method are large.
+  few features Newton's method is therefore used if the loss is smooth, the features are very few, or the tolerance is
+  very small.  With other losses descent begins: it is fast on separable data, and elsewhere Newton's method takes over
+  at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  With
+  many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the linear systems
+  of Newton's method are large.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -44,6 +46,7 @@ from fenchel.solvers.base import Solver
 from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
+from fenchel.solvers.newton_cost import newton_passes
 from fenchel.validation import check_seed, processors
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
@@ -96,13 +99,18 @@ class Facts:
         return rough and 2 * self.features >= self.examples and self.examples * self.features <= _PROGRAM_ENTRIES
 
 
+#: from the problem and the gap to reach
+NextCost = Callable[[Problem, float], float]
+
+
 class Candidate(NamedTuple):
     """A solver, and the number of data passes after which the next one is tried."""
 
     solver: Solver
     patience: float = np.inf
-    #: data passes of this solver that take as long as the next one: it goes on while fewer of them would be enough
-    next_cost: float = 0.0
+    #: data passes of this solver that take as long as the next one: it goes on while fewer of them would be enough;
+    #: None does not look at its pace
+    next_cost: NextCost | None = None
 
 
 class Row(NamedTuple):
@@ -113,7 +121,7 @@ class Row(NamedTuple):
     solvers: tuple[str, ...]
     patience: float = np.inf
     #: ``Candidate.next_cost`` of the first one
-    next_cost: Callable[[Problem], float] | None = None
+    next_cost: NextCost | None = None
 
 
 _NEWTON_FIRST = ("newton", "dual_coordinate")
@@ -157,20 +165,27 @@ TABLE = (
         _BLOCKS_LAST,
     ),
     Row(
-        "joint multiclass risk", lambda facts: facts.joint, ("block_coordinate", *_BLOCKS_LAST), 50.0, predicted_passes
+        "joint multiclass risk",
+        lambda facts: facts.joint,
+        ("block_coordinate", *_BLOCKS_LAST),
+        50.0,
+        lambda problem, target_gap: predicted_passes(problem),
     ),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
-    Row("very few features", lambda facts: facts.features <= 64, _NEWTON_FIRST),
-    Row("weak regularization", lambda facts: facts.curvature >= 300.0, _NEWTON_FIRST),
     Row(
-        "small tolerance, unless the curvature is small",
-        lambda facts: facts.tol < 1e-4 and facts.curvature >= 10.0,
+        "very few features, or few features and no strong regularization",
+        lambda facts: facts.features <= 32 or (facts.features <= 64 and facts.curvature >= 10.0),
         _NEWTON_FIRST,
     ),
-    Row("all other problems", lambda facts: True, ("dual_coordinate", "newton"), 40.0),
+    Row(
+        "very small tolerance, unless the curvature is small",
+        lambda facts: facts.tol < 1e-8 and facts.curvature >= 10.0,
+        _NEWTON_FIRST,
+    ),
+    Row("all other problems", lambda facts: True, ("dual_coordinate", "newton"), 8.0, newton_passes),
 )
 
 
@@ -264,8 +279,8 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             facts = facts_of(problem, tol)
             row = next(row for row in TABLE if row.applies(facts))
             first, *others = row.solvers
-            cost = 0.0 if row.next_cost is None else row.next_cost(problem)
-            return [Candidate(_default(first), row.patience, cost), *(Candidate(_default(other)) for other in others)]
+            leading = Candidate(_default(first), row.patience, row.next_cost)
+            return [leading, *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
             return [Candidate(_default(solver))]
         names = ", ".join(repr(name) for name in ("auto", *SOLVERS))

@@ -18,7 +18,7 @@ import math
 #: where the two quarters begin, as shares of the passes: the largest gaps are there
 _BEFORE, _AFTER = 0.5, 0.75
 #: data passes of one step at most, as a share of those before, while the pace is watched
-STEP_SHARE = 0.1
+STEP_SHARE = 0.2
 #: a solver is slow if it has been so since this share of its passes
 _SUSTAINED = 0.8
 

@@ -20,7 +20,7 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import STALLED, Hint, Solver
 from fenchel.solvers.base import Start, Warm
-from fenchel.solvers.choose import Candidate
+from fenchel.solvers.choose import Candidate, NextCost
 from fenchel.solving.checkpoint import Checkpoint
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.floor import RoundsAtFloor
@@ -101,7 +101,7 @@ class Run:
             if following is not None and math.isfinite(patience):
                 # reserve passes for the next solver
                 patience = min(patience, max(_FEWEST_PASSES, 0.5 * self.schedule.most))
-            status = self._run(warm, self.passes + patience, candidate.next_cost if following is not None else 0.0)
+            status = self._run(warm, self.passes + patience, None if following is None else candidate.next_cost)
             if following is None or self.passes >= self.schedule.most:
                 status = status or Status.MAX_ITER
             elif status in (None, Status.STALLED):
@@ -140,7 +140,7 @@ class Run:
             path_certificate,
         )
 
-    def _run(self, warm: Warm | None, limit: float, next_cost: float) -> Status | None:
+    def _run(self, warm: Warm | None, limit: float, next_cost: NextCost | None) -> Status | None:
         """Run one solver; None if it used up its passes, and would need more than ``next_cost`` more of them."""
         state = None
         self.at_floor.begin()
@@ -168,11 +168,12 @@ class Run:
         _log.info(self.handovers[-1])
         return Start(self.best.model, self.best.witness, self.best.path_certificate)
 
-    def _loop(self, state: Any, limit: float, next_cost: float) -> Status | None:
+    def _loop(self, state: Any, limit: float, next_cost: NextCost | None) -> Status | None:
         """Step until a certificate is due, certify, and repeat; None when ``limit`` passes are used up."""
         self.schedule.begin(self.passes, after_one=self._wants_first_gap())
         begin, pace = self.passes, Pace()
-        self.longest_step = math.inf
+        # the pace is that of the second half of the passes
+        self.longest_step = math.inf if next_cost is None else 0.5 * (limit - begin)
         hint = self._hint(state)
         while True:
             used = self._step(state, hint) if self.passes < self.schedule.most else 0.0
@@ -180,11 +181,12 @@ class Run:
                 self.passes += used
             status = self._limit_reached(used)
             over = self.passes >= limit
-            if next_cost > 0.0:
+            if next_cost is not None:
                 pace.record(self.passes - begin, self.solver.expected_gap(state))
                 self.longest_step = STEP_SHARE * (self.passes - begin)
-            if over and next_cost > 0.0:
-                over = pace.is_slow(self._hint(state).target_gap, min(next_cost, self.schedule.most - self.passes))
+            if over and next_cost is not None:
+                target = self._hint(state).target_gap
+                over = pace.is_slow(target, min(next_cost(self.problem, target), self.schedule.most - self.passes))
             if status is None and not over:
                 hint = self._hint(state)
                 if self._is_early(state, hint.target_gap):

@@ -18,12 +18,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.arrays import Floats
+from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
 from fenchel.problem import Problem
+from fenchel.solvers.dual_coordinate.loop import ALPHA
 from fenchel.solvers.dual_coordinate.loop_cached_gram import Cache, LeastViolations, epoch_cached_gram, missing_rows
+from fenchel.solvers.dual_coordinate.pairs import pairs_among
 from fenchel.solvers.dual_coordinate.state import OutputState, State
 
 #: kernel values that one step of the solver may compute: bounds how long Ctrl-C or a time limit waits
@@ -47,12 +49,12 @@ def near_mean(problem: Problem) -> Floats:
     return np.bincount(drawn, minlength=len(shares)) / _SAMPLE
 
 
-def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part) -> int:
+def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part, *, pairs: bool) -> int:
     """Make and record one part of an epoch, computing rows as steps need them; turns of examples."""
     selective = bool(np.isfinite(part.threshold))
     scale = part.threshold if selective else 0.0
     least = LeastViolations(_COMPUTED * scale, _USED * scale)
-    swept = _sweeps(state, output, design, selective, least.used) if part.begin == 0 else 0
+    swept = _sweeps(state, output, design, selective, least.used, pairs) if part.begin == 0 else 0
     arrays = (state.loss, output.table, output.v, state.intercept(output))
     found: NDArray[np.int64] = np.empty(design.together, dtype=np.int64)
     budget, rest = max(1, _STEP_VALUES // design.shape[0]), part
@@ -68,7 +70,7 @@ def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part:
         budget -= count
 
 
-def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bool, used: float) -> int:
+def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bool, used: float, pairs: bool) -> int:
     """Move examples with cached rows to the front of the epoch, and make a few epochs over them; turns of examples."""
     head = output.active_set.order[: output.active_set.size]
     cached = design.slots[head] >= 0
@@ -78,6 +80,8 @@ def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bo
         return 0
     rounds = min(_SWEEPS, max(1, _SWEEP_ENTRIES // (len(order) * design.shape[0])))
     together = max(1, _CALL_ENTRIES // design.shape[0])
+    if pairs:
+        return _sweep_pairs(state, output, design, order, used, rounds * len(order), together)
     for _ in range(rounds):
         shuffle(order, len(order), state.random)
         arrays = (state.loss, output.table, output.v, state.intercept(output))
@@ -86,6 +90,20 @@ def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bo
             part = Part(order, begin, min(begin + together, len(order)), begin, np.inf)
             epoch_cached_gram(state.rows, _cache(design), *arrays, part, LeastViolations(0.0, used))
     return rounds * len(order)
+
+
+def _sweep_pairs(
+    state: State, output: OutputState, design: CachedGram, order: Array, used: float, turns: int, together: int
+) -> int:
+    """Make steps on pairs of examples with cached rows; turns of examples."""
+    active, before, made = np.sort(order), output.table[:, ALPHA].copy(), 0
+    while made < turns:
+        steps, _ = pairs_among(state, output, active, design.slots, used, max(1, min(together, turns - made) // 2))
+        made += 2 * steps
+        if 2 * steps < together - 1:
+            break
+    design.stamps[design.slots[active[output.table[active, ALPHA] != before[active]]]] = design.clock
+    return made
 
 
 def _cache(design: CachedGram) -> Cache:

@@ -23,8 +23,10 @@ centred rows (its square is a tenth of their mean squared norm), so that a step 
 follows: a larger one takes more epochs. The certificate restores :math:`\sum\theta = 0`.
 
 Kernels, eq. (15).  With a Gram matrix ``v`` holds the scores :math:`K\theta/\lambda` of all examples in the place of
-weights: the turn of an example reads one of them, and a step changes all.  Everything else is the same;
-``cached_gram`` computes the rows of a matrix that is too large for memory as steps need them.
+weights: the turn of an example reads one of them, and a step changes all.  Everything else is the same, but with
+piecewise quadratic losses pairs of variables are chosen by their gain (``loop_pairs``), and Newton steps on the free
+ones follow (``projected_newton``).  ``cached_gram`` computes the rows of a matrix that is too large for memory as steps
+need them.
 
 Shrinking: ``solvers.shrinking``.  A certificate always sees all data, so shrinking cannot hide a violation.
 
@@ -55,8 +57,9 @@ from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
 from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
 from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand, near_mean
 from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
-from fenchel.solvers.dual_coordinate.loop_working_set import optimize_working_sets, tally_of
+from fenchel.solvers.dual_coordinate.loop_pairs import tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
+from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, is_balanced
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 from fenchel.solvers.dual_coordinate.requirements import NEEDS
 from fenchel.solvers.dual_coordinate.state import (
@@ -73,8 +76,6 @@ from fenchel.validation import check_bool, check_choice, check_number, check_see
 
 #: entries of X that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 23
-#: examples that are optimized together with a Gram matrix in memory
-_WORKING_SET = 4
 #: the time of an entry with a mirror map that is not linear, in entries without one
 _MIRROR_COST = 16
 #: B^2, the square of the constant feature, as a share of the mean squared norm of the centred rows
@@ -183,7 +184,7 @@ class DualCoordinate(Solver):
             plain = self.centres and (problem.regularizer.is_ridge or in_kernel_form(problem))
             mean = problem.design.adjoint(near_mean(problem)) if plain else np.zeros(problem.design.shape[1])
             projection = problem.design.scores(mean) if plain else np.zeros(len(shares))
-            square = squared_length(problem, mean)
+            square = squared_length(problem, mean, projection)
             norms = squared_distances(norms + square, projection)
             constant = self._first_constant(problem, norms)
         kernel = problem.design.kernel()
@@ -200,7 +201,11 @@ class DualCoordinate(Solver):
         )
         check_curvatures(problem, norms + constant)
         theta, v, centre = first_dual(problem, warm)
-        if in_kernel_form(problem):
+        if problem.gram_in_memory is not None and problem.intercept and np.any(theta):
+            # pairs keep the sum
+            theta, _ = problem.mean_risk.balance(theta)
+            v = problem.design.adjoint(theta) / problem.lam
+        if in_kernel_form(problem) and np.any(v):
             v = problem.design.scores(v).T
         v, thetas = np.atleast_2d(np.ascontiguousarray(v)), np.atleast_2d(theta.T)
         curvatures = (norms + constant) / self.stretch
@@ -256,12 +261,12 @@ class DualCoordinate(Solver):
         active_set, cached, mirror = output.active_set, state.problem.cached_gram, output.mirror
         most = _STEP_ENTRIES // self._entries_per_turn(state, output)
         part = active_set.next_part(most, state.random, self.shrinking)
-        greedy = self._working_sets(state, output, part._replace(end=active_set.size), most)
+        greedy = self._greedy_steps(state, output, part._replace(end=active_set.size), most)
         if greedy:
             part = part._replace(end=active_set.size)
         turns = greedy or part.end - part.begin
         if cached is not None:
-            turns = epoch_on_demand(state, output, cached, part)
+            turns = epoch_on_demand(state, output, cached, part, pairs=self._takes_pairs(state, output))
         elif mirror is not None:
             active_set.record(mirror.epoch(state, output, part), part.end, state.problem.lam)
         else:
@@ -274,18 +279,22 @@ class DualCoordinate(Solver):
             self._end_epoch(state, output)
         return turns
 
-    def _working_sets(self, state: State, output: OutputState, part: Part, most: int) -> int:
-        """Optimize working sets before an epoch, if the Gram matrix is in memory; turns of examples."""
-        problem, plain = state.problem, self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
-        if not plain or part.begin > 0 or problem.gram_in_memory is None:
+    def _takes_pairs(self, state: State, output: OutputState) -> bool:
+        """Whether steps on pairs of dual variables are exact: then they may replace other steps with a Gram matrix."""
+        plain = self.rule == "auto" and self.stretch == 1.0 and output.intercept.ndim == 1
+        return plain and state.problem.mean_risk.loss.piecewise_quadratic() is not None
+
+    def _greedy_steps(self, state: State, output: OutputState, part: Part, most: int) -> int:
+        """Optimize pairs in the place of an epoch, if the Gram matrix is in memory; turns of examples."""
+        if not self._takes_pairs(state, output) or state.problem.gram_in_memory is None:
             return 0
-        if problem.mean_risk.loss.piecewise_quadratic() is None:
-            # without Newton steps they take more passes than random epochs
+        if part.begin > 0 or not is_balanced(state, output):
             return 0
-        arrays = (output.table, output.v, state.intercept(output), part)
-        rounds = max(1, min(most, problem.risk.examples) // _WORKING_SET)
-        turns = int(optimize_working_sets(state.rows, state.loss, *arrays, _WORKING_SET, rounds))
-        return turns + (newton_step(state, output) if turns else 0)
+        turns = descend_on_pairs(state, output, part, most)
+        if turns:
+            return turns + newton_step(state, output, turns)
+        # a fixed point of the active set: the others are next
+        return 0 if output.active_set.full else 1
 
     def _end_epoch(self, state: State, output: OutputState) -> None:
         active_set, centre = output.active_set, np.copy(output.intercept[CENTRE])

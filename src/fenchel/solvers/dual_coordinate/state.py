@@ -36,6 +36,8 @@ class OutputState:
     mirror: MirrorState | None = None
     #: of Newton steps with a Gram matrix, relative to its largest diagonal entry
     damping: float = 1e-6
+    #: turns of examples since the last one
+    turns_before_newton: int = 0
     #: for solvers that adapt the constant: epochs since they did, and the largest of |S| then
     inner_epochs: int = 0
     last_residual: float = math.inf
@@ -177,6 +179,6 @@ def compiled_regularizer(problem: Problem) -> Any:
     return (L2() if in_kernel_form(problem) else problem.regularizer).compiled()
 
 
-def squared_length(problem: Problem, vector: Array) -> float:
-    """The squared length of a dual vector."""
-    return 2.0 * problem.regularizer.value(vector) if in_kernel_form(problem) else float(vector @ vector)
+def squared_length(problem: Problem, vector: Array, scores: Array) -> float:
+    """The squared length of a dual vector with these scores, which a Gram matrix needs: there it has coefficients."""
+    return float(vector @ (scores if in_kernel_form(problem) else vector))

@@ -78,7 +78,8 @@ class System:
         self.projection, self.spread = np.zeros(0), 0.0
         if problem.intercept:
             mean = problem.design.adjoint(self.shares)
-            self.projection, self.spread = problem.design.scores(mean), squared_length(problem, mean)
+            self.projection = problem.design.scores(mean)
+            self.spread = squared_length(problem, mean, self.projection)
             # any positive diagonal is valid in a preconditioner: cancellation only costs iterations
             norms = np.maximum(norms + self.spread - 2.0 * self.projection, 0.0)
             #: mean of the vectors that ``weights`` returns, which are scores in kernel form
