@@ -26,7 +26,7 @@ from fenchel.estimators.sequence_data import (
     weights_of,
 )
 from fenchel.estimators.sequence_kernel import SequenceKernel
-from fenchel.estimators.sequence_weights import WeightedFeature, WeightedTransition, largest, weights_table
+from fenchel.estimators.sequence_weights import SequenceWeights
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.problem import Problem
@@ -47,7 +47,7 @@ _LARGEST_SCORE = 1e300
 
 @of_package
 @dataclass(eq=False, repr=False)
-class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, LinearEstimator):
+class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitParameters, LinearEstimator):
     r"""Linear-chain classifier of the tokens of sequences, with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
@@ -312,40 +312,3 @@ class SequenceClassifier(SolverParameters, SequenceKernel, FitParameters, Linear
     def _matrices(self) -> Floats:
         """The weights of pairs: those of all pairs, and those of each edge feature."""
         return np.concatenate([self.transitions_[None], self.edge_transitions_])
-
-    # --- what was learned
-
-    def top_features(self, count: int = 10, label: Any = None) -> list[WeightedFeature]:
-        """The features of largest absolute weight, largest first, of one label or of all."""
-        check_is_fitted(self)
-        names = None if self.vectorizer_ is None else self.vectorizer_.get_feature_names_out()
-        labels, rows = self._labels_and_rows(label)
-        return [
-            WeightedFeature(labels[rows[j]], f if names is None else str(names[f]), float(self.coef_[rows[j], f]))
-            for j, f in largest(self.coef_[rows], count)
-        ]
-
-    def top_transitions(self, count: int = 10, label: Any = None) -> list[WeightedTransition]:
-        """The pairs of neighbouring labels of largest absolute weight, largest first; with ``label`` those after it."""
-        check_is_fitted(self)
-        labels, rows = self._labels_and_rows(label)
-        return [
-            WeightedTransition(labels[rows[i]], labels[j], float(self.transitions_[rows[i], j]))
-            for i, j in largest(self.transitions_[rows], count)
-        ]
-
-    def summary(self, count: int = 3) -> str:
-        """A table of text: for each label the features, and the labels that follow it, of largest absolute weight."""
-        check_is_fitted(self)
-        labels = self.classes_.tolist()
-        features = [self.top_features(count, label) for label in labels]
-        return weights_table(labels, features, [self.top_transitions(count, label) for label in labels])
-
-    def _labels_and_rows(self, label: Any) -> tuple[list[Any], list[int]]:
-        """All labels, and the places of those that are asked for."""
-        labels: list[Any] = self.classes_.tolist()
-        if label is None:
-            return labels, list(range(len(labels)))
-        if label not in labels:
-            raise FenchelError(f"label must be one of {', '.join(map(str, labels[:10]))}; got {label!r}")
-        return labels, [labels.index(label)]
