@@ -215,7 +215,7 @@ FAULTS = (
     Fault("flows of hinges of pairs not made feasible", "fenchel.projections.flows:Sides.net_flows", _doubled_flow),
     Fault("theta outside the permutahedra", f"{RANKING}.ndcg:NDCG.project", _unprojected),
     Fault("objective of an NDCG with 11 digits", f"{RANKING}.ndcg:NDCG.value", _with_digits(11)),
-    Fault("weights of labellings add up to 1.1", f"{CHAINS}.labellings:_normalized", times(1.1)),
+    Fault("weights of labellings add up to 1.1", f"{CHAINS}.labellings:normalized", times(1.1)),
     Fault("worst labelling off by 1e-9", f"{CHAINS}.hinge:ChainHinge._value", times(1.0 - 1e-9)),
     Fault("log Z off by 1e-9", f"{CHAINS}.logistic:log_partitions", times(1.0 - 1e-9)),
     Fault("distances of labellings twice", f"{CHAINS}.hinge:mixture_form", _twice_as_far),

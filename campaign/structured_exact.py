@@ -3,6 +3,8 @@
 import itertools
 from decimal import Decimal
 
+import numpy as np
+
 import exact_regularizers
 from campaign.structured import CHAINS, ONE, ZERO
 from exact_losses import DIGITS, INFINITE, digits, exp
@@ -139,7 +141,7 @@ def _best_multiple(value):
 def _points(case, decomposition):
     """Theta and the bound on R*(-theta) of what a witness holds."""
     if case.kind == "chain_hinge":
-        return _of_labellings(case, decomposition)
+        return (_of_markov_chains if np.ndim(decomposition) == 3 else _of_labellings)(case, decomposition)
     if case.kind == "pairwise_hinge":
         return _of_flows(case, decomposition)
     rows = [[Decimal(entry) for entry in row] for row in decomposition.tolist()]
@@ -239,6 +241,25 @@ def _of_labellings(case, stored):
         for weight, y in listed[q]:
             _add(case, theta, begin, y, -c * weight / total)
             conjugate -= c * weight / total * _wrong(y, own)
+    return theta, conjugate
+
+
+def _of_markov_chains(case, weights):
+    """The means over all labellings y of P(y_1) P(y_2 | y_1) ...; a label of the data where all weights are zero."""
+    rows = [[[Decimal(entry) for entry in row] for row in token] for token in weights.tolist()]
+    m, theta, conjugate = case.parameter, [ZERO] * ((len(rows) + case.parameter + 2) * case.parameter), ZERO
+
+    def probability(row, label, gold):
+        return row[label] / sum(row) if any(row) else ZERO + (label == gold)
+
+    for c, begin, own in case.labels.sequences():
+        _add(case, theta, begin, own, c)
+        for y in itertools.product(range(m), repeat=len(own)):
+            p = probability([sum(column) for column in zip(*rows[begin], strict=True)], y[0], own[0])
+            for t, (i, j) in enumerate(itertools.pairwise(y), start=1):
+                p *= probability(rows[begin + t][i], j, own[t])
+            _add(case, theta, begin, y, -c * p)
+            conjugate -= c * p * _wrong(y, own)
     return theta, conjugate
 
 

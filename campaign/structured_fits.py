@@ -58,11 +58,11 @@ def multilabel_classifier(draw):
     draw.note(form=form, classes=f"{draw.k} labels")
     own = draw.common(fit_intercept=draw.intercept, **parameters)
     if form == "joint":
-        # its thresholds are no part of the problem
+        # with fit_intercept=False thresholds are no part of the problem
         case = draw.case("multilabel", MultilabelHinge(table, sample_weight), table.tolist(), regularizer,
                          sample_weight, intercept=False)  # fmt: skip
         draw.note(loss="none", intercept=False)
-        estimator = fenchel.MultilabelClassifier(form="joint", surrogate="bound", **own)
+        estimator = fenchel.MultilabelClassifier(form="joint", surrogate="bound", **own | {"fit_intercept": False})
         return Fit(draw, estimator, table, sample_weight, lambda _: [case], intercept=lambda _: 0.0)
     if form == "loss":
         cases = [draw.mean(loss, column, regularizer, sample_weight) for column in signs.T]

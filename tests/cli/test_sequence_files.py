@@ -265,7 +265,6 @@ def test_certify_is_about_the_training_data(folder, capsys, model, text, words):
         (["predict", "MODEL", "train.conll", "--proved"], "--proved is not for labelled sequences"),
         (["predict", "MODEL", "train.conll", "--probabilities"], "trained with --loss logistic"),
         (["predict", "MODEL", "train.conll", "--header"], "--header is not for labelled sequences"),
-        (["certify", "MODEL", "train.conll", "--rigorous"], "rigorous=True has no enclosures"),
     ],
 )
 def test_options_that_sequences_do_not_have(folder, capsys, model, arguments, words):
