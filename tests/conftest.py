@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from fenchel.compile.loop import Loop
+from fenchel.solvers.newton.loop_small import newton_steps
 from products import left_out
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -31,7 +32,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    examples = 60 if config.getoption("full_products") else 20
+    examples = 60 if config.getoption("full_products") else 12
     settings.register_profile(
         "fenchel",
         derandomize=True,
@@ -78,6 +79,26 @@ def portion(request):
     A second argument says which part is tried, for expensive ones: 10 is a tenth.
     """
     return lambda count, part=5: count if request.config.getoption("full_products") else -(-count // part)
+
+
+#: losses whose Newton steps on small data, few and short, are in plain Python without ``--full-products``
+SELDOM = ("CompiledExponential", "CompiledMargin", "CompiledPower")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def seldom_compiled(request):
+    """Without ``--full-products``, Newton's loop is compiled for the usual losses only: each takes three seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not request.config.getoption("full_products"):
+            compiled = Loop.__call__
+
+            def call(self, *arguments):
+                if self is newton_steps and type(arguments[0]).__name__ in SELDOM:
+                    return self._function(*arguments)
+                return compiled(self, *arguments)
+
+            patch.setattr(Loop, "__call__", call)
+        yield
 
 
 @pytest.fixture

@@ -138,6 +138,7 @@ def test_a_directory_as_target(tmp_path):
     assert not attack.defects
 
 
+@pytest.mark.thorough
 def test_a_signal_at_a_random_moment():
     defects = []
     processes.interrupted_fit(np.random.default_rng(SEED), defects)

@@ -166,6 +166,7 @@ def test_shrinking_does_not_change_the_optimum(case, inner):
 
 
 @plain_cases
+@pytest.mark.thorough
 def test_single_precision_of_the_dual_variables(case, portion):
     problem, solver = case.problem(), BlockCoordinate(single=True)
     assert solver.start(problem, None).blocks.alpha.dtype == np.float32

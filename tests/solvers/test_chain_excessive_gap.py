@@ -205,6 +205,7 @@ def test_the_optimum_is_that_of_a_conic_solver(case, solver, tol):
     assert solution.certificate.dual <= expected * (1 + 1e-8) + solution.certificate.rounding_floor
 
 
+@pytest.mark.thorough
 def test_warm_starts_from_the_witness_of_another_solver():
     problem = problem_of(CASES[0], "hinge")
     first = solve(problem, "frank_wolfe", tol=1e-5, max_iter=20000)
