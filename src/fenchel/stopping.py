@@ -10,6 +10,7 @@ step: ``propose`` must work on it, and the certificate is computed from the data
 
 from __future__ import annotations
 
+import atexit
 import math
 import signal
 import threading
@@ -23,6 +24,8 @@ T = TypeVar("T")
 
 #: seconds between the stop points of ``interruptible``
 _BETWEEN_STOP_POINTS = 0.02
+#: seconds that the end of the process waits for work that was abandoned
+_LONGEST_WAIT = 60.0
 
 
 class Stopped(BaseException):
@@ -102,6 +105,7 @@ def interruptible(work: Callable[[], T]) -> T:
     """Return the result of foreign code without stop points, which runs in a thread while this one comes to them.
 
     A stop, or Ctrl-C, abandons the thread, which goes on until its work is done: nothing else may use what it changes.
+    The end of the process waits for it, as C++ libraries abort the process if they are at work then.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -115,9 +119,13 @@ def interruptible(work: Callable[[], T]) -> T:
     # with the limit and the error state of this thread
     thread = threading.Thread(target=copy_context().run, args=(run,), daemon=True)
     thread.start()
-    while thread.is_alive():
-        thread.join(_BETWEEN_STOP_POINTS)
-        stop_point()
+    try:
+        while thread.is_alive():
+            thread.join(_BETWEEN_STOP_POINTS)
+            stop_point()
+    except BaseException:
+        atexit.register(thread.join, _LONGEST_WAIT)
+        raise
     for error in errors:
         raise error
     return results[0]

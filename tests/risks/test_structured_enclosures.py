@@ -152,3 +152,12 @@ def test_reductions_of_balls():
     )
     np.testing.assert_allclose(prefix_sums(ball[:, 1]).high, np.cumsum(values[:, 1]), atol=1e-14)
     assert np.all(largest(ball, 0).radius >= 1e-20)
+
+
+def test_a_witness_of_wide_intervals_proves_no_less_than_zero():
+    """Subnormal weights of labellings: the quotients are enclosed by intervals as wide as themselves."""
+    risk = ChainHinge([0, 1], lengths=[2], count=2)
+    problem = Problem(ChainDesign(np.eye(2), labels=2), risk, 1.0)
+    witness = Witness(np.ones(risk.examples), decomposition=np.array([2.0, 0, 0, 5e-323, 15e-323, 1, 0, 0, 1]))
+    found = certify(problem, Model(np.zeros(problem.design.shape[1]), 0.0), witness, rigorous=True)
+    assert -1e-300 <= found.lower <= 0.1875

@@ -2,6 +2,9 @@
 
 import itertools
 import math
+import subprocess
+import sys
+import textwrap
 import threading
 
 import numpy as np
@@ -160,6 +163,24 @@ def test_foreign_code_is_left_at_a_stop():
         interruptible(work)
     assert not ended
     may_end.set()
+
+
+def test_the_end_of_the_process_waits_for_foreign_code():
+    """C++ code at work in a daemon thread aborts a process that ends."""
+    code = """
+    import time
+    from fenchel.stopping import Stopped, interruptible, stops_when
+    def work():
+        time.sleep(0.5)
+        print("ended", flush=True)
+    try:
+        with stops_when(lambda: True):
+            interruptible(work)
+    except Stopped:
+        print("left", flush=True)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["left", "ended"], done.stderr
 
 
 def test_foreign_code_has_the_limits_and_the_error_state_of_its_caller():

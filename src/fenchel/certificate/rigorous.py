@@ -42,9 +42,14 @@ def rigorous_certificate(problem: Problem, verdict: Verdict) -> Certificate:
     check_arithmetic()
     enclosed = enclosures(problem)
     primal = _primal(problem, enclosed, verdict.model)
-    dual = _dual(problem, enclosed, verdict.witness)
     upper, upper_error = _float_and_error(primal, math.inf)
-    lower, lower_error = _float_and_error(dual, -math.inf)
+    lower, lower_error = _float_and_error(_dual(problem, enclosed, verdict.witness), -math.inf)
+    if not lower - lower_error >= -problem.risk.conjugate_at_zero:
+        # D(0), where the weights of a witness are enclosed by wide intervals
+        at_zero = _dual(problem, enclosed, Witness(np.zeros(problem.theta_shape)))
+        other, error = _float_and_error(at_zero, -math.inf)
+        if other - error > lower - lower_error:
+            lower, lower_error = other, error
     return Certificate(upper, lower, upper_error, lower_error, trivial=verdict.certificate.trivial, rigorous=True)
 
 
