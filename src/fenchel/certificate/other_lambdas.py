@@ -67,7 +67,7 @@ class PathCertificate:
         return same and own.regularizer == problem.regularizer and own.intercept == problem.intercept
 
     def compress(self) -> PathCertificate:
-        """The same with a compressed v, which suffices for certificates but not for a warm start."""
+        """The same with a compressed v and without scores, which suffices for certificates but not for a warm start."""
         regularizer = self.problem.regularizer
         v = self.v if self.compressed else regularizer.compress(self.v)
         if v is self.v:
