@@ -212,6 +212,15 @@ def test_zero_is_always_a_candidate(case):
     assert verdict.certificate.recomputed
 
 
+def test_the_zero_model_has_a_certificate_without_a_product(monkeypatch):
+    """It follows the last certificate of a solve that a limit ended early."""
+    problem = Problem(sp.csr_array(np.eye(3)), MeanRisk("hinge", [1.0, -1.0, 1.0]), 0.1)
+    for name in ("scores", "adjoint"):
+        monkeypatch.setattr(type(problem.design), name, lambda *given: pytest.fail("a product with X"))
+    certificate = judge(problem, problem.zero_model(), Witness(np.zeros(3))).certificate
+    assert (certificate.primal, certificate.dual) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize("label", [1.0, -1.0])
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 def test_one_class_with_a_free_intercept_has_optimum_zero(loss, label):

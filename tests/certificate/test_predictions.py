@@ -1,6 +1,7 @@
 """Proved predictions: no exact optimum contradicts one, and its scores lie in their intervals."""
 
 import pickle
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -8,7 +9,16 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import Model, Problem, Witness, solve
-from fenchel.certificate import OptimumBall, certified_predictions, optimum_ball
+from fenchel.certificate import OptimumBall, certified_predictions, judge, optimum_ball
+from fenchel.certificate.confinement import (
+    brackets_at_scores,
+    check_confined,
+    sketch_around,
+    sketch_at_scores,
+    training_rows,
+)
+from fenchel.certificate.predictions import from_ball, kind_of
+from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.kernels import GramDesign, GramNorm
 from fenchel.regularizers import L1, ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm, UnnormalizedEntropy
@@ -28,6 +38,21 @@ def near(problem, weights, intercept, theta, noise, rng):
     scores = problem.design.scores(w) + b
     other = -problem.risk.subgradient(scores + noise * rng.normal(size=scores.shape))
     return Model(moved, None if problem.intercept else 0.0), Witness(theta + noise * (other - theta))
+
+
+def at_scores(problem, model, witness, rows):
+    """What is proved after a time limit: from the scores of the certificate, without a product with the data."""
+    certificate, model, witness, known = judge(problem, model, witness)
+    sizes = training_rows(problem)
+    ball = sketch_at_scores(problem, sizes, certificate, model, witness, known.v, known.scores).ball()
+    products = problem.design.scores(model.weights)
+    # up to the roundings of the weights, which the other has not
+    assert (
+        ball.radius
+        <= 1e-9 + (1.0 + 1e-6) * sketch_around(problem, sizes, certificate, model.weights, products).ball().radius
+    )
+    design = as_design(rows)
+    return from_ball(ball, design, design.scores(model.weights) + model.intercept, kind_of(problem))
 
 
 def exact_scores(rows, weights, intercept):
@@ -69,9 +94,12 @@ def test_every_exact_optimum_agrees(loss, intercept, storage, portion):
         decidable = [(s - optimum[1] + ends[0] > 0) == (s - optimum[1] + ends[-1] > 0) for s in scores]
         theta = solve(problem, tol=0.0, max_iter=3000).witness.theta
         for noise in NOISE:
-            found = certified_predictions(problem, *near(problem, *optimum, theta, noise, rng), rows)
+            pair = near(problem, *optimum, theta, noise, rng)
+            found = certified_predictions(problem, *pair, rows)
+            each = [found, at_scores(problem, *pair, rows)] if brackets_at_scores(problem) else [found]
             for b in ends:
-                assert_covers(found, [score - optimum[1] + b for score in scores])
+                for one in each:
+                    assert_covers(one, [score - optimum[1] + b for score in scores])
             half, away = 0.5 * (found.upper - found.lower), 0.5 * (found.upper + found.lower) - np.array(scores, float)
             ratios.append(float(np.median(half / np.maximum(np.abs(away), 1e-300))))
             if found.certificate.relative_gap <= 1e-10:
@@ -122,10 +150,32 @@ def test_joint_classes(risk, intercept):
     differences = scores[:, :, None] - scores[:, None, :]
     for tol in (1e-2, 1e-5, 1e-10):
         solution = solve(problem, tol=tol, max_iter=5000)
-        found = certified_predictions(problem, solution.model, solution.witness, T)
-        assert np.all(np.argmax(scores, axis=1)[found.proved] == found.predictions[found.proved])
-        assert np.all(differences <= found.upper[:, :, None] - found.lower[:, None, :] + 1e-6)
-    assert found.share_proved > 0.9
+        each = [certified_predictions(problem, solution.model, solution.witness, T)]
+        if intercept:
+            each.append(at_scores(problem, solution.model, solution.witness, T))
+        for found in each:
+            assert np.all(np.argmax(scores, axis=1)[found.proved] == found.predictions[found.proved])
+            assert np.all(differences <= found.upper[:, :, None] - found.lower[:, None, :] + 1e-6)
+    assert all(found.share_proved > 0.9 for found in each)
+
+
+def test_a_witness_whose_weights_are_the_model_has_one_ball():
+    X, y, _, T = data()
+    problem = Problem(X, MeanRisk("hinge", y), 0.02, intercept=True)
+    solution = solve(problem, "dual_coordinate", tol=1e-3)
+    theta = judge(problem, solution.model, solution.witness).witness.theta
+    pair = Model(problem.design.adjoint(theta) / problem.lam, solution.model.intercept), Witness(theta)
+    found, known = certified_predictions(problem, *pair, T), at_scores(problem, *pair, T)
+    assert known.radius == pytest.approx(found.radius, rel=1e-6)
+    np.testing.assert_array_equal(known.proved, found.proved)
+
+
+def test_what_has_no_bracket_is_refused_before_the_rows_are_read():
+    X, _, classes, _ = data()
+    problem = Problem(X, CrammerSinger(classes), 0.02, intercept=True)
+    with pytest.raises(FenchelError, match="can't be bracketed"):
+        check_confined(problem)
+    check_confined(replace(problem, intercept=False))
 
 
 def test_sparse_rows_have_the_same_intervals():

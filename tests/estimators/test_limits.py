@@ -132,8 +132,9 @@ def test_the_limit_of_a_path(clock, Cs, limit):
 
 @pytest.mark.parametrize("multi_class", ["ovr", "multinomial"])
 @pytest.mark.parametrize("y", [Y, CLASSES], ids=["two classes", "three classes"])
-def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_class, y):
-    """Proved predictions need more: it is computed before the solve, within the limit."""
+@pytest.mark.parametrize("limited", [False, True], ids=["converged", "limited"])
+def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_class, y, limited):
+    """Proved predictions need more: it is computed before the solve, or after a limit taken from the certificate."""
     products, solves, finished = [0], [], run.Run._finished
 
     def counted(product):
@@ -150,8 +151,17 @@ def test_what_follows_a_solve_is_one_product_with_the_data(monkeypatch, multi_cl
     monkeypatch.setattr(run.Run, "_finished", end)
     for name in ("scores", "adjoint"):
         monkeypatch.setattr(DenseDesign, name, counted(getattr(DenseDesign, name)))
-    model = LinearClassifier("logistic", multi_class=multi_class, random_state=0).fit(X, y)
-    assert products[0] - solves[-1] == 1
+    model = LinearClassifier("logistic", multi_class=multi_class, random_state=0)
+    if limited:
+        # a certificate for each problem
+        Clock(monkeypatch)
+        problems = 3 if multi_class == "ovr" and y is CLASSES else 1
+        model.set_params(tol=0.0, C=0.01, time_limit=problems)
+        with warned("the time limit was reached"):
+            model.fit(X, y)
+    else:
+        model.fit(X, y)
+    assert products[0] - solves[-1] == (0 if limited else 1)
     assert model.certified_predictions(X).share_proved > 0.0
 
 

@@ -131,11 +131,11 @@ def test_planes_leave_without_a_change_of_their_combination():
     weights = np.where(np.arange(40) % 3 == 0, 0.0, rng.random(40))
     planes.set_weights(weights / weights.sum())
     np.testing.assert_array_equal(planes.steps_without_weight, np.arange(40) % 3 == 0)
-    whole = planes.combination()
+    whole = (*planes.combination(), planes.weights @ planes.vectors)
     for leaving in (planes.weights == 0.0, np.arange(40) < 20, rng.random(40) < 0.5, np.ones(40, dtype=bool)):
         fewer = planes.without(leaving)
         assert fewer.count == np.sum(~leaving) + bool(np.any(planes.weights[leaving] > 0))
-        for one, other in zip(fewer.combination(), whole, strict=True):
+        for one, other in zip((*fewer.combination(), fewer.weights @ fewer.vectors), whole, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-14)
         np.testing.assert_allclose(fewer.gram[: fewer.count, : fewer.count], fewer.vectors @ fewer.vectors.T)
         fewer.add(np.ones(7), 1.0, np.ones(4))

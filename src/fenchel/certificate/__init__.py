@@ -1,10 +1,11 @@
 """The one place where a duality gap is computed: from the data, a model and a dual point, in float64."""
 
 from fenchel.certificate.certificate import Certificate
-from fenchel.certificate.confinement import OptimumSketch, optimum_ball
+from fenchel.certificate.confinement import optimum_ball
 from fenchel.certificate.gap import Verdict, best_of, judge, judge_all, judge_moved
 from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
+from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.other_lambdas import PathCertificate
 from fenchel.certificate.predictions import CertifiedPredictions, certified_predictions
 from fenchel.certificate.primal import scores_of

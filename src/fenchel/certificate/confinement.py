@@ -23,20 +23,19 @@ A                   ``root``, with A^T A near H^-1; None for the Euclidean norm
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.gap import judge
-from fenchel.certificate.intercept_interval import joint_interval, mean_interval
+from fenchel.certificate.intercept_interval import check_bracketed, joint_interval, mean_interval
 from fenchel.certificate.inverse_hessian import centred_hessian, curvature_of, quadratic_ball
 from fenchel.certificate.optimum import OptimumBall, distances_from, product_rounding
+from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.rounding import adjoint_spread
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma, output_norms
@@ -56,62 +55,6 @@ class TrainingRows(NamedTuple):
     #: bounds on the rounding errors of x_i . c, and of z . c, for weights of norm 1
     rounding: Floats
     mean_rounding: float
-
-
-class OptimumSketch:
-    """The ball of a solved problem but for the bracket of its intercept and its norm, which are computed on demand.
-
-    Until then it holds vectors of the length of the training data, never the data.  Pickling computes them.
-    """
-
-    def __init__(self, ball: OptimumBall | None, pending: Callable[[OptimumBall], OptimumBall] | None = None) -> None:
-        self._ball, self._pending, self._refusal = ball, pending, ""
-
-    @classmethod
-    def refused(cls, reason: str) -> OptimumSketch:
-        """A problem without a ball."""
-        found = cls(None)
-        found._refusal = reason
-        return found
-
-    def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
-        """The same with a changed ball, for a kernel model: of others the norm may be pending."""
-        if self._ball is None:
-            return self
-        try:
-            found = OptimumSketch(change(self._ball), self._pending)
-        except FenchelError as error:
-            return OptimumSketch.refused(str(error))
-        found._refusal = self._refusal
-        return found
-
-    def omit_bracket(self) -> None:
-        """Drop a pending bracket: the intercept is then unbounded."""
-        if self._pending is not None:
-            assert self._ball is not None
-            far = np.full_like(self._ball.intercept_lower, np.inf)
-            spread = None if self._ball.intercept_spread is None else math.inf
-            ball = replace(self._ball, intercept_lower=-far, intercept_upper=far, intercept_spread=spread)
-            self._ball, self._pending = ball, None
-
-    def ball(self) -> OptimumBall:
-        """The ball with the bracket of its intercept; raise if there is none."""
-        if self._pending is not None:
-            assert self._ball is not None
-            try:
-                self._ball = self._pending(self._ball)
-            except FenchelError as error:
-                self._refusal = str(error)
-            self._pending = None
-        if self._ball is None or self._refusal:
-            raise FenchelError(self._refusal)
-        return self._ball
-
-    def __getstate__(self) -> dict[str, Any]:
-        with suppress(FenchelError):
-            # a refusal is kept
-            self.ball()
-        return vars(self).copy()
 
 
 def optimum_ball(problem: Problem, model: Model, witness: Witness) -> OptimumBall:
@@ -138,6 +81,8 @@ def check_confined(problem: Problem) -> None:
             f"regularizer={problem.regularizer.name!r} is not strongly convex, or has a matrix that is singular up to "
             "rounding, so its optimal weights are not confined to a ball: use 'l2', or 'elastic_net' with l1_ratio < 1"
         )
+    if problem.intercept:
+        check_bracketed(problem.risk)
 
 
 def _strong_convexity(problem: Problem) -> float:
@@ -194,6 +139,35 @@ def sketch(
     return _sketch(problem, rows, certificate, centre, radius, scores)
 
 
+def brackets_at_scores(problem: Problem) -> bool:
+    """Whether ``sketch_at_scores`` saves a product with the data: of a linear model with an intercept to bracket."""
+    return problem.intercept and problem.design.kernel() is None and curvature_of(problem) is None
+
+
+def sketch_at_scores(
+    problem: Problem,
+    rows: TrainingRows,
+    certificate: Certificate,
+    model: Model,
+    witness: Witness,
+    v: Array,
+    scores: Array,
+) -> OptimumSketch:
+    """The ball around w that contains the one around c, from the scores X w + b of a linear model: reads no data.
+
+    Where w is the gradient of Omega* at v, as in dual methods, the two are the same.
+    """
+    check_confined(problem)
+    most = _width(certificate) / (problem.lam * _strong_convexity(problem)) * (1.0 + 64.0 * UNIT)
+    weights, intercept = (np.asarray(part, dtype=np.float64) for part in (model.weights, model.intercept))
+    dual, error = _dual_weights(problem, witness, v)
+    distance = float(np.linalg.norm(weights - dual))
+    radius = _radius(most, max(0.0, distance / _UPWARDS - error)) + 0.5 * (_UPWARDS * distance + error)
+    # b was added and is subtracted again
+    rounding = 4.0 * UNIT * (np.abs(scores) + np.abs(intercept)).reshape(len(scores), -1).max(axis=1)
+    return _sketch(problem, rows, certificate, weights, _UPWARDS * radius, scores - intercept, rounding)
+
+
 def sketch_around(
     problem: Problem, rows: TrainingRows, certificate: Certificate, weights: Array, scores: Array
 ) -> OptimumSketch:
@@ -222,21 +196,28 @@ def _unbracketed(
 
 
 def _sketch(
-    problem: Problem, rows: TrainingRows, certificate: Certificate, centre: Floats, radius: float, scores: Array
+    problem: Problem,
+    rows: TrainingRows,
+    certificate: Certificate,
+    centre: Floats,
+    radius: float,
+    scores: Array,
+    score_error: Array | float = 0.0,
 ) -> OptimumSketch:
-    """The ball with this centre and radius, where ``scores`` are X c."""
+    """The ball with this centre and radius, where ``scores`` are X c up to the rounding of a product and this error."""
     ball = _unbracketed(problem, rows, certificate, centre, radius)
     if not problem.intercept:
         return OptimumSketch(ball)
-    away, rounding = radius * rows.distances, rows.rounding * float(np.max(output_norms(centre)))
+    away = radius * rows.distances
+    rounding = rows.rounding * float(np.max(output_norms(centre))) + score_error
     # of a score, or of the difference between two scores
     joint = problem.risk.multiclass() is not None
     radii = math.sqrt(2.0) * away + 2.0 * rounding if joint else away + rounding
     return OptimumSketch(ball, partial(_bracketed, problem.risk, scores, _UPWARDS * radii))
 
 
-def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
-    """The centre and the radius in the Euclidean norm, for (P - D) / (lam sigma) = ``most``."""
+def _dual_weights(problem: Problem, witness: Witness, v: Array) -> tuple[Floats, float]:
+    """The gradient of Omega* at v, and a bound on its error."""
     spread = adjoint_spread(problem, witness.theta, fine=True).norm + 16.0 * UNIT * float(np.linalg.norm(v))
     dual = problem.regularizer.grad_conjugate(v)
     error = problem.regularizer.grad_conjugate_error(v, _UPWARDS * spread)
@@ -245,6 +226,12 @@ def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, m
             f"regularizer={problem.regularizer.name!r} has no proved bound on the rounding of its weights, whose "
             "constraints floats do not meet exactly: use 'l2' or 'elastic_net'"
         )
+    return dual, error
+
+
+def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
+    """The centre and the radius in the Euclidean norm, for (P - D) / (lam sigma) = ``most``."""
+    dual, error = _dual_weights(problem, witness, v)
     centre = weights - dual
     apart = max(0.0, float(np.linalg.norm(centre)) / _UPWARDS - error)
     # in place, for many classes and features
@@ -291,13 +278,10 @@ def _bracketed(risk: Risk, scores: Array, radii: Array, ball: OptimumBall) -> Op
     joint, mean, spread = risk.multiclass(), risk.separable(), None
     if mean is not None:
         low, high = mean_interval(mean, scores, radii)
-    elif joint is not None:
+    else:
+        # ``check_bracketed`` refuses others
+        assert joint is not None
         intercept, spread = joint_interval(joint, scores, radii)
         below, above = _common_shift(ball)
         low, high = intercept - spread + below, intercept + spread + above
-    else:
-        raise FenchelError(
-            f"the optimal intercepts of the risk {risk.name!r} can't be bracketed: use intercept=False (in an "
-            "estimator fit_intercept=False)"
-        )
     return replace(ball, intercept_lower=low, intercept_upper=high, intercept_spread=spread)

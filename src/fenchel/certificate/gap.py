@@ -133,7 +133,16 @@ def _level(problem: Problem, primal: float) -> float:
 def _path_certificate(problem: Problem, primal: Primal, bound: Bound, errors: Errors, zero: float) -> PathCertificate:
     at_zero = None if bound.trusted else problem.risk.conjugate_at_zero
     return PathCertificate(
-        problem, primal.penalty, primal.risk, bound.v, bound.conjugate, at_zero, bound.unbalanced, errors, zero
+        problem,
+        primal.penalty,
+        primal.risk,
+        bound.v,
+        bound.conjugate,
+        at_zero,
+        bound.unbalanced,
+        errors,
+        zero,
+        scores=primal.scores,
     )
 
 
@@ -177,5 +186,5 @@ def best_of(known: Verdict | None, found: Verdict) -> Verdict:
         return judge(by_dual.path_certificate.problem, by_primal.model, by_dual.witness)
     first, second = by_primal.path_certificate, by_dual.path_certificate
     errors = second.errors._replace(penalty=first.errors.penalty, risk=first.errors.risk)
-    mixed = replace(second, penalty=first.penalty, risk=first.risk, errors=errors)
+    mixed = replace(second, penalty=first.penalty, risk=first.risk, errors=errors, scores=first.scores)
     return Verdict(certificate, by_primal.model, by_dual.witness, mixed)

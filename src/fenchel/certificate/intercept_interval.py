@@ -26,7 +26,7 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import ELEMENTARY, UNIT, gamma, tree_depth, tree_sum
-from fenchel.risks import MeanRisk, MulticlassRisk
+from fenchel.risks import MeanRisk, MulticlassRisk, Risk
 
 #: classes of a Weston-Watkins risk at most: all 2^k sets of classes are tried
 MOST_CLASSES = 12
@@ -38,13 +38,28 @@ _DOUBLINGS, _HALVINGS = 1100, 6
 _UPWARDS = 1.0 + 1e-6
 
 
+def check_bracketed(risk: Risk) -> None:
+    """Raise for risks without an interval, with the reason: known before anything is solved."""
+    mean, joint = risk.separable(), risk.multiclass()
+    without = "use intercept=False (in an estimator fit_intercept=False)"
+    if mean is not None:
+        if mean.loss.constraint is not None:
+            raise FenchelError(
+                f"loss={mean.loss.name!r} is a constraint, so its derivative does not bracket an optimal intercept: "
+                "use intercept=False, or another loss"
+            )
+    elif joint is None or joint.dual_block not in ("box", "entropy"):
+        other = "" if joint is None else ", or multi_class='ovr'"
+        raise FenchelError(f"the optimal intercepts of the risk {risk.name!r} can't be bracketed: {without}{other}")
+    elif joint.dual_block == "box" and joint.outputs > MOST_CLASSES:
+        raise FenchelError(
+            f"the optimal intercepts of {joint.outputs} classes can't be bracketed for the risk {risk.name!r}, only up "
+            f"to {MOST_CLASSES}: {without}, or multi_class='ovr'"
+        )
+
+
 def mean_interval(risk: MeanRisk, scores: Array, radii: Array) -> tuple[Floats, Floats]:
     """Bounds on every optimal intercept of each output, for scores within ``radii`` (n,) of ``scores``."""
-    if risk.loss.constraint is not None:
-        raise FenchelError(
-            f"loss={risk.loss.name!r} is a constraint, so its derivative does not bracket an optimal intercept: use "
-            "intercept=False, or another loss"
-        )
     columns = [(scores, risk.labels)] if risk.outputs is None else zip(scores.T, risk.labels.T, strict=True)
     counted = risk.shares > 0
     shares, radii = risk.shares[counted], radii[counted]
@@ -118,11 +133,6 @@ def joint_interval(risk: MulticlassRisk, scores: Array, radii: Array) -> tuple[F
 
     ``radii`` (n,) bounds the differences of two scores of an example from those given here.
     """
-    if risk.dual_block not in ("box", "entropy"):
-        raise FenchelError(
-            f"the optimal intercepts of the risk {risk.name!r} can't be bracketed: use intercept=False (in an "
-            "estimator fit_intercept=False), or multi_class='ovr'"
-        )
     intercept = np.asarray(risk.best_intercept(scores), dtype=np.float64)
     rounding = gamma(risk.roundings) * (2.0 * np.max(np.abs(scores + intercept), axis=1) + 2.0)
     radii = _UPWARDS * (radii + 4.0 * rounding)
@@ -167,11 +177,6 @@ def _smallest_tree_edge(weights: Array) -> float:
 def _hinge_gap(risk: MulticlassRisk, scores: Array, counted: Array, radii: Array) -> float:
     """The smallest gap at which the derivative along every set of classes is proved to be positive."""
     k = risk.outputs
-    if k > MOST_CLASSES:
-        raise FenchelError(
-            f"the optimal intercepts of {k} classes can't be bracketed for the risk {risk.name!r}, only up to "
-            f"{MOST_CLASSES}: use intercept=False (in an estimator fit_intercept=False), or multi_class='ovr'"
-        )
     classes, shares = risk.classes[counted], risk.shares[counted]
     members = (np.arange(1, 2**k - 1)[:, None] >> np.arange(k) & 1).astype(np.float64)
     error = 4.0 * gamma(len(shares) + risk.roundings + 2 * k) * float(np.max(risk.costs)) * k

@@ -10,8 +10,8 @@ from operator import add
 import numpy as np
 
 from fenchel.arrays import Array
-from fenchel.certificate.confinement import OptimumSketch
 from fenchel.certificate.optimum import OptimumBall, largest_for_all
+from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.predictions import CertifiedPredictions, Kind, from_ball
 from fenchel.designs import Design
 

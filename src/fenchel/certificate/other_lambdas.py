@@ -57,6 +57,8 @@ class PathCertificate:
     zero_objective: float = math.inf
     #: whether v is a shorter vector that stands for it (``Regularizer.compress``)
     compressed: bool = False
+    #: the scores X w + b of the model, where they were kept
+    scores: Floats | None = None
 
     def fits(self, problem: Problem) -> bool:
         """Whether a problem differs from this one in lam only."""
@@ -65,14 +67,14 @@ class PathCertificate:
         return same and own.regularizer == problem.regularizer and own.intercept == problem.intercept
 
     def compress(self) -> PathCertificate:
-        """The same with a compressed v, which suffices for certificates but not for a warm start."""
+        """The same with a compressed v and without scores, which suffices for certificates but not for a warm start."""
         regularizer = self.problem.regularizer
         v = self.v if self.compressed else regularizer.compress(self.v)
         if v is self.v:
-            return self
+            return self if self.scores is None else replace(self, scores=None)
         # its entries are norms of v: sums with as many terms as v has entries
         spread = self.errors.spread.rounded(regularizer, v, np.size(self.v) + ELEMENTARY)
-        return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True)
+        return replace(self, v=v, errors=self.errors._replace(spread=spread), compressed=True, scores=None)
 
     @property
     def at_zero(self) -> float | None:

@@ -157,7 +157,9 @@ class MeasureFolds(BaseLinearClassifier):
         if not np.any(np.isnan(known)):
             return known
         interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
-        scores, columns = task.design.scores(found["coef_"]), self._columns(task)
+        coef, columns = found["coef_"], self._columns(task)
+        # a limit that comes early leaves the zero model, which needs no product with the data
+        scores = task.design.scores(coef) if np.any(coef) else np.zeros((task.design.shape[0], len(coef)))
         if task.folds and self.threshold != "train" and not interrupted:
             bounds = np.ones(len(columns), bool) if task.plug_in is None else np.isnan(task.plug_in.positive_weights)
             held = bounds & ~self._rare_columns(task)

@@ -12,15 +12,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fenchel.certificate.confinement import (
-    OptimumSketch,
     TrainingRows,
+    brackets_at_scores,
     check_confined,
     optimum_ball,
     sketch,
     sketch_around,
+    sketch_at_scores,
     training_rows,
 )
 from fenchel.certificate.optimum_of_fit import OptimumOfFit
+from fenchel.certificate.optimum_sketch import OptimumSketch
 from fenchel.certificate.predictions import CertifiedPredictions, Kind
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
@@ -75,8 +77,13 @@ class Sketches:
             if problem.design.kernel() is not None and np.any((weights == 0.0) & (known.v != 0.0)):
                 return sketch_around(problem, rows, certificate, weights, problem.design.scores(weights))
             parts = certificate, solution.model, solution.witness, known.v
-            found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
-            if self._at_once and not solution.passes and solution.status in STOPS:
+            stopped = solution.status in STOPS
+            if stopped and known.scores is not None and brackets_at_scores(problem):
+                # no product with the data follows the last certificate
+                found = sketch_at_scores(problem, rows, *parts, known.scores)
+            else:
+                found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
+            if self._at_once and not solution.passes and stopped:
                 # the ball around the zero model is too large for a bracket to prove anything
                 found.omit_bracket()
             elif self._at_once:

@@ -37,6 +37,7 @@ from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.numerics.line_search import illinois
 from fenchel.solvers.bundle.loop import maximize_on_simplex
 from fenchel.solvers.bundle.planes import Planes
+from fenchel.stopping import stop_point
 
 #: largest number of rounds, without and with a threshold: degenerate planes need many, others a handful
 _MAX_ROUNDS, _MAX_THRESHOLD_ROUNDS = 20, 100
@@ -127,6 +128,8 @@ def best_combination(planes: Planes, penalty: Penalty, start: Array, tolerance: 
 
 
 def _evaluated(planes: Planes, penalty: Penalty, combination: Array) -> Optimum:
+    # the planes of many features and classes take as long to read as the data
+    stop_point()
     combination = combination / np.sum(combination)
     weights = penalty.weights(penalty.linear - combination @ planes.vectors)
     values = planes.vectors @ weights + planes.offsets

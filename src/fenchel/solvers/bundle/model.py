@@ -31,6 +31,7 @@ from fenchel.solvers.bundle.line_search import Point, point_at
 from fenchel.solvers.bundle.linear_program import minimize_model_l1
 from fenchel.solvers.bundle.oracle import PlaneOracle
 from fenchel.solvers.bundle.planes import Planes
+from fenchel.stopping import stop_point
 
 #: a sum of theta below this multiple of the sum of |theta| is zero up to rounding
 _BALANCE_TOLERANCE = 1e-13
@@ -126,6 +127,8 @@ def level_point(state: State) -> Floats:
 
     def share(weights: Array) -> float:
         """Return J_k minus the bound, as a share of the gap."""
+        # the planes of many features and classes take as long to read as the data
+        stop_point()
         value = problem.lam * problem.regularizer.value(weights)
         return (value + float(np.max(planes.vectors @ weights + planes.offsets)) - model.value) / gap
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.risks.decomposition import Decomposable
+from fenchel.stopping import stop_point
 
 #: initial capacity, in planes
 _CAPACITY = 16
@@ -59,8 +60,11 @@ class Planes:
         m = self.count
         if m == len(self._vectors):
             vectors = np.empty((max(2 * m, _CAPACITY), self._vectors.shape[1]))
-            vectors[:m] = self._vectors
+            for j in range(m):
+                stop_point()
+                vectors[j] = self._vectors[j]
             self._vectors = vectors
+        stop_point()
         self._vectors[m] = vector
         gram = np.empty((m + 1, m + 1))
         gram[:m, :m] = self.gram
@@ -77,8 +81,8 @@ class Planes:
         self.steps_without_weight = np.where(weights > 0.0, 0, self.steps_without_weight + 1)
         self.weights = weights.copy()
 
-    def combination(self) -> tuple[Floats, float, Floats]:
-        """Return a, c and g of the weighted combination of the planes."""
+    def combination(self) -> tuple[Floats, float]:
+        """Return a and c of the weighted combination of the planes; g has an entry for each feature and class."""
         return self._combined(np.flatnonzero(self.weights))
 
     def decomposition(self) -> Floats | None:
@@ -90,12 +94,14 @@ class Planes:
             return None
         return self._risk.mixed(self.weights[members], [self.decompositions[j] for j in members])
 
-    def _combined(self, members: Array) -> tuple[Floats, float, Floats]:
-        shares = self.weights[members] / np.sum(self.weights[members])
-        slope = np.zeros_like(self.slopes[0])
+    def _shares(self, members: Array) -> Floats:
+        return self.weights[members] / np.sum(self.weights[members])
+
+    def _combined(self, members: Array) -> tuple[Floats, float]:
+        shares, slope = self._shares(members), np.zeros_like(self.slopes[0])
         for share, j in zip(shares, members, strict=True):
             slope += share * self.slopes[j]
-        return slope, float(shares @ self.offsets[members]), shares @ self.vectors[members]
+        return slope, float(shares @ self.offsets[members])
 
     def without(self, leaving: Array) -> Planes:
         """Return the planes without some: those of weight zero are dropped, the others are merged into one plane.
@@ -112,5 +118,6 @@ class Planes:
         merged = np.flatnonzero(leaving & (self.weights > 0.0))
         if merged.size:
             weight = float(np.sum(self.weights[merged]))
-            fewer.add(*self._combined(merged), weight=weight, decomposition=self._mixed(merged))
+            vector = self._shares(merged) @ self.vectors[merged]
+            fewer.add(*self._combined(merged), vector, weight=weight, decomposition=self._mixed(merged))
         return fewer

@@ -227,7 +227,7 @@ class Bundle(Solver):
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem, best = state.problem, state.best
-        slope, offset, _ = state.planes.combination()
+        slope, offset = state.planes.combination()
         bound = -offset if problem.risk.closed_form() is None else None
         model = Model(best.weights.copy(), None if problem.intercept else best.plane.intercept)
         if state.oracle.centre is not None:

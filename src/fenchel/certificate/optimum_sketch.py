@@ -1,0 +1,70 @@
+"""The ball of a solved problem before its intercept is bracketed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fenchel.certificate.optimum import OptimumBall
+from fenchel.errors import FenchelError
+
+
+class OptimumSketch:
+    """The ball of a solved problem but for the bracket of its intercept and its norm, which are computed on demand.
+
+    Until then it holds vectors of the length of the training data, never the data.  Pickling computes them.
+    """
+
+    def __init__(self, ball: OptimumBall | None, pending: Callable[[OptimumBall], OptimumBall] | None = None) -> None:
+        self._ball, self._pending, self._refusal = ball, pending, ""
+
+    @classmethod
+    def refused(cls, reason: str) -> OptimumSketch:
+        """A problem without a ball."""
+        found = cls(None)
+        found._refusal = reason
+        return found
+
+    def mapped(self, change: Callable[[OptimumBall], OptimumBall]) -> OptimumSketch:
+        """The same with a changed ball, for a kernel model: of others the norm may be pending."""
+        if self._ball is None:
+            return self
+        try:
+            found = OptimumSketch(change(self._ball), self._pending)
+        except FenchelError as error:
+            return OptimumSketch.refused(str(error))
+        found._refusal = self._refusal
+        return found
+
+    def omit_bracket(self) -> None:
+        """Drop a pending bracket: the intercept is then unbounded."""
+        if self._pending is not None:
+            assert self._ball is not None
+            far = np.full_like(self._ball.intercept_lower, np.inf)
+            spread = None if self._ball.intercept_spread is None else math.inf
+            ball = replace(self._ball, intercept_lower=-far, intercept_upper=far, intercept_spread=spread)
+            self._ball, self._pending = ball, None
+
+    def ball(self) -> OptimumBall:
+        """The ball with the bracket of its intercept; raise if there is none."""
+        if self._pending is not None:
+            assert self._ball is not None
+            try:
+                self._ball = self._pending(self._ball)
+            except FenchelError as error:
+                self._refusal = str(error)
+            self._pending = None
+        if self._ball is None or self._refusal:
+            raise FenchelError(self._refusal)
+        return self._ball
+
+    def __getstate__(self) -> dict[str, Any]:
+        with suppress(FenchelError):
+            # a refusal is kept
+            self.ball()
+        return vars(self).copy()
