@@ -74,7 +74,9 @@ def fenchel_run(task: Chunking, kind: Any, tol: float) -> tuple[float, Solution]
     problem = task.problem(kind)
     begin = time.process_time()
     solution = solve(problem, tol=tol)
-    return time.process_time() - begin, solution
+    seconds = time.process_time() - begin
+    print(f"{kind.__name__} to {tol:g}: {seconds:.1f} s, {solution.passes:.0f} passes", file=sys.stderr, flush=True)
+    return seconds, solution
 
 
 def fenchel_curve(task: Chunking, kind: Any, tol: float) -> list[tuple[float, float]]:
