@@ -20,6 +20,7 @@ from fenchel import (
     certify,
     solve,
 )
+from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.plug_in import COST_EXPONENTS
 from fenchel.risks import MeanRisk
 from slow_measures import delta
@@ -117,6 +118,33 @@ def held_out_loss(model, X, y):
         predicted[test] = clone(model).fit(X[train], y[train]).predict(X[test])
     fn, fp = np.sum((predicted == 0) & (y == 1)), np.sum((predicted == 1) & (y == 0))
     return delta("f1", fn, fp, int(np.sum(y == 1)), int(np.sum(y == 0)))
+
+
+@pytest.mark.parametrize("labels", ["trivial", "not trivial", "several"])
+def test_folds_of_trivial_bounds_are_spared_and_change_nothing(labels, monkeypatch):
+    X, y = apart() if labels == "not trivial" else overlapping()
+    model = MeasureClassifier("f1", random_state=0)
+    if labels == "several":
+        # bounds that are kept, and one that is trivial
+        y = np.column_stack([X[:, 0] > 0.5, y, X[:, 1] - 0.3 * X[:, 2] > 1.0]).astype(int)
+        model = MultilabelClassifier(measure="f1", random_state=0)
+    solved, solve_all = [], MeasureFits.solve_all
+
+    def counted(self, problems, *others, **named):
+        solved[-1] += len(problems)
+        return solve_all(self, problems, *others, **named)
+
+    monkeypatch.setattr(MeasureFits, "solve_all", counted)
+    solved.append(0)
+    spared = clone(model).fit(X, y)
+    monkeypatch.setattr(MeasureFits, "_to_compare", lambda self, task, trivial: task)
+    solved.append(0)
+    every = clone(model).fit(X, y)
+    assert spared.surrogate_ == every.surrogate_
+    assert (spared.surrogate_ == "mixed") is (labels == "several")
+    assert solved[1] - solved[0] == (0 if labels == "not trivial" else 5)
+    for name in ("coef_", "intercept_", "thresholds_", "positive_weights_", "theta_"):
+        np.testing.assert_array_equal(getattr(spared, name), getattr(every, name))
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")

@@ -88,11 +88,12 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         sketches: Sketches | None = None,
         stop_when: ProvedShare | None = None,
         needed: int | None = None,
+        later: int = 0,
     ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C, or once ``stop`` is set, every solve ends with its best model.
 
         Without a ``deadline`` the time limit begins now.  Problems after the first ``needed`` ones are not begun after
-        Ctrl-C, and have no solution then.
+        Ctrl-C, and have no solution then.  Of the time, equal shares are left for ``later`` problems of another call.
         """
         stop = threading.Event() if stop is None else stop
         seeds = self._seeds(len(problems))
@@ -111,7 +112,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 self._solver(),
                 tol=self._target_gap(),
                 max_iter=self.max_iter,
-                time_limit=deadline.share(k, len(problems), workers),
+                time_limit=deadline.share(k, len(problems) + later, workers),
                 warm_start=warm[k],
                 callback=show(k),
                 stop_requested=stop.is_set,

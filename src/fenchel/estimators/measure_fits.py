@@ -84,27 +84,55 @@ class MeasureFits(MeasureFolds):
         if self.surrogate == "plug_in":
             plug_in = self._chosen_plug_in(task, deadline, stop)
             return super()._fit(replace(task, plug_in=plug_in, folds=()), deadline, warm, stop)
+        if self.surrogate == "auto" and self._may_plug_in() and task.folds:
+            return self._fit_better(task, deadline, stop)
         problems = self.problems(task)
-        warm = self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
         count = len(self._problem_columns(task))
-        solutions = self.solve_all(problems, warm, deadline, stop, needed=count)
-        if stop.is_set() or not self._may_plug_in():
-            return self._finish(task, solutions)
-        trivial = [self._is_trivial(*one) for one in zip(problems[:count], solutions[:count], strict=True)]
-        if self.surrogate == "bound" or not task.folds:
-            self._warn_if_trivial(trivial)
-            return self._finish(task, solutions)
-        plug_in = self._chosen_plug_in(task, deadline, stop)
-        width = len(self._columns(task))
-        cuts = self._cuts(task, self._held_out(task, solutions))
+        solutions = self.solve_all(problems, self._starts(task, problems), deadline, stop, needed=count)
+        if self._may_plug_in() and not stop.is_set():
+            self._warn_if_trivial(self._trivial(problems[:count], solutions[:count]))
+        return self._finish(task, solutions)
+
+    def _fit_better(self, task: Task, deadline: Deadline, stop: threading.Event) -> Self:
+        """Solve the bounds and the plug-ins, and keep what is better on held-out folds."""
+        problems = self.problems(task)
+        count, width = len(self._problem_columns(task)), len(self._columns(task))
+        # a fit that is cut short has thresholds of the training scores
+        cut_short = partial(self._finish, replace(task, folds=()))
+        starts = self._starts(task, problems)[:count]
+        solutions = self.solve_all(problems[:count], starts, deadline, stop, later=len(problems) - count)
+        if stop.is_set():
+            return cut_short(solutions)
+        trivial = self._trivial(problems[:count], solutions)
         each = np.array(trivial * width if count < width else trivial)
+        compared = self._to_compare(task, each)
+        folds = self.problems(compared)[count:]
+        if folds:
+            solutions += self.solve_all(folds, [None] * len(folds), deadline, stop, needed=1)
+        if stop.is_set():
+            return cut_short(solutions[:count])
+        plug_in = self._chosen_plug_in(task, deadline, stop)
+        if stop.is_set():
+            return cut_short(solutions[:count])
+        cuts = self._cuts(compared, self._held_out(compared, solutions))
         plugged = self._plug_in_columns(each, np.array([cut.loss for cut in cuts]), plug_in.losses)
-        if stop.is_set() or not np.any(plugged):
-            return self._finish(task, solutions)
-        chosen = replace(task, plug_in=plug_in.only(plugged))
+        if not np.any(plugged):
+            return self._finish(compared, solutions)
+        chosen = replace(compared, plug_in=plug_in.only(plugged))
         if np.all(plugged):
             return super()._fit(replace(chosen, folds=()), deadline, None, stop)
         return self._finish(chosen, self._completed(chosen, plugged, solutions, deadline, stop))
+
+    def _starts(self, task: Task, problems: Sequence[LazyProblem]) -> Sequence[Warm | None]:
+        return self.warm_starts(task, problems) if self.warm_start else [None] * len(problems)
+
+    def _to_compare(self, task: Task, trivial: NDArray[np.bool_]) -> Task:
+        """The task without the folds of bounds that lose against the plug-in whatever is held out."""
+        worst = np.full(len(trivial), np.inf)
+        settled = self._plug_in_columns(trivial, -worst, worst)
+        if len(task.folds) < len(settled):
+            settled = np.array([np.all(settled)])
+        return replace(task, folds=[[] if known else own for known, own in zip(settled, task.folds, strict=True)])
 
     def _completed(
         self, task: Task, plugged: Array, solutions: list[Solution], deadline: Deadline, stop: threading.Event
@@ -118,6 +146,9 @@ class MeasureFits(MeasureFolds):
         return found
 
     # --- whether the bound is trivial
+
+    def _trivial(self, problems: Sequence[LazyProblem], solutions: Sequence[Solution]) -> list[bool]:
+        return [self._is_trivial(*one) for one in zip(problems, solutions, strict=True)]
 
     def _is_trivial(self, problem: LazyProblem, solution: Solution) -> bool:
         """Whether w = 0 is as good as the certificate can tell: it meets ``tol`` itself, or it was returned."""
