@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
+
+#: characters of a file's name that its temporary name repeats: names of files are limited to 255 bytes
+_LONGEST_NAME = 40
 
 
 @contextmanager
@@ -14,10 +17,17 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     """A stream whose content becomes the file when the ``with`` block ends without an error."""
     # a link stays, and the file that it leads to is replaced
     path = path.resolve()
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside = path.with_name(unique_name(path.name[:_LONGEST_NAME], ".part"))
+    # exclusive, with the permissions of any new file
+    stream = beside.open("xb")
     try:
-        with beside.open("wb") as stream:
+        with stream:
             yield stream
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def unique_name(name: str, suffix: str) -> str:
+    """A hidden name for what is written and not complete: two threads or processes never choose the same one."""
+    return f".{name}.{secrets.token_hex(8)}{suffix}"

@@ -256,6 +256,7 @@ def test_certify_is_about_the_training_data(folder, capsys, model, text, words):
     [
         (["train", "train.conll", "--measure", "f1"], "--measure is not for labelled sequences"),
         (["train", "train.conll", "--multi-class", "ovr"], "--multi-class is not for labelled sequences"),
+        (["train", "train.conll", "--no-intercept"], "--no-intercept is not for labelled sequences"),
         (["train", "train.conll", "--label", "0"], "--label is not for labelled sequences"),
         (["train", "train.conll", "--loss", "squared"], "loss='squared' is unknown; choose one of 'hinge', 'logistic'"),
         (["train", "train.conll", "--template", "no.txt"], "no.txt"),

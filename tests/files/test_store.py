@@ -5,7 +5,9 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ from fenchel import FenchelError, LinearClassifier, Problem, certify, solve
 from fenchel.cli.main import main
 from fenchel.designs import MappedDesign, as_design, mapped
 from fenchel.io import StoreWriter, convert, open_store, store_writer, svmlight
-from fenchel.io.readers import read
+from fenchel.io.readers import Layout, read
 from fenchel.io.store import canonical
 from fenchel.risks import MeanRisk, RocAUC
 
@@ -87,6 +89,55 @@ def test_queries_are_kept(tmp_path):
     with pytest.raises(FenchelError, match="qid: in 1 of 2 rows"):
         convert(tmp_path / "b.svm", tmp_path / "b.store")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.store", "a.svm", "b.svm"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("# a\n\n1 1:1\n1 1:1 2:nan\n", r"line 4, column 7: '2:nan' is NaN or infinite"),
+        ("1 1:1\n1 2:-inf # x\n", r"line 2, column 3: '2:-inf' is NaN or infinite"),
+        ("1 1:1\n1 2:1e999\n", r"line 2, column 3: '2:1e999' is NaN or infinite"),
+        ("1 1:1\n\nnan qid:3 1:1\n", r"line 3, column 1: 'nan' is NaN or infinite"),
+        (
+            "1 1:1\n#\n9007199254740993 1:1\n",
+            r"line 3, column 1: '9007199254740993' as a label is a whole number of 2\^53",
+        ),
+        ("-9007199254740992 1:1\n", r"line 1, column 1: '-9007199254740992' as a label"),
+        ("1 1:1\n# c\n1 1:1\n2 \t qid:4 1:2\n", r"line 4 has qid:, and the rows before have none"),
+        ("1 qid:100000000000000000 1:1\n", "is no whole number below 10"),
+    ],
+)
+def test_what_a_store_can_not_hold_is_refused_with_its_line(tmp_path, monkeypatch, text, words):
+    # blocks of some lines, in the first of which the rows have no query
+    monkeypatch.setattr(svmlight, "_BLOCK_BYTES", 8)
+    (tmp_path / "a.svm").write_text(text)
+    with pytest.raises(FenchelError, match=rf"a\.svm: .*{words}"):
+        convert(tmp_path / "a.svm", tmp_path / "a.store")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
+    if "label" in words:
+        with pytest.raises(FenchelError, match=rf"a\.svm: .*{words}"):
+            read(tmp_path / "a.svm")
+
+
+def test_large_numbers_that_are_no_names_of_classes_are_kept(tmp_path):
+    (tmp_path / "a.svm").write_text("1e20 1:1\n-9007199254740993.5 1:2\n9007199254740991 qid:99999999999999999 2:1\n")
+    convert(tmp_path / "a.svm", tmp_path / "a.store", queries=False)
+    expected = [1e20, -9007199254740994.0, 9007199254740991.0]
+    assert open_store(tmp_path / "a.store").y.tolist() == expected
+    assert read(tmp_path / "a.svm").y.tolist() == expected
+    with StoreWriter(tmp_path / "b.store") as writer:
+        writer.append(np.ones((1, 1)), [1e20], sample_weight=[2**60])
+    assert open_store(tmp_path / "b.store").y.tolist() == [1e20]
+
+
+@pytest.mark.parametrize("column", ["label", "query"])
+def test_whole_numbers_of_a_table_that_floats_merge_are_refused(tmp_path, column):
+    fields = ("9007199254740993", "1") if column == "label" else ("1", "9007199254740993")
+    (tmp_path / "a.csv").write_text(f"1.5,0,0\n2.5,{','.join(fields)}\n")
+    with pytest.raises(
+        FenchelError, match=rf"a\.csv: the {column} 9007199254740993 of row 2 is a whole number of 2\^53"
+    ):
+        read(tmp_path / "a.csv", Layout(label="1", qid="2"))
 
 
 def test_more_entries_than_32_bits_count_have_indices_of_64(tmp_path, monkeypatch):
@@ -355,6 +406,12 @@ def test_half_a_store_never_has_its_name(tmp_path, store):
         ({"X": [[np.inf, 1.0]], "y": [1]}, "X holds NaN or infinity"),
         ({"X": [["a", "b"]], "y": [1]}, "X must hold real numbers"),
         ({"X": [1.0, 2.0], "y": [1, 2]}, "two dimensions"),
+        ({"X": np.eye(2), "y": [1, 2**53]}, "y holds 9007199254740992: .* not all distinct"),
+        ({"X": np.eye(2), "y": [1, -(2**63)]}, "y holds -9223372036854775808"),
+        ({"X": np.eye(2), "y": np.array([1, 2**64 - 1], dtype=np.uint64)}, "y holds 18446744073709551615"),
+        ({"X": np.eye(2), "y": [1, 2], "qid": np.array([1, 2**63], dtype=np.uint64)}, r"qid must be below 2\^63"),
+        ({"X": np.empty((2, 0)), "y": [1, 2]}, "X has no columns"),
+        ({"X": sp.csr_array((2, 0)), "y": [1, 2]}, "X has no columns"),
     ],
 )
 def test_a_wrong_block_is_refused_and_not_written(tmp_path, block, words):
@@ -364,6 +421,60 @@ def test_a_wrong_block_is_refused_and_not_written(tmp_path, block, words):
             writer.append(**block)
         writer.append(-np.eye(2), [3, 4])
     assert open_store(tmp_path / "a.store").X.tolist() == [[1, 0], [0, 1], [-1, 0], [0, -1]]
+
+
+def test_writers_side_by_side_have_a_folder_each(tmp_path, store):
+    """Two threads that replace one store: whichever ends last, the store is whole, of one of them."""
+    both = threading.Barrier(2)
+
+    def write(value):
+        with StoreWriter(store, force=True) as writer:
+            both.wait()
+            for _ in range(20):
+                writer.append(np.full((50, 2), value), np.full(50, value))
+            both.wait()
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, [1.0, 2.0]))
+    found = open_store(store)
+    assert found.X.shape == (1000, 2)
+    assert len(np.unique(found.X)) == 1
+    assert found.y.tolist() == found.X[:, 0].tolist()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.store"]
+    (tmp_path / "new").mkdir()
+    assert store.stat().st_mode == (tmp_path / "new").stat().st_mode
+
+
+def test_what_a_killed_writer_left_is_removed_after_a_day(tmp_path):
+    old, live, other = (
+        tmp_path / f".{name}.{digits}.part" for name, digits in zip("aab", ("0" * 16, "1" * 16, "2" * 16), strict=True)
+    )
+    own = tmp_path / ".a.notes.part"
+    for folder in (old, live, other, own):
+        folder.mkdir()
+        (folder / "data.bin").write_bytes(b"")
+        os.utime(folder / "data.bin", (0, 0))
+        os.utime(folder, (0, 0))
+    # its folder is old, and something was written to a file of it just now
+    os.utime(live / "data.bin")
+    with StoreWriter(tmp_path / "a") as writer:
+        writer.append(np.eye(2), [1, 2])
+    assert {path.name for path in tmp_path.iterdir()} == {"a", live.name, other.name, own.name}
+
+
+def test_a_writer_is_for_one_with_block(tmp_path):
+    writer = StoreWriter(tmp_path / "a.store")
+    with pytest.raises(FenchelError, match="append belongs into the `with` block"):
+        writer.append(np.eye(2), [1, 2])
+    with writer:
+        writer.append(np.eye(2), [1, 2])
+        with pytest.raises(FenchelError, match="make another one"):
+            writer.__enter__()
+    with pytest.raises(FenchelError, match="append belongs into the `with` block"):
+        writer.append(np.eye(2), [1, 2])
+    with pytest.raises(FenchelError, match="make another one"), writer:
+        pass
+    assert open_store(tmp_path / "a.store").X.shape == (2, 2)
 
 
 def test_a_store_without_rows(tmp_path):
@@ -397,6 +508,17 @@ def test_convert_train_predict_and_certify(tmp_path, monkeypatch, capsys):
     assert main(["convert", "a.csv"]) == 2
     assert main(["convert", "nothing.svm"]) == 2
     assert "there is no such file" in capsys.readouterr().err
+    Path("z.svm").write_text("1 0:1\n0 1:1\n")
+    assert main(["convert", "z.svm", "--no-zero-based"]) == 2
+    said = capsys.readouterr().err
+    assert "z.svm: has a feature 0, and zero_based=False (--no-zero-based) says" in said
+    assert "model" not in said
+    Path("a.conll").write_text("a A\nb B\n")
+    assert main(["convert", "a.conll"]) == 2
+    assert "a.conll: is a file of labelled sequences (.conll), and only svmlight files" in capsys.readouterr().err
+    for command in ("predict", "certify"):
+        assert main([command, "a.svm.npz", "a.conll"]) == 2
+        assert "a.conll: is a file of labelled sequences (.conll), and the model is none" in capsys.readouterr().err
 
 
 def test_weights_of_a_store_take_part_in_training(tmp_path, capsys):

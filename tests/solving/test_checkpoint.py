@@ -1,5 +1,6 @@
 """A solve that was ended goes on from its checkpoint, to the same answer; a file of another problem is refused."""
 
+import os
 from functools import partial
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from fenchel import FenchelError, LinearClassifier, Problem, solve
+from fenchel.replacing import replacing
 from fenchel.risks import MeanRisk, RocAUC
 from fenchel.solving import checkpoint as module
 
@@ -115,6 +117,71 @@ def test_damaged_and_foreign_files_are_refused_and_kept(tmp_path, path):
         solve(problem(), checkpoint=tmp_path / "no" / "where.npz")
     with pytest.raises(FenchelError, match="must be a path or None, got int"):
         solve(problem(), checkpoint=3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("name", "values", "words"),
+    [
+        ("weights", lambda values: values * np.nan, "weights holds NaN or infinity"),
+        ("theta", lambda values: values + np.inf, "theta holds NaN or infinity"),
+        ("intercept", lambda values: values * np.nan, "intercept holds NaN or infinity"),
+        ("weights", lambda values: values[..., :3], "weights has shape"),
+        ("theta", lambda values: values[:5], "theta has shape"),
+        ("intercept", lambda values: np.ones(len(X)), "intercept has shape"),
+        ("intercept", lambda values: np.ones(1), "intercept has shape"),
+    ],
+)
+def test_arrays_that_are_no_pair_of_the_problem_are_refused(path, classes, name, values, words):
+    model, y = LinearClassifier(tol=1.0, checkpoint=path), np.arange(len(X)) % classes
+    model.fit(X, y)
+    with np.load(path) as archive:
+        arrays = dict(archive)
+    np.savez(path, **{**arrays, name: values(arrays[name])})
+    before = path.read_bytes()
+    with pytest.raises(FenchelError, match=rf"checkpoint: .*long\.npz is damaged: {words}"):
+        model.fit(X, y)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("", "checkpoint must be the name of a file or None, got an empty name"),
+        (".", r"checkpoint: \. is no regular file"),
+        ("folder", "checkpoint: folder is no regular file"),
+        (os.devnull, "checkpoint: .* is no regular file"),
+        ("no/where.npz", "checkpoint: there is no folder no"),
+        ("a\0b", "checkpoint: .* can't be the name of a file"),
+        ("a" * 300, "checkpoint: .* can't be the name of a file"),
+        (b"a", "checkpoint must be a path or None, got bytes"),
+    ],
+)
+def test_a_target_that_is_no_file_is_refused_before_anything_is_written(tmp_path, monkeypatch, classes, target, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FenchelError, match=words):
+        LinearClassifier(multi_class="ovr", checkpoint=target).fit(X, np.arange(len(X)) % classes)
+    # of the numbered files, only one can't be written
+    (tmp_path / "long.1.npz").mkdir()
+    with pytest.raises(FenchelError, match=r"checkpoint: long\.1\.npz is no regular file"):
+        LinearClassifier(multi_class="ovr", checkpoint="long.npz").fit(X, np.arange(len(X)) % 3)
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["folder", "long.1.npz"]
+
+
+def test_the_file_has_the_permissions_of_a_new_one(path):
+    (path.parent / "new").touch()
+    solve(problem(), "dual_coordinate", tol=1e-1, checkpoint=path)
+    assert path.stat().st_mode == (path.parent / "new").stat().st_mode
+
+
+def test_two_writers_of_one_file_do_not_mix(path):
+    with replacing(path) as one, replacing(path) as other:
+        one.write(b"one")
+        other.write(b"other")
+    assert path.read_bytes() == b"one"
+    assert [file.name for file in path.parent.iterdir()] == ["long.npz"]
 
 
 def test_a_disk_that_is_full_does_not_end_the_solve(path, monkeypatch, caplog):

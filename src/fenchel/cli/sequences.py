@@ -21,6 +21,7 @@ _OTHERS: dict[str, Any] = {
     **dict.fromkeys(("scores", "proved"), False),
     **dict.fromkeys(("multi_class", "surrogate"), "auto"),
     "gain": "exponential",
+    "intercept": True,
     "l1_ratio": 0.0,
     "beta": 1.0,
 }
@@ -122,7 +123,8 @@ def _check_options(options: Namespace) -> None:
     given = vars(options)
     for name, default in _OTHERS.items():
         if given.get(name, default) != default:
-            raise FenchelError(f"--{name.replace('_', '-')} is not for labelled sequences; omit it")
+            option = f"--{'no-' if default is True else ''}{name.replace('_', '-')}"
+            raise FenchelError(f"{option} is not for labelled sequences; omit it")
 
 
 def _template_text(path: Path) -> str:
@@ -165,7 +167,8 @@ def _lines(rows: Sequence[Sequence[Any]], lengths: Sequence[int]) -> Iterator[st
 
 
 def _size(data: ColumnFile) -> str:
-    return f"{len(data.tokens):,} tokens in {len(data.lengths):,} sequences"
+    tokens, sequences = len(data.tokens), len(data.lengths)
+    return f"{tokens:,} token{'s' * (tokens != 1)} in {sequences:,} sequence{'s' * (sequences != 1)}"
 
 
 def _how_good(data: ColumnFile, predicted: list[str]) -> str:

@@ -14,7 +14,6 @@ from functools import partial, reduce
 from numbers import Integral
 from operator import add
 from pathlib import Path
-from types import NoneType
 from typing import Any, Self
 
 import joblib
@@ -41,6 +40,7 @@ from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
 from fenchel.solvers.base import Start, Warm
+from fenchel.solving.checkpoint import checked_targets
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.loop import solve
 from fenchel.solving.solution import Solution, Status
@@ -100,6 +100,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         deadline = Deadline(self.time_limit) if deadline is None else deadline
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
+        files = checked_targets(self.checkpoint, len(problems))
 
         def one(k: int) -> Solution | None:
             if needed is not None and k >= needed and stop.is_set():
@@ -119,7 +120,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 stop_when=stop_when,
                 seed=seeds[k],
                 n_jobs=max(1, threads // workers),
-                checkpoint=self._checkpoint_file(k, len(problems)),
+                checkpoint=files[k],
             )
             if solution.status is Status.INTERRUPTED:
                 stop.set()
@@ -204,13 +205,6 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     # --- what encode and problems are made of
 
-    def _checkpoint_file(self, k: int, count: int) -> Path | None:
-        """The checkpoint of one of several problems."""
-        if self.checkpoint is None:
-            return None
-        path = Path(self.checkpoint)
-        return path if count == 1 else path.with_name(f"{path.stem}.{k}{path.suffix}")
-
     def _seeds(self, count: int) -> tuple[int, ...]:
         """The seeds of the solvers of ``count`` problems."""
         return seeds_of(self.random_state, count)
@@ -246,8 +240,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         check_bool("fit_intercept", self.fit_intercept)
         check_bool("warm_start", self.warm_start)
         processors(self.n_jobs)
-        if not isinstance(self.checkpoint, (str, Path, NoneType)):
-            raise FenchelError(f"checkpoint must be a path or None, got {type(self.checkpoint).__name__}")
+        checked_targets(self.checkpoint, 1)
         if not isinstance(self.verbose, (bool, np.bool_, Integral)):
             raise FenchelError(f"verbose must be an integer, 0 for silence, got {self.verbose!r}")
 

@@ -175,7 +175,8 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
         Fit until a share of the predictions on given rows is proved, or to the rounding floor, whatever ``tol`` is.
     checkpoint : path, default=None
         A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
-        as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.
+        as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.  A file of another
+        problem is refused, so that it is not for searches such as ``GridSearchCV``, whose fits would share the file.
 
     Attributes
     ----------

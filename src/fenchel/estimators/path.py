@@ -106,7 +106,8 @@ def regularization_path(
     Returns
     -------
     RegularizationPath
-        The models and certificates; ``path.at(C)`` gives a certified model for any C between.
+        The models and certificates; ``path.at(C)`` gives a certified model for any C between.  After Ctrl-C, as after
+        ``time_limit``, the points so far are returned with a warning; no ``KeyboardInterrupt`` is raised.
 
     See Also
     --------

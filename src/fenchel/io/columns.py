@@ -40,6 +40,12 @@ def is_column_file(path: Path) -> bool:
     return bare_name(path).suffix.lower() == SUFFIX
 
 
+def check_no_sequences(path: Path, why: str) -> None:
+    """Raise for a file of sequences, by its name, where they have no meaning."""
+    if is_column_file(path):
+        raise FenchelError(f"{path}: is a file of labelled sequences ({SUFFIX}), and {why}")
+
+
 def read_columns(path: Path, width: int | None = None) -> ColumnFile:
     """The tokens of a file; for a model of ``width`` columns, the last one of which, the labels, may be missing."""
     if not path.is_file():

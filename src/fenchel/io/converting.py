@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from fenchel.errors import FenchelError
+from fenchel.io.columns import check_no_sequences
 from fenchel.io.files import bare_name, check_exists
 from fenchel.io.store_writer import StoreWriter
-from fenchel.io.svmlight import check_rows, numbering, row_blocks
+from fenchel.io.svmlight import check_rows, line_of_first_query, row_blocks
 
 
 def convert(
@@ -59,18 +60,28 @@ def convert(
     check_exists(source)
     if bare_name(source).suffix.lower() == ".csv":
         raise FenchelError(f"{source}: only svmlight files are converted; append a table in blocks with StoreWriter")
+    check_no_sequences(source, "only svmlight files are converted")
+    looked = queries is None
     if queries is None:
         queries = _first_has_query(source)
     rows = with_query = 0
     with StoreWriter(target, force, zero_based=bool(zero_based)) as writer:
         offset = 1 if zero_based is None else int(not zero_based)
-        for block in row_blocks(source, queries):
+        for block in row_blocks(source, queries, finite=True, distinct=True):
             if block.least < offset:
-                # raises if the features are said to be numbered from 1
-                numbering(source, block.least, zero_based)
+                if zero_based is not None:
+                    raise FenchelError(
+                        f"{source}: has a feature 0, and zero_based=False (--no-zero-based) says that features are "
+                        "numbered from 1; omit it"
+                    )
                 writer.shift_columns()
                 offset = 0
             rows, with_query = rows + len(block.labels), with_query + block.with_query
+            if looked and with_query and not queries:
+                raise FenchelError(
+                    f"{source}: line {line_of_first_query(source)} has qid:, and the rows before have none; give every "
+                    "row its query, or none"
+                )
             check_rows(source, rows, with_query if queries else 0)
             writer.append_block(block, offset)
         return writer.shape

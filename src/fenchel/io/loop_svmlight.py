@@ -19,7 +19,7 @@ BYTES_PER_NUMBER = 2
 #: features are numbered with 32 bits
 _LARGEST_FEATURE = (1 << 31) - 1
 #: digits of a query number beyond this are refused
-_LARGEST_QUERY = 10**17
+_LARGEST_QUERY = 10**17 - 1
 _NEWLINE, _SPACE, _HASH, _COLON, _UNDERSCORE, _PLUS, _MINUS, _ZERO, _NINE = (ord(c) for c in "\n #:_+-09")
 _TAB, _RETURN = ord("\t"), ord("\r")
 _Q, _I, _D = (ord(c) for c in "qid")

@@ -13,9 +13,10 @@ import scipy.sparse as sp
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
+from fenchel.io.columns import check_no_sequences
 from fenchel.io.files import bare_name, check_exists, opened
 from fenchel.io.store import open_store
-from fenchel.io.svmlight import are_whole, read_svmlight
+from fenchel.io.svmlight import LARGEST_WHOLE, are_whole, read_svmlight
 
 
 class Table(NamedTuple):
@@ -80,6 +81,7 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
     if path.is_dir():
         return _read_store(path, layout)
     check_exists(path)
+    check_no_sequences(path, "the model is none of sequences: give it rows as in its training")
     try:
         return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
     except UnicodeDecodeError as error:
@@ -88,7 +90,7 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
 
 def _read_svmlight(path: Path, layout: Layout) -> Table:
     _check_no_columns(layout, "a svmlight file begins its rows with the label")
-    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks)
+    rows = read_svmlight(path, layout.zero_based, queries=layout.ranks, distinct=True)
     X = _widened(rows.X, layout)
     return Table(X, _whole(rows.y), zero_based=rows.zero_based, qid=rows.qid)
 
@@ -145,10 +147,10 @@ def _read_table(path: Path, layout: Layout) -> Table:
         raise FenchelError(f"{path}: has no column besides the labels")
     skipped = 0 if header is None else lines
     X = _load(path, columns, skipped, np.float64)
-    y = None if column is None else _labels(_load(path, [column], skipped, str)[:, 0])
+    y = None if column is None else _labels(path, "label", _load(path, [column], skipped, str)[:, 0])
     found = None if header is None else [header[place] for place in columns]
     kept, own = (place if header is None or place is None else header[place] for place in (column, queries))
-    qid = None if queries is None else _labels(_load(path, [queries], skipped, str)[:, 0])
+    qid = None if queries is None else _labels(path, "query", _load(path, [queries], skipped, str)[:, 0])
     return Table(X, y, found, kept, qid=qid, query_column=own)
 
 
@@ -253,7 +255,7 @@ def _load(path: Path, columns: list[int], skipped: int, kind: Any) -> Array:
     return found
 
 
-def _labels(values: Array) -> Array:
+def _labels(path: Path, called: str, values: Array) -> Array:
     """Whole numbers, numbers or names, whichever they are."""
     names = np.char.strip(values)
     try:
@@ -264,6 +266,12 @@ def _labels(values: Array) -> Array:
             row = int(np.flatnonzero(missing)[0]) + 1
             raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
         return names
+    for row in np.flatnonzero(np.abs(numbers) >= LARGEST_WHOLE).tolist():
+        if _is_whole(str(names[row])):
+            raise FenchelError(
+                f"{path}: the {called} {names[row]} of row {row + 1} is a whole number of 2^53 or more, which floats "
+                "do not tell apart: use smaller numbers or names, or write numbers to be predicted with an exponent"
+            )
     return _whole(numbers)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import threading
+import time
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +21,8 @@ from fenchel.arrays import Array
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum, is_whole_store
-from fenchel.io.svmlight import RowBlock, are_whole
+from fenchel.io.svmlight import LARGEST_WHOLE, RowBlock, are_whole
+from fenchel.replacing import unique_name
 
 #: of what a store holds beside numbers; indices have 32 bits until the number of entries is known, and pointers 64
 _TYPES = {"indices": np.int32, "indptr": np.int64, "queries": np.int64}
@@ -26,12 +30,21 @@ _TYPES = {"indices": np.int32, "indptr": np.int64, "queries": np.int64}
 _CHUNK = 1 << 20
 #: SciPy gives row pointers and columns one type; more entries need 64 bits
 _MOST_SHORT = np.iinfo(np.int32).max
+#: of the folder that a store is written in, and of the former store while it is replaced
+_PART, _FORMER = ".part", ".former"
+#: seconds without a write after which such a folder is one of a process that was killed
+_ABANDONED = 24 * 3600.0
+#: threads replace a store one after the other
+_RENAMING = threading.Lock()
 
 
 class StoreWriter:
     """Write a store block by block, in bounded memory.
 
     A context manager: the store has its name when the ``with`` block ends, and nothing is left of it if that raises.
+    Until then it is a hidden folder beside it, ``.NAME.<16 hexadecimal digits>.part``, of each writer its own.  A
+    process that is killed leaves that folder; the next writer of the same name removes it if nothing was written to it
+    for a day.
 
     Parameters
     ----------
@@ -66,7 +79,8 @@ class StoreWriter:
         # a link stays, and the store that it leads to is replaced
         self._path, self._force, self._zero_based = Path(path).resolve(), force, zero_based
         check_target(Path(path), force)
-        self._folder = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
+        self._folder = self._path.with_name(unique_name(self._path.name, _PART))
+        self._entered = self._open = False
         self._files: dict[str, IO[bytes]] = {}
         self._types: dict[str, np.dtype[Any]] = {}
         self._rows = self._entries = self._features = 0
@@ -74,13 +88,17 @@ class StoreWriter:
         self._whole_labels = True
 
     def __enter__(self) -> Self:
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._entered:
+            raise FenchelError("a StoreWriter writes one store: make another one for another `with` block")
+        _remove_abandoned(self._path)
         self._folder.mkdir()
+        self._entered = self._open = True
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._open = False
         try:
             for file in self._files.values():
                 file.close()
@@ -103,11 +121,17 @@ class StoreWriter:
         qid : array-like of shape (n,), default=None
             The queries of the rows, whole numbers.
         """
+        if not self._open:
+            raise FenchelError(
+                "append belongs into the `with` block: with StoreWriter(path) as writer: writer.append(X, y)"
+            )
         X = X if sp.issparse(X) else np.asanyarray(X)
         if X.dtype.kind not in "biuf":
             raise FenchelError(f"X must hold real numbers, got {X.dtype}; encode or impute the others")
         # checks indices, masks and the number of dimensions
         as_design(X)
+        if not X.shape[1]:
+            raise FenchelError("X has no columns")
         kind = np.float32 if X.dtype == np.float32 else np.float64
         if self._columns is not None and X.shape[1] != self._columns:
             raise FenchelError(f"X has {X.shape[1]} columns, and the rows before {self._columns}")
@@ -211,19 +235,22 @@ class StoreWriter:
         self._rename()
 
     def _rename(self) -> None:
-        check_target(self._path, self._force)
-        if not self._path.exists():
-            self._folder.rename(self._path)
-            return
         # a folder can't replace another one in one step: the former store keeps its files until the new one is there
-        former = self._folder.with_suffix(".former")
-        self._path.rename(former)
-        try:
-            self._folder.rename(self._path)
-        except OSError:
-            former.rename(self._path)
-            raise
-        shutil.rmtree(former, ignore_errors=True)
+        former = self._folder.with_suffix(_FORMER)
+        with _RENAMING:
+            check_target(self._path, self._force)
+            if self._path.exists():
+                self._path.rename(former)
+            try:
+                self._folder.rename(self._path)
+            except OSError:
+                # unless another process has written the store in the meantime
+                if former.exists() and not self._path.exists():
+                    former.rename(self._path)
+                raise
+            finally:
+                if self._path.exists():
+                    shutil.rmtree(former, ignore_errors=True)
 
 
 def check_target(path: Path, force: bool) -> None:
@@ -238,6 +265,20 @@ def check_target(path: Path, force: bool) -> None:
         raise FenchelError(f"{path}: there is no folder {path.parent}")
 
 
+def _remove_abandoned(path: Path) -> None:
+    """Remove what writers of the same store left that were killed: a live one writes more often than once a day."""
+    own = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}{re.escape(_PART)}")
+    for folder in path.parent.iterdir():
+        if own.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
+            try:
+                last = max(one.stat().st_mtime for one in (folder, *folder.iterdir()))
+            except FileNotFoundError:
+                # its writer is just ending
+                continue
+            if time.time() - last > _ABANDONED:
+                shutil.rmtree(folder, ignore_errors=True)
+
+
 def _checked_column(name: str, values: Array, rows: int) -> Array:
     """Numbers, one for each row."""
     called = {"labels": "y", "weights": "sample_weight", "queries": "qid"}[name]
@@ -248,9 +289,20 @@ def _checked_column(name: str, values: Array, rows: int) -> Array:
     if name == "queries":
         if values.dtype.kind == "f":
             raise FenchelError("qid must hold whole numbers")
+        if values.dtype.kind == "u" and values.max(initial=0) > np.iinfo(np.int64).max:
+            raise FenchelError(f"qid must be below 2^63, got {values.max()}")
         return values
     if not np.all(np.isfinite(values)):
         raise FenchelError(f"{called} holds NaN or infinity")
+    if (
+        name == "labels"
+        and values.dtype.kind in "iu"
+        and len(large := values[(values >= LARGEST_WHOLE) | (values <= -LARGEST_WHOLE)])
+    ):
+        raise FenchelError(
+            f"{called} holds {large[0]}: a store holds float64, in which whole numbers of 2^53 or more are not all "
+            "distinct; number the classes from 0, or pass floats"
+        )
     return values.astype(np.float64)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,10 @@ _BLOCK_BYTES = 1 << 18
 #: characters of a field that an error shows
 _SHOWN = 40
 _FIELD = re.compile(rb"[^#\s]*")
+#: a label that is written as a whole number
+_WHOLE = re.compile(rb"[+-]?[0-9_]+")
+#: float64 holds all whole numbers below this one, and not all above
+LARGEST_WHOLE = 2**53
 _WRONG = {
     loop.NO_COLON: "has no colon; features are NUMBER:VALUE",
     loop.NO_FEATURE: "begins with no whole number; features are NUMBER:VALUE",
@@ -30,6 +35,15 @@ _WRONG = {
     loop.NOT_ASCENDING: "does not follow the feature before it: feature numbers must ascend within a row",
     loop.NO_QUERY: "is no whole number below 10^17, which a query must be",
 }
+
+
+#: why a label is refused that is written as a whole number of 2^53 or more
+_MERGED = (
+    "as a label is a whole number of 2^53 or more, which floats do not tell apart: number the classes from 0, or write "
+    "numbers to be predicted with a point or an exponent"
+)
+#: the beginning of a row that has a query
+_QUERY = re.compile(rb"\s*[^#\s]+\s+qid:")
 
 
 class RowBlock(NamedTuple):
@@ -49,15 +63,22 @@ class RowBlock(NamedTuple):
     least: int
 
 
-def row_blocks(path: Path, queries: bool = False) -> Iterator[RowBlock]:
+def row_blocks(
+    path: Path, queries: bool = False, *, finite: bool = False, distinct: bool = False
+) -> Iterator[RowBlock]:
     """The rows of a svmlight file, plain or compressed, block by block.
 
-    The arrays of a block are used again for the next one.
+    The arrays of a block are used again for the next one.  NaN and infinity are refused if all numbers must be
+    ``finite``, and labels that are written as whole numbers of 2^53 or more if labels must stay ``distinct``.
     """
     line, workspace = 1, _Workspace()
     with opened(path, "rb") as stream:
         for text in _whole_lines(stream):
             block, wrong = workspace.parse(text, queries)
+            if wrong is None and distinct:
+                wrong = _merged_label(text, block)
+            if wrong is None and finite:
+                wrong = _infinite(text, block)
             if wrong is not None:
                 raise FenchelError(f"{path}: can't be read as a svmlight file: {_where(text, line, *wrong)}")
             line += text.count(b"\n")
@@ -76,13 +97,15 @@ class SvmlightFile(NamedTuple):
     qid: NDArray[np.int64] | None
 
 
-def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = False) -> SvmlightFile:
+def read_svmlight(
+    path: Path, zero_based: bool | None = None, queries: bool = False, *, distinct: bool = False
+) -> SvmlightFile:
     """All rows of a svmlight file; features are numbered from 1, unless there is a 0 or ``zero_based`` says so."""
     labels, data, qid = _Growing(np.float64), _Growing(np.float64), _Growing(np.int64)
     indices, indptr = _Growing(np.int32), _Growing(np.int64)
     least, with_query = 1, 0
     indptr.extend(np.zeros(1, dtype=np.int64))
-    for block in row_blocks(path, queries):
+    for block in row_blocks(path, queries, distinct=distinct):
         indptr.extend(block.ends + data.size)
         labels.extend(block.labels)
         data.extend(block.data)
@@ -101,7 +124,7 @@ def read_svmlight(path: Path, zero_based: bool | None = None, queries: bool = Fa
 
 def are_whole(numbers: Array) -> bool:
     """Whether all numbers are integers that floats and 64 bits hold exactly."""
-    return bool(np.all(np.abs(numbers) < 2**53) and np.all(numbers == np.floor(numbers)))
+    return bool(np.all(np.abs(numbers) < LARGEST_WHOLE) and np.all(numbers == np.floor(numbers)))
 
 
 def check_rows(path: Path, rows: int, with_query: int) -> None:
@@ -197,6 +220,47 @@ class _Workspace:
             self._indices = np.empty(numbers, dtype=np.int32)
             self._hard = np.empty((numbers, 3), dtype=np.int64)
             self._size = size
+
+
+def _fields(text: bytes) -> Iterator[list[tuple[int, int]]]:
+    """The places of the fields of each row of whole lines; only errors are looked for in this way."""
+    begin = 0
+    for line in text.split(b"\n"):
+        comment = line.find(b"#")
+        row = line if comment < 0 else line[:comment]
+        found = [(begin + field.start(), begin + field.end()) for field in re.finditer(rb"\S+", row)]
+        if found:
+            yield found
+        begin += len(line) + 1
+
+
+def _merged_label(text: bytes, block: RowBlock) -> tuple[int, int, str] | None:
+    """The first label that is written as a whole number and may be another one as a float."""
+    large = np.abs(block.labels) >= LARGEST_WHOLE
+    if not np.any(large):
+        return None
+    for suspect, ((begin, end), *_) in zip(large.tolist(), _fields(text), strict=True):
+        if suspect and _WHOLE.fullmatch(text, begin, end):
+            return begin, end, _MERGED
+    return None
+
+
+def _infinite(text: bytes, block: RowBlock) -> tuple[int, int, str] | None:
+    """The first number that is NaN or infinite."""
+    if np.all(np.isfinite(block.labels)) and np.all(np.isfinite(block.data)):
+        return None
+    for row in _fields(text):
+        for begin, end in row:
+            field = text[begin:end]
+            if not field.startswith(b"qid:") and not math.isfinite(float(field[field.find(b":") + 1 :])):
+                return begin, end, "is NaN or infinite: impute such values or remove their rows"
+    raise AssertionError("a number that is not finite is in no field")
+
+
+def line_of_first_query(path: Path) -> int:
+    """The line, from 1, of the first row that has a query."""
+    with opened(path, "rb") as stream:
+        return next(number for number, line in enumerate(stream, start=1) if _QUERY.match(line))
 
 
 def _field_end(text: bytes, place: int) -> int:

@@ -14,6 +14,7 @@ import math
 import time
 import zipfile
 import zlib
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -44,14 +45,8 @@ class Checkpoint:
     """The file of one solve."""
 
     def __init__(self, path: Path | str, problem: Problem, every: float = EVERY_SECONDS) -> None:
-        if not isinstance(path, (str, Path)):
-            raise FenchelError(f"checkpoint must be a path or None, got {type(path).__name__}")
-        self.path, self.problem, self.every = Path(path), problem, every
+        self.path, self.problem, self.every = checked_target(path), problem, every
         self._written = time.monotonic()
-        if self.path.exists() and not self.path.is_file():
-            raise FenchelError(f"checkpoint: {path} is no regular file")
-        if not self.path.absolute().parent.is_dir():
-            raise FenchelError(f"checkpoint: there is no folder {self.path.parent}")
 
     def start(self) -> Start | None:
         """The pair of the file as a warm start; None if there is no file."""
@@ -61,18 +56,37 @@ class Checkpoint:
         for name, value in self._problem.items():
             if about.get(name) != value:
                 raise self._other_problem(f"its {name} is {about.get(name)}, here it is {value}")
+        self._check_arrays(arrays)
         intercept = arrays["intercept"]
         model = Model(arrays["weights"], intercept if intercept.ndim else float(intercept))
         witness = Witness(arrays["theta"], decomposition=arrays.get("decomposition"))
-        if not self.problem.fits(model) or witness.theta.shape != self.problem.theta_shape:
-            raise FenchelError(f"checkpoint: {self.path} is damaged: its arrays have other shapes than the problem")
-        found = judge(self.problem, model, witness).certificate
+        try:
+            found = judge(self.problem, model, witness).certificate
+        except ValueError as error:
+            raise FenchelError(f"checkpoint: {self.path} is damaged: {error}") from error
         tolerance = _SAME_OBJECTIVE * max(abs(about["primal"]), abs(about["dual"]))
         # a certificate may find a better multiple of the dual point
         if not (abs(found.primal - about["primal"]) <= tolerance and found.dual >= about["dual"] - tolerance):
             objectives = f"the objective of its model is {about['primal']:.9g}, here it is {found.primal:.9g}"
             raise self._other_problem(f"{objectives}; labels, weights or parameters differ")
         return Start(model, witness)
+
+    def _check_arrays(self, arrays: dict[str, Array]) -> None:
+        """Raise unless the arrays are a model and a dual point of the problem."""
+        problem = self.problem
+        expected = {"weights": problem.weights_shape, "theta": problem.theta_shape}
+        expected["intercept"] = np.shape(problem.no_intercept())
+        for name, array in arrays.items():
+            if array.shape != expected.get(name, array.shape):
+                raise FenchelError(
+                    f"checkpoint: {self.path} is damaged: {name} has shape {array.shape}, and the problem "
+                    f"{expected[name]}. Remove it, or choose another name"
+                )
+            if not np.all(np.isfinite(array)):
+                raise FenchelError(
+                    f"checkpoint: {self.path} is damaged: {name} holds NaN or infinity. Remove it, or choose another "
+                    "name"
+                )
 
     def _other_problem(self, why: str) -> FenchelError:
         return FenchelError(f"checkpoint: {self.path} is of another problem: {why}. Remove it, or choose another name")
@@ -90,7 +104,7 @@ class Checkpoint:
             return
         about = {"format": _FORMAT, **self._problem, "primal": certificate.primal, "dual": certificate.dual}
         arrays = {"weights": model.weights, "theta": witness.theta}
-        arrays["intercept"] = np.asarray(0.0 if model.intercept is None else model.intercept)
+        arrays["intercept"] = np.asarray(self.problem.no_intercept() if model.intercept is None else model.intercept)
         if witness.decomposition is not None:
             arrays["decomposition"] = witness.decomposition
         try:
@@ -126,6 +140,39 @@ class Checkpoint:
             "intercept": bool(problem.intercept),
             "checksum of X": _checksum(problem),
         }
+
+
+def checked_target(path: Path | str) -> Path:
+    """The path of a checkpoint; raise unless a file can have this name."""
+    if not isinstance(path, (str, Path)):
+        raise FenchelError(f"checkpoint must be a path or None, got {type(path).__name__}")
+    if not str(path):
+        raise FenchelError("checkpoint must be the name of a file or None, got an empty name")
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():
+            raise FenchelError(f"checkpoint: {path} is no regular file")
+        if not target.absolute().parent.is_dir():
+            raise FenchelError(f"checkpoint: there is no folder {target.parent}")
+        # older versions of Python say of such a name that there is no such file
+        target.lstat()
+    except FileNotFoundError:
+        pass
+    except FenchelError:
+        raise
+    except (OSError, ValueError) as error:
+        raise FenchelError(f"checkpoint: {str(path)!r} can't be the name of a file: {error}") from error
+    return target
+
+
+def checked_targets(path: Path | str | None, count: int) -> Sequence[Path | None]:
+    """The file of each of several problems, numbered before the suffix; raise if one can't be written."""
+    if path is None:
+        return [None] * count
+    target = checked_target(path)
+    if count == 1:
+        return [target]
+    return [checked_target(target.with_name(f"{target.stem}.{k}{target.suffix}")) for k in range(count)]
 
 
 def _checksum(problem: Problem) -> int:
