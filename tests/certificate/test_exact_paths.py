@@ -211,7 +211,7 @@ def test_a_compressed_path_certificate_is_no_vector(regularizer, features):
     verdict = judge(problem, Model(np.zeros(features)), Witness(theta))
     short = verdict.path_certificate.compress()
     assert short.compress() is short
-    assert short.compressed == (short is not verdict.path_certificate)
+    assert short.compressed == (short.v is not verdict.path_certificate.v)
     assert not verdict.path_certificate.compressed
     used = verdict.witness.theta
     for known in (verdict.path_certificate, short):
