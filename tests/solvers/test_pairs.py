@@ -12,7 +12,7 @@ from fenchel.problem import Model, Witness
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
 from fenchel.solvers.base import Hint, Start
-from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs
+from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, pairs_among
 from fenchel.solvers.dual_coordinate.projected_newton import newton_step
 
 PIECEWISE = ("hinge", "squared_hinge", "huber_hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "huber")
@@ -65,6 +65,22 @@ def test_running_sums_are_those_of_theta(loss: str, intercept: bool) -> None:
     state.refresh(output)
     np.testing.assert_allclose(kept, output.v, atol=1e-9 * np.max(np.abs(output.v)))
     np.testing.assert_allclose(sums, output.intercept, atol=1e-9 * np.max(np.abs(output.v)))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("loss", ["hinge", "absolute", "squared_hinge"])
+def test_running_sums_of_pairs_among_few_examples(loss: str, count: int) -> None:
+    """Of one example, or of several of which one gains alone, the partner of a step is none."""
+    problem = _problem(loss)
+    for first in range(0, problem.risk.examples, 7):
+        _, state = _started(problem)
+        [output] = state.outputs
+        active = np.arange(first, min(first + count, problem.risk.examples))
+        steps, _ = pairs_among(state, output, active, np.arange(problem.risk.examples), 0.0, 40)
+        assert steps > 0
+        kept = output.v.copy()
+        state.refresh(output)
+        np.testing.assert_allclose(kept, output.v, atol=1e-12 * np.max(np.abs(output.v)))
 
 
 @pytest.mark.parametrize("intercept", [False, True])

@@ -35,8 +35,6 @@ _SWEEP_ENTRIES, _SWEEPS, _CALL_ENTRIES = 1 << 29, 5, 1 << 26
 #: the least violations for which a row is computed, and used, in units of the threshold of shrinking (a tenth of the
 #: largest violation of the last epoch); measured as above
 _COMPUTED, _USED = 5.0, 1.0
-#: cached rows from which pairs are chosen among their examples: with fewer, the same few are chosen again and again
-_FEWEST_FOR_PAIRS = 16
 #: examples in a sample whose mean replaces that of all
 _SAMPLE = 500
 
@@ -82,7 +80,7 @@ def _sweeps(state: State, output: OutputState, design: CachedGram, selective: bo
         return 0
     rounds = min(_SWEEPS, max(1, _SWEEP_ENTRIES // (len(order) * design.shape[0])))
     together = max(1, _CALL_ENTRIES // design.shape[0])
-    if pairs and len(order) >= _FEWEST_FOR_PAIRS:
+    if pairs:
         return _sweep_pairs(state, output, design, order, used, rounds * len(order), together)
     for _ in range(rounds):
         shuffle(order, len(order), state.random)

@@ -223,8 +223,15 @@ def optimize_free_pairs(rows: Any, table: Any, v: Any, among: Any, form: Any, vi
             along = max(curvatures[k] - row[k] * row[k] / curvatures[i], _FLATTEST * curvatures[k], _LEAST)
             if slope * slope > best * along and k != i:
                 j, best = k, slope * slope / along
-        new_i, new_j = _both_steps(table, bounds, form, (i, j), (v[i], v[j]), curvatures, row[j])
-        one, other = table[i, SCALE] * (new_i - table[i, ALPHA]), table[j, SCALE] * (new_j - table[j, ALPHA])
+        if j != i:
+            new_i, new_j = _both_steps(table, bounds, form, (i, j), (v[i], v[j]), curvatures, row[j])
+            other = table[j, SCALE] * (new_j - table[j, ALPHA])
+        else:
+            # nothing is gained by a second one
+            slope = _slope(upper[i], lower[i])
+            new_i = _one_step(table[i, ALPHA], slope, curvatures[i], table[i, SCALE], bounds[i], form.epsilon)
+            new_j, other = new_i, 0.0
+        one = table[i, SCALE] * (new_i - table[i, ALPHA])
         if one == 0.0 and other == 0.0:
             return steps
         table[i, ALPHA], table[j, ALPHA] = new_i, new_j
