@@ -91,8 +91,8 @@ def _chain_loss(case, scores, begin, own):
     return top - every[own] + sum(exp(score - top) for score in every.values()).ln()
 
 
-def dual(case, witness):
-    """D of what a witness holds, and whether it is at exactly this: at its best multiple otherwise.
+def dual(case, witness, whole=ONE):
+    """D of what a witness holds, times ``whole``, and whether it is at exactly this: at its best multiple otherwise.
 
     The dual points of smooth pairs and of chains are those of scores and labellings, exactly; those of the hinge of
     pairs and of the NDCG are floats, which may miss the domain by rounding.  None where a witness holds nothing.
@@ -115,9 +115,9 @@ def dual(case, witness):
 
         size = sum(map(abs, theta))
         multiple = sum(abs(Decimal(entry)) for entry in witness.theta.tolist()) / size if size else ONE
-        whole = value(ONE) if abs(multiple - 1) <= WHOLE else -INFINITE
-        if whole != -INFINITE:
-            return whole, True
+        found = value(whole) if abs(multiple - 1) <= WHOLE else -INFINITE
+        if found != -INFINITE:
+            return found, True
         return max(value(t) for t in (ZERO, ONE, _best_multiple(value), _largest_multiple(v))), False
 
 
