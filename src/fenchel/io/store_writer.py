@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
-import threading
-import time
 import zlib
 from pathlib import Path
 from types import TracebackType
@@ -20,9 +17,9 @@ import fenchel
 from fenchel.arrays import Array
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
-from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum, is_whole_store
+from fenchel.io.store import DENSE, FORMAT, HEADER, SPARSE, canonical, checksum
+from fenchel.io.store_target import check_target, put_in_place, remove_abandoned, working_folder
 from fenchel.io.svmlight import LARGEST_WHOLE, RowBlock, are_whole
-from fenchel.replacing import unique_name
 
 #: of what a store holds beside numbers; indices have 32 bits until the number of entries is known, and pointers 64
 _TYPES = {"indices": np.int32, "indptr": np.int64, "queries": np.int64}
@@ -30,12 +27,6 @@ _TYPES = {"indices": np.int32, "indptr": np.int64, "queries": np.int64}
 _CHUNK = 1 << 20
 #: SciPy gives row pointers and columns one type; more entries need 64 bits
 _MOST_SHORT = np.iinfo(np.int32).max
-#: of the folder that a store is written in, and of the former store while it is replaced
-_PART, _FORMER = ".part", ".former"
-#: seconds without a write after which such a folder is one of a process that was killed
-_ABANDONED = 24 * 3600.0
-#: threads replace a store one after the other
-_RENAMING = threading.Lock()
 
 
 class StoreWriter:
@@ -79,7 +70,7 @@ class StoreWriter:
         # a link stays, and the store that it leads to is replaced
         self._path, self._force, self._zero_based = Path(path).resolve(), force, zero_based
         check_target(Path(path), force)
-        self._folder = self._path.with_name(unique_name(self._path.name, _PART))
+        self._folder = working_folder(self._path)
         self._entered = self._open = False
         self._files: dict[str, IO[bytes]] = {}
         self._types: dict[str, np.dtype[Any]] = {}
@@ -90,7 +81,7 @@ class StoreWriter:
     def __enter__(self) -> Self:
         if self._entered:
             raise FenchelError("a StoreWriter writes one store: make another one for another `with` block")
-        _remove_abandoned(self._path)
+        remove_abandoned(self._path)
         self._folder.mkdir()
         self._entered = self._open = True
         return self
@@ -232,51 +223,7 @@ class StoreWriter:
         text = json.dumps({**header, "crc32": zlib.crc32(canonical(header))}, indent=1)
         (self._folder / HEADER).write_text(text, encoding="utf-8")
         _sync(self._folder / HEADER)
-        self._rename()
-
-    def _rename(self) -> None:
-        # a folder can't replace another one in one step: the former store keeps its files until the new one is there
-        former = self._folder.with_suffix(_FORMER)
-        with _RENAMING:
-            check_target(self._path, self._force)
-            if self._path.exists():
-                self._path.rename(former)
-            try:
-                self._folder.rename(self._path)
-            except OSError:
-                # unless another process has written the store in the meantime
-                if former.exists() and not self._path.exists():
-                    former.rename(self._path)
-                raise
-            finally:
-                if self._path.exists():
-                    shutil.rmtree(former, ignore_errors=True)
-
-
-def check_target(path: Path, force: bool) -> None:
-    """Raise unless a store may be written to this name."""
-    if path.is_symlink() and not path.exists():
-        raise FenchelError(f"{path}: is a link that leads nowhere")
-    if path.exists() and not is_whole_store(path):
-        raise FenchelError(f"{path}: exists and is no store without damage, and only a store is replaced")
-    if path.exists() and not force:
-        raise FenchelError(f"{path} exists: choose another name, or force=True (--force) to replace it")
-    if not path.absolute().parent.is_dir():
-        raise FenchelError(f"{path}: there is no folder {path.parent}")
-
-
-def _remove_abandoned(path: Path) -> None:
-    """Remove what writers of the same store left that were killed: a live one writes more often than once a day."""
-    own = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}{re.escape(_PART)}")
-    for folder in path.parent.iterdir():
-        if own.fullmatch(folder.name) and folder.is_dir() and not folder.is_symlink():
-            try:
-                last = max(one.stat().st_mtime for one in (folder, *folder.iterdir()))
-            except FileNotFoundError:
-                # its writer is just ending
-                continue
-            if time.time() - last > _ABANDONED:
-                shutil.rmtree(folder, ignore_errors=True)
+        put_in_place(self._folder, self._path, self._force)
 
 
 def _checked_column(name: str, values: Array, rows: int) -> Array:

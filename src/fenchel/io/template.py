@@ -44,7 +44,7 @@ _AFFIX = 3
 
 
 def default_template(fields: int) -> str:
-    """The template for tokens of so many fields: words first, then part-of-speech tags, then whatever there is."""
+    """The template for tokens with this number of fields: a word, its part-of-speech tag, and any others."""
     lines = ["# words: the token, two before and two after it, and pairs"]
     windows = [(0, window) for window in _WORDS]
     affixes = [f"%{kind}[0,0,{size}]" for kind in "ps" for size in range(1, _AFFIX + 1)]
