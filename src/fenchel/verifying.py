@@ -32,44 +32,10 @@ def certify(
     effort: float = DEFAULT_EFFORT,
     rigorous: bool = False,
 ) -> Certificate:
-    r"""Prove how far a model is from the optimum of a problem.
+    """The certificate of a model, its intercept found if it is None, and its witness searched for if there is none.
 
-    Parameters
-    ----------
-    problem : Problem
-        The problem that the model is meant to solve.
-    model : Model, Solution or array-like
-        The model to judge.  An array holds weights, to which the best intercept is added if the problem has one.  A
-        Solution brings its own witness.  For a fitted estimator pass ``Model(coef, intercept)``.
-    witness : Witness or array-like, default=None
-        A dual point :math:`\theta`, such as ``Solution.witness`` or ``theta_`` of an estimator.  None searches for one,
-        as for the weights of another library: from the subgradient at the model, by gradient steps and dual ascent.
-    effort : float, default=300
-        Maximum number of data passes of that search.  It ends sooner when more passes could reduce the gap by a tenth
-        at most: the gap is then that close to the true suboptimality of the model.  Ctrl-C ends it too, with the best
-        certificate so far.
-    rigorous : bool, default=False
-        Whether both bounds are computed in ball arithmetic with about 32 digits, which rests on IEEE 754 arithmetic
-        alone.  It takes some hundred times as long as an ordinary certificate, and resolves gaps that rounding hides
-        from that one.  Risks without enclosures, such as F1, are refused.
-
-    Returns
-    -------
-    Certificate
-        The primal objective of the model and a lower bound on the objective of every model.
-
-    See Also
-    --------
-    solve : Minimize a problem; the result has a certificate already.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from fenchel import Problem, certify
-    >>> from fenchel.risks import MeanRisk
-    >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
-    >>> print(certify(problem, np.array([1.0])))
-    The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.
+    ``fenchel.certify`` has the parameters.  The search goes from the subgradient at the model, by gradient steps and
+    dual ascent, for at most ``effort`` data passes; it ends sooner when more could reduce the gap by a tenth at most.
     """
     if not isinstance(problem, Problem):
         raise FenchelError(f"problem must be a Problem such as Problem(X, risk, lam), got {type(problem).__name__}")

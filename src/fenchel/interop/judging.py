@@ -1,0 +1,214 @@
+"""``certify`` in one call: how far a fitted estimator of another library is from the optimum of its own objective."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any, overload
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.pipeline import Pipeline
+from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils.validation import check_is_fitted
+
+from fenchel.certificate import Certificate
+from fenchel.errors import FenchelError
+from fenchel.interop.objective import Data, Objective
+from fenchel.interop.peers import PEERS
+from fenchel.interop.sklearn_models import SKLEARN
+from fenchel.problem import Model, Problem, Witness
+from fenchel.solving.solution import Solution
+from fenchel.verifying import DEFAULT_EFFORT
+from fenchel.verifying import certify as certify_model
+
+#: how an objective is read, by the package and the name of the class
+READERS = {**SKLEARN, **PEERS}
+#: the libraries whose classes are identified by name
+LIBRARIES = {key.partition(".")[0] for key in READERS}
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What :func:`fenchel.certify` says of an estimator of another library.
+
+    Parameters
+    ----------
+    objective : str
+        The objective that was judged, with the values of its parameters.
+    certificates : tuple of Certificate
+        One for each problem: the classes of one-vs-rest, or the targets, are separate ones.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        Their sum: the objective of the estimator and a bound on the best one, both divided by the total weight of the
+        examples (and by C).
+
+    See Also
+    --------
+    certify : Where it comes from.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import Ridge
+    >>> from fenchel import certify
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> certify(Ridge(alpha=1.0).fit(X, y), X, y).objective
+    'alpha |w|²/2 + ½ sum (s - y)², alpha=1, intercept not regularized'
+    """
+
+    objective: str
+    certificates: Sequence[Certificate]
+
+    @property
+    def certificate(self) -> Certificate:
+        return reduce(add, self.certificates)
+
+    @property
+    def relative_gap(self) -> float:
+        """The relative gap of the sum."""
+        return self.certificate.relative_gap
+
+    def _repr_html_(self) -> str:
+        return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
+
+    def __str__(self) -> str:
+        lines = [f"Judged: {self.objective}.", str(self.certificate)]
+        if len(self.certificates) > 1:
+            worst = max(range(len(self.certificates)), key=lambda k: self.certificates[k].relative_gap)
+            lines.append(
+                f"The worst of {len(self.certificates)} problems is number {worst}: {self.certificates[worst]}"
+            )
+        return "\n".join(lines)
+
+
+@overload
+def certify(
+    problem: Problem,
+    model: Model | Solution | ArrayLike,
+    witness: Witness | ArrayLike | None = None,
+    *,
+    effort: float = DEFAULT_EFFORT,
+    rigorous: bool = False,
+) -> Certificate: ...
+
+
+@overload
+def certify(
+    problem: Any,
+    model: Any,
+    witness: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    effort: float = DEFAULT_EFFORT,
+    rigorous: bool = False,
+) -> Judgement: ...
+
+
+def certify(
+    problem: Any,
+    model: Any,
+    witness: Any = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    effort: float = DEFAULT_EFFORT,
+    rigorous: bool = False,
+) -> Certificate | Judgement:
+    r"""Prove how far a model is from the optimum: ``certify(problem, model)`` or ``certify(estimator, X, y)``.
+
+    Parameters
+    ----------
+    problem : Problem or fitted estimator
+        The problem that the model is meant to solve; or a fitted estimator of scikit-learn, skglm, celer or ReHLine, a
+        pipeline that ends with one, or a model of LIBLINEAR's Python package: its parameters say what it minimizes.
+    model : Model, Solution or array-like
+        The model to judge.  An array holds weights, to which the best intercept is added if the problem has one.  A
+        Solution brings its own witness.  For an estimator: the matrix X that it was fitted to.
+    witness : Witness or array-like, default=None
+        A dual point :math:`\theta`, such as ``Solution.witness`` or ``theta_`` of an estimator.  None searches for one,
+        as for the weights of another library: from the subgradient at the model, by gradient steps and dual ascent.
+        For an estimator: the targets y that it was fitted to.
+    sample_weight : array-like of shape (n,), default=None
+        For an estimator: the weights that it was fitted with.
+    effort : float, default=300
+        Maximum number of data passes of that search.  It ends sooner when more passes could reduce the gap by a tenth
+        at most: the gap is then that close to the true suboptimality of the model.  Ctrl-C ends it too, with the best
+        certificate so far.
+    rigorous : bool, default=False
+        Whether both bounds are computed in ball arithmetic with about 32 digits, which rests on IEEE 754 arithmetic
+        alone.  It takes some hundred times as long as an ordinary certificate, and resolves gaps that rounding hides
+        from that one.  Risks without enclosures, such as F1, are refused.
+
+    Returns
+    -------
+    Certificate or Judgement
+        The primal objective of the model and a lower bound on the objective of every model; for an estimator also the
+        objective that was judged.
+
+    See Also
+    --------
+    solve : Minimize a problem; the result has a certificate already.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.svm import LinearSVC
+    >>> from fenchel import Problem, certify
+    >>> from fenchel.risks import MeanRisk
+    >>> problem = Problem(np.array([[1.0], [-1.0]]), MeanRisk("hinge", [1, -1]), lam=0.5)
+    >>> print(certify(problem, np.array([1.0])))
+    The objective 0.25 is optimal to the accuracy of the arithmetic: no model is below 0.25.
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = X / X.max(axis=0)
+    >>> bool(certify(LinearSVC(C=0.1, tol=1e-9).fit(X, y), X, y).relative_gap < 1e-6)
+    True
+    """
+    if isinstance(problem, Problem):
+        if sample_weight is not None:
+            raise FenchelError("sample_weight is for estimators; the risk of a Problem has its weights")
+        return certify_model(problem, model, witness, effort=effort, rigorous=rigorous)
+    objective = read(problem, model, witness, sample_weight)
+    found = [
+        certify_model(part.problem, part.model, part.witness, effort=effort, rigorous=rigorous)
+        for part in objective.parts
+    ]
+    return Judgement(objective.words, tuple(found))
+
+
+def read(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Objective:
+    """The objective of a fitted estimator on its data; an error that says why if it can't be judged."""
+    if isinstance(estimator, Pipeline):
+        check_is_fitted(estimator)
+        return read(estimator[-1], estimator[:-1].transform(X) if len(estimator) > 1 else X, y, sample_weight)
+    # a class of yours may extend one of theirs; theirs, as MultiTaskLasso extends Lasso, change the objective
+    theirs = (_name(cls) for cls in type(estimator).__mro__ if _name(cls).partition(".")[0] in LIBRARIES)
+    reader = READERS.get(next(theirs, ""))
+    if reader is None or _name(type(estimator)).startswith("fenchel."):
+        own = " has certificate_ already" if _name(type(estimator)).startswith("fenchel.") else " is not known here"
+        known = ", ".join(sorted(READERS))
+        raise FenchelError(
+            f"{type(estimator).__name__}{own}. certify takes a Problem with a model, or X, y and a fitted estimator of "
+            f"these: {known}; for others write the objective as a Problem"
+        )
+    if y is None:
+        raise FenchelError(f"certify({type(estimator).__name__}, X, y) needs the targets y")
+    if not _name(type(estimator)).startswith("liblinear."):
+        check_is_fitted(estimator)
+    X = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    targets = np.asarray(y)
+    check_consistent_length(X, targets)
+    weights = np.ones(len(targets)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != targets.shape[:1] or not np.all(weights >= 0) or not weights.sum() > 0:
+        raise FenchelError("sample_weight must be a weight >= 0 for each example, not all of them zero")
+    return reader(estimator, Data(sp.csr_array(X) if sp.issparse(X) else X, targets, weights))
+
+
+def _name(cls: type) -> str:
+    return f"{cls.__module__.partition('.')[0]}.{cls.__name__}"
