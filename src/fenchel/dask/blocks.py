@@ -1,0 +1,129 @@
+"""Blocks of rows as workers read them, from partitions or files, and the group that several of them make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from fenchel.arrays import Array
+from fenchel.dask.shard import Shard
+from fenchel.designs import as_design
+from fenchel.errors import FenchelError
+from fenchel.io.files import bare_name
+
+#: suffixes of files that are read by columns, and of NumPy archives; others are svmlight files
+PARQUET, CSV, NPZ = (".parquet", ".pq"), (".csv",), (".npz",)
+
+
+class Block(NamedTuple):
+    """Rows, with their labels and weights where the source has them."""
+
+    X: Any
+    y: Any = None
+    weights: Any = None
+    #: whether the features of a svmlight file are numbered from 0
+    zero_based: bool | None = None
+    #: of the features of a table
+    names: tuple[str, ...] | None = None
+
+
+def block(X: Any, y: Any = None, weights: Any = None) -> Block:
+    """Return the block of a partition: an array, a sparse matrix or a data frame, and its labels and weights."""
+    labels, own = (None if part is None else np.asarray(part) for part in (y, weights))
+    return Block(X if sp.issparse(X) else np.asarray(X), labels, own)
+
+
+def file_block(path: str, label: str | None, zero_based: bool | None) -> Block:
+    """Read a file."""
+    suffix = bare_name(Path(path)).suffix.lower()
+    if suffix in PARQUET:
+        return _parquet(path, label)
+    if suffix in NPZ:
+        return _archive(path)
+    # imported here: it loads the compiler
+    from fenchel.io.readers import Layout, read
+
+    table = read(Path(path), Layout(label=label, zero_based=zero_based))
+    names = None if table.names is None else tuple(table.names)
+    return Block(table.X, table.y, table.sample_weight, None if suffix in CSV else table.zero_based, names)
+
+
+def _parquet(path: str, label: str | None) -> Block:
+    import pyarrow.parquet as pq
+
+    frame = pq.read_table(path).to_pandas()
+    if label not in frame.columns:
+        raise FenchelError(f"{path}: has no column {label!r}; pass the name of the column of labels as y")
+    features = frame.drop(columns=label)
+    return Block(features.to_numpy(), frame[label].to_numpy(), names=tuple(map(str, features.columns)))
+
+
+def _archive(path: str) -> Block:
+    """An archive with the arrays X and y, or with those of ``scipy.sparse.save_npz`` and y."""
+    with np.load(path, allow_pickle=False) as archive:
+        held = {name: archive[name] for name in archive}
+    if "y" not in held:
+        raise FenchelError(f"{path}: holds no array y of labels; write one with np.savez(file, X=X, y=y)")
+    if "X" in held:
+        return Block(held["X"], held["y"], held.get("sample_weight"))
+    missing = {"data", "indices", "indptr", "shape"} - set(held)
+    if missing:
+        raise FenchelError(f"{path}: holds neither X nor {min(missing)!r} of a sparse matrix in compressed rows")
+    X = sp.csr_array((held["data"], held["indices"], held["indptr"]), shape=tuple(held["shape"].tolist()))
+    return Block(X, held["y"], held.get("sample_weight"))
+
+
+def shard_of(blocks: Sequence[Block], names: Sequence[str]) -> Shard:
+    """Return the group of some blocks, one below the other; blocks without rows are left out."""
+    for one, name in zip(blocks, names, strict=True):
+        _check(one, name)
+    kept = [one for one in blocks if one.X.shape[0]] or list(blocks[:1])
+    widths = {one.X.shape[1] for one in kept}
+    numbering = frozenset(one.zero_based for one in kept if one.zero_based is not None)
+    if len(widths) > 1:
+        if not numbering:
+            raise FenchelError(f"the blocks have different numbers of features: {sorted(widths)}")
+        kept = [one._replace(X=_wider(one.X, max(widths))) for one in kept]
+    X = kept[0].X if len(kept) == 1 else _stacked([one.X for one in kept])
+    design = as_design(X)
+    columns = frozenset(one.names for one in kept if one.names is not None)
+    return Shard(design, _joined([one.y for one in kept]), _joined([one.weights for one in kept]), numbering, columns)
+
+
+def shard_of_files(names: Sequence[str], label: str | None, zero_based: bool | None) -> Shard:
+    """Return the group of some files."""
+    return shard_of([file_block(name, label, zero_based) for name in names], names)
+
+
+def widened(shard: Shard, features: int) -> Shard:
+    """Return a group with more features, which none of its rows has."""
+    X = _wider(shard.design.sparse(), features)
+    return Shard(as_design(X), shard.labels, shard.weights, shard.numbering)
+
+
+def _check(one: Block, name: str) -> None:
+    if one.X.ndim != 2:
+        raise FenchelError(f"{name}: X must have two dimensions, got {one.X.ndim}")
+    for what, values in (("y", one.y), ("sample_weight", one.weights)):
+        if values is not None and len(values) != one.X.shape[0]:
+            raise FenchelError(f"{name}: X has {one.X.shape[0]} rows and {what} {len(values)}; they must agree")
+
+
+def _wider(X: Any, features: int) -> sp.csr_array:
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], features))
+
+
+def _stacked(parts: Sequence[Any]) -> Any:
+    sparse = {bool(sp.issparse(one)) for one in parts}
+    if len(sparse) > 1:
+        raise FenchelError("some blocks are sparse and others dense; use one of both")
+    return sp.vstack(parts, format="csr") if sparse.pop() else np.concatenate(parts)
+
+
+def _joined(parts: Sequence[Array | None]) -> Array | None:
+    known = [one for one in parts if one is not None]
+    return np.concatenate(known) if known else None

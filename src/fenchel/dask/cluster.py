@@ -1,0 +1,231 @@
+"""Groups of rows on the workers of a Dask cluster: tasks, retries and timeouts.
+
+A call of ``map`` makes one task a group, and one more that holds a large common argument such as w: a task's result can
+be computed again if its worker dies, whereas the only copy of scattered data would be lost.  No task is bound to a
+worker, or it would wait forever when that worker dies: the scheduler runs it where its group is.  Every
+wait has a timeout.
+
+Settings of Dask's configuration, such as ``dask.config.set({"fenchel.timeout": "1 hour"})``:
+
+==================  =============  ==================================================================
+setting             default        meaning
+==================  =============  ==================================================================
+fenchel.timeout     "10 minutes"   time without any finished task after which a fit is given up
+fenchel.groups      None           groups of partitions; None is one for each thread of the cluster
+==================  =============  ==================================================================
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numpy as np
+
+from fenchel.dask.shard import Shard
+from fenchel.errors import FenchelError
+from fenchel.stopping import stop_point
+
+try:
+    import dask
+    from dask.utils import parse_timedelta
+    from distributed import Client, Future, KilledWorker, LocalCluster, wait
+    from distributed.client import default_client
+except ImportError as error:
+    raise ImportError("fenchel.dask requires Dask: pip install 'fenchel[dask]'") from error
+
+T = TypeVar("T")
+
+#: seconds between the stop points of a wait
+_BETWEEN_STOP_POINTS = 0.2
+#: how often tasks are submitted again after their data were lost
+_MAX_LOSSES = 5
+#: bytes of a common argument above which it becomes a task of its own, and is copied between workers
+_LARGE = 1 << 16
+#: arguments of one call of ``map`` travel in its graph, whatever their size
+_NO_WARNING = {"distributed.admin.large-graph-warning-threshold": "1 PiB"}
+
+
+class LostDataError(FenchelError):
+    """Data that no worker holds any more, and that can't be loaded again."""
+
+
+@contextmanager
+def connected(workers: int | None) -> Iterator[Client]:
+    """Connect to the present Dask client, or start a local cluster of processes and close it at the end.
+
+    ``workers`` is the number of processes of that cluster, of one thread each.
+    """
+    try:
+        present = default_client()
+    except ValueError:
+        present = None
+    if present is not None:
+        yield present
+        return
+    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+def timeout() -> float:
+    """The seconds without a finished task after which a fit is given up."""
+    return float(parse_timedelta(dask.config.get("fenchel.timeout", "10 minutes")))
+
+
+def group_count(client: Client) -> int:
+    """The number of groups: a setting, or the threads of the cluster."""
+    set_by_user = dask.config.get("fenchel.groups", None)
+    if set_by_user is not None:
+        return max(1, int(set_by_user))
+    client.wait_for_workers(1, timeout=timeout())
+    return max(1, sum(client.nthreads().values()))
+
+
+class DaskGroups:
+    """Groups of rows that are futures of shards.
+
+    Parameters
+    ----------
+    client : Client
+        The connection to the cluster.
+    futures : sequence of Future
+        The shard of each group.
+    names : sequence of str
+        What each group holds, in errors.
+    """
+
+    def __init__(self, client: Client, futures: Sequence[Future], names: Sequence[str]) -> None:
+        self.client, self.futures, self.names = client, list(futures), list(names)
+        #: tasks and calls so far
+        self.tasks = self.calls = 0
+
+    def map(self, function: Callable[..., T], *each: Sequence[Any], **common: Any) -> list[T]:
+        """Return ``function`` of every group, in their order; see ``Groups``."""
+        stop_point()
+        found: list[Any] = [None] * len(self.futures)
+        missing = list(range(len(self.futures)))
+        for _ in range(_MAX_LOSSES):
+            pending = self._submitted(function, [[values[k] for values in each] for k in missing], missing, common)
+            try:
+                lost = self._gather(pending, found)
+            finally:
+                left = [one for one in pending.values() if one.status == "pending"]
+                if left:
+                    # a stop or an error leaves them behind
+                    self.client.cancel(left, force=True)
+            if not lost:
+                return found
+            missing = lost
+        raise LostDataError(f"the data of {self._named(missing)} were lost {_MAX_LOSSES} times: their workers died")
+
+    def place(self, function: Callable[..., Any], *each: Sequence[Any], **common: Any) -> list[Future]:
+        """Return futures of ``function`` of every group, which stay beside it; see ``Groups``."""
+        groups = list(range(len(self.futures)))
+        return list(
+            self._submitted(function, [[values[k] for values in each] for k in groups], groups, common).values()
+        )
+
+    def _submitted(
+        self, function: Callable[..., Any], each: list[list[Any]], groups: list[int], common: dict[str, Any]
+    ) -> dict[int, Future]:
+        """Submit the tasks of some groups."""
+        with self.client.as_current(), dask.config.set(_NO_WARNING):
+            names = list(common)
+            shared = [
+                self.client.submit(_itself, value, pure=False) if _is_large(value) else value
+                for value in common.values()
+            ]
+            columns = [list(column) for column in zip(*each, strict=True)]
+            columns += [[value] * len(groups) for value in shared]
+            count = len(each[0]) if each else 0
+            futures = self.client.map(
+                _call,
+                [function] * len(groups),
+                [(count, names)] * len(groups),
+                [self.futures[k] for k in groups],
+                *columns,
+                pure=False,
+            )
+        self.calls += 1
+        self.tasks += len(groups) + sum(map(_is_large, common.values()))
+        return dict(zip(groups, futures, strict=True))
+
+    def _gather(self, pending: dict[int, Future], found: list[Any]) -> list[int]:
+        """Fill in the results of the groups; return the groups whose data were lost."""
+        self._wait(list(pending.values()))
+        failed = [k for k, future in pending.items() if future.status == "error"]
+        for k in failed:
+            self._raise(k, pending[k])
+        lost = [k for k, future in pending.items() if future.status != "finished"]
+        kept = [k for k in pending if k not in lost]
+        try:
+            results = self.client.gather([pending[k] for k in kept], errors="raise")
+        except (CancelledError, OSError):
+            # a worker died between the end of its task and the transfer of the result
+            return list(pending)
+        for k, result in zip(kept, results, strict=True):
+            found[k] = result
+        return lost
+
+    def _wait(self, futures: list[Future]) -> None:
+        """Wait for tasks, in short pieces; raise when none of them ends for too long."""
+        limit = timeout()
+        unfinished, since = len(futures), time.monotonic()
+        while unfinished:
+            try:
+                with self.client.as_current():
+                    wait(futures, timeout=_BETWEEN_STOP_POINTS)
+                return
+            except TimeoutError:
+                stop_point()
+            except CancelledError:
+                # the caller looks for what was lost
+                return
+            left = sum(future.status == "pending" for future in futures)
+            if left < unfinished:
+                unfinished, since = left, time.monotonic()
+            if self.client.status != "running":
+                raise LostDataError(
+                    f"the connection to the Dask scheduler was lost (its status is {self.client.status!r})"
+                )
+            if time.monotonic() - since > limit:
+                workers = len(self.client.nthreads())
+                waiting = [k for k, future in enumerate(futures) if future.status == "pending"]
+                raise LostDataError(
+                    f"no task of {self._named(waiting)} ended within {limit:g} s; {workers} workers are connected. If "
+                    "tasks take longer, raise the setting fenchel.timeout of dask.config"
+                )
+
+    def _raise(self, k: int, future: Future) -> None:
+        """Raise the error of a group's task, by its name."""
+        error = future.exception(timeout=timeout())
+        if isinstance(error, KilledWorker):
+            raise LostDataError(
+                f"{self.names[k]}: several workers died while they held it; they may need more memory, or smaller "
+                "partitions"
+            ) from error
+        if isinstance(error, FenchelError):
+            raise FenchelError(f"{self.names[k]}: {error}") from error
+        raise FenchelError(f"{self.names[k]} can't be loaded or used: {type(error).__name__}: {error}") from error
+
+    def _named(self, groups: Sequence[int]) -> str:
+        return "; ".join(self.names[k] for k in groups[:5]) + ("; …" if len(groups) > 5 else "")
+
+
+def _is_large(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.nbytes > _LARGE
+
+
+def _itself(value: T) -> T:
+    """The task that holds a common argument."""
+    return value
+
+
+def _call(function: Callable[..., T], layout: tuple[int, list[str]], shard: Shard, *values: Any) -> T:
+    """Call a function with the values of its group, and the common ones by name."""
+    count, names = layout
+    return function(shard, *values[:count], **dict(zip(names, values[count:], strict=True)))

@@ -1,0 +1,218 @@
+"""Data sets as lists of lazy blocks: Dask arrays and data frames, delayed blocks, and files."""
+
+from __future__ import annotations
+
+import glob
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.array as da
+import numpy as np
+from dask.delayed import Delayed
+from distributed import Client
+
+from fenchel.arrays import Array
+from fenchel.dask import shard as on_shard
+from fenchel.dask.blocks import CSV, PARQUET, block, shard_of, shard_of_files, widened
+from fenchel.dask.cluster import DaskGroups, group_count
+from fenchel.dask.design import ShardedDesign
+from fenchel.errors import FenchelError
+from fenchel.io.files import bare_name
+
+_shard_of, _shard_of_files = (dask.delayed(function, pure=False) for function in (shard_of, shard_of_files))
+#: what X may be, in errors
+KINDS = "a Dask array or data frame, a list of delayed blocks, or the names of files ('data/part-*.svm')"
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Blocks that workers hold or read."""
+
+    names: Sequence[str]
+    #: rows or bytes of each block, which balance the groups; ones if unknown
+    sizes: Sequence[float]
+    #: labels and weights that are on the driver
+    y: Any = None
+    weights: Any = None
+    #: names of the features of a data frame
+    features: Sequence[str] | None = None
+
+    def group(self, members: Sequence[int]) -> Delayed:
+        """The group of some blocks."""
+        raise NotImplementedError
+
+    def numbered_from_zero(self) -> Source:
+        """The same rows with features that are numbered from 0."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Partitions(Source):
+    """Blocks that Dask computes."""
+
+    blocks: Sequence[Delayed] = ()
+
+    def group(self, members: Sequence[int]) -> Delayed:
+        return _shard_of([self.blocks[k] for k in members], [self.names[k] for k in members])
+
+
+@dataclass(frozen=True, eq=False)
+class Files(Source):
+    """Files that workers read, under the same names."""
+
+    label: str | None = None
+    zero_based: bool | None = None
+
+    @classmethod
+    def of(cls, names: Sequence[str], label: Any, weights: Any) -> Files:
+        """Return some files; ``label`` is a table's column of labels."""
+        suffixes = {bare_name(Path(name)).suffix.lower() for name in names}
+        tables = bool(suffixes & {*PARQUET, *CSV})
+        if label is not None and not (tables and isinstance(label, (str, int))):
+            raise FenchelError("y must be None for files that hold the labels, or the column of labels of tables")
+        sizes = [float(Path(name).stat().st_size) if Path(name).exists() else 1.0 for name in names]
+        return cls(names, sizes, weights=weights, label=None if label is None else str(label))
+
+    def group(self, members: Sequence[int]) -> Delayed:
+        # one task without dependencies, which the scheduler gives to an idle worker
+        return _shard_of_files([self.names[k] for k in members], self.label, self.zero_based)
+
+    def numbered_from_zero(self) -> Source:
+        return replace(self, zero_based=True)
+
+
+def source_of(X: Any, y: Any, sample_weight: Any) -> Source:
+    """Return the blocks of a data set; raise if X is none that workers can read."""
+    if isinstance(X, (str, Path)):
+        names = sorted(glob.glob(str(X)))
+        if not names:
+            raise FenchelError(f"X={str(X)!r}: there is no such file")
+        return Files.of(names, y, sample_weight)
+    if isinstance(X, (list, tuple)) and X and all(isinstance(one, (str, Path)) for one in X):
+        return Files.of([str(one) for one in X], y, sample_weight)
+    blocks, sizes, features = blocks_of(X, "X")
+    columns, kept = [], {}
+    for name, values in (("y", y), ("weights", sample_weight)):
+        own = _aligned(values, len(blocks), sizes, "y" if name == "y" else "sample_weight")
+        columns.append([None] * len(blocks) if own is None else own)
+        if own is None:
+            kept[name] = values
+    made = [dask.delayed(block, pure=False)(*parts) for parts in zip(blocks, *columns, strict=True)]
+    known = [1.0] * len(blocks) if np.any(np.isnan(sizes)) else sizes
+    names = [f"partition {k} of X" for k in range(len(made))]
+    return Partitions(names, known, features=features, blocks=made, **kept)
+
+
+def blocks_of(X: Any, name: str) -> tuple[list[Delayed], list[float], list[str] | None]:
+    """Return delayed blocks of rows, the rows of each (NaN if unknown), and the names of the features."""
+    if isinstance(X, da.Array):
+        if X.ndim == 2 and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        return list(X.to_delayed().ravel()), [float(size) for size in X.chunks[0]], None
+    if _is_frame(X):
+        named = [str(column) for column in X.columns] if X.ndim == 2 else None
+        return list(X.to_delayed()), [np.nan] * X.npartitions, named
+    if isinstance(X, (list, tuple)) and X and all(isinstance(one, Delayed) for one in X):
+        return list(X), [np.nan] * len(X), None
+    raise FenchelError(
+        f"{name} must be {KINDS}, got {type(X).__name__}; for data in memory use the estimator of the same name in "
+        "fenchel"
+    )
+
+
+def is_lazy(X: Any) -> bool:
+    """Whether X is a collection of Dask, or a list of delayed blocks."""
+    listed = isinstance(X, (list, tuple)) and bool(X) and all(isinstance(one, Delayed) for one in X)
+    return listed or isinstance(X, da.Array) or _is_frame(X)
+
+
+def _is_frame(X: Any) -> bool:
+    # if X is a data frame, its module has been imported already; importing it takes a second
+    frames = sys.modules.get("dask.dataframe")
+    return frames is not None and isinstance(X, (frames.DataFrame, frames.Series))
+
+
+def _aligned(values: Any, count: int, sizes: Sequence[float], name: str) -> list[Delayed] | None:
+    """Return the blocks of labels or weights, as many as X has; None if they are on the driver."""
+    if values is None or not is_lazy(values):
+        return None
+    if isinstance(values, da.Array) and not np.any(np.isnan(sizes)) and not np.any(np.isnan(values.chunks[0])):
+        if values.shape[0] != sum(sizes):
+            raise FenchelError(f"X has {sum(sizes):.0f} rows and {name} {values.shape[0]}; they must agree")
+        values = values.rechunk({0: tuple(int(size) for size in sizes)})
+    found, _, _ = blocks_of(values, name)
+    if len(found) != count:
+        raise FenchelError(f"X has {count} partitions and {name} {len(found)}; they must agree")
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """A data set on the workers, with its labels and weights on the driver."""
+
+    design: ShardedDesign
+    y: Array
+    weights: Array | None
+    features: Sequence[str] | None
+
+
+def load(client: Client, source: Source) -> Loaded:
+    """Read a data set on the workers, in fixed groups of its blocks."""
+    groups = _groups(client, source)
+    found = groups.map(on_shard.labels)
+    numberings = frozenset().union(*(one.numbering for one in found))
+    if len(numberings) > 1:
+        # some files have a feature 0, so that those without one are numbered from 0 too
+        return load(client, source.numbered_from_zero())
+    _check_names(frozenset().union(*(one.names for one in found)))
+    facts = groups.map(on_shard.facts)
+    kept = [k for k, one in enumerate(facts) if one.rows]
+    if not kept:
+        raise FenchelError("X has no rows")
+    groups = DaskGroups(client, [groups.futures[k] for k in kept], [groups.names[k] for k in kept])
+    found, facts = [found[k] for k in kept], [facts[k] for k in kept]
+    widths = sorted({one.features for one in facts})
+    if len(widths) > 1:
+        if not numberings:
+            raise FenchelError(f"the partitions of X have different numbers of features: {widths}")
+        groups.futures = client.map(widened, groups.futures, features=widths[-1], pure=False)
+        facts = groups.map(on_shard.facts)
+    y, weights = _whole([one.labels for one in found]), _whole([one.weights for one in found])
+    y, weights = (given if own is None else own for own, given in ((y, source.y), (weights, source.weights)))
+    if y is None:
+        raise FenchelError("y is missing: pass the labels, as an array or in as many partitions as X")
+    return Loaded(ShardedDesign(groups, facts), np.asarray(y), weights, source.features)
+
+
+def _check_names(names: frozenset[tuple[str, ...]]) -> None:
+    """Raise if tables have other columns, or the same in another order."""
+    if len(names) > 1:
+        first, second, *_ = sorted(names)
+        raise FenchelError(
+            f"the tables have different features, {', '.join(first[:5])}, … and {', '.join(second[:5])}, …: write them "
+            "with the same columns in the same order"
+        )
+
+
+def _whole(parts: Sequence[Array | None]) -> Array | None:
+    known = [one for one in parts if one is not None]
+    return np.concatenate(known) if known else None
+
+
+def _groups(client: Client, source: Source) -> DaskGroups:
+    """Groups of adjacent blocks of about the same size.
+
+    The scheduler chooses their workers: tasks with even a preference for a worker are never run again if all workers
+    die at once, though others take their places.
+    """
+    count = min(group_count(client), len(source.names))
+    middle = np.cumsum(source.sizes) - 0.5 * np.asarray(source.sizes)
+    total = float(np.sum(source.sizes)) or 1.0
+    owner = np.minimum((count * middle / total).astype(int), count - 1)
+    members = [own for own in (np.flatnonzero(owner == k).tolist() for k in range(count)) if own]
+    called = [source.names[own[0]] + (f" to {source.names[own[-1]]}" if len(own) > 1 else "") for own in members]
+    return DaskGroups(client, client.compute([source.group(own) for own in members]), called)

@@ -1,0 +1,292 @@
+"""Fits on clusters of processes: inputs, faults, and agreement with fits in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+import fenchel
+
+# the requirements of CI have it
+pytest.importorskip("distributed", reason="needs the extra dask")
+
+import dask
+import dask.array as da
+from distributed import Client, LocalCluster
+
+from fenchel import FenchelError, Problem, solve
+from fenchel.dask import LBFGS, CoCoA, LinearClassifier, LinearRegressor, MeasureClassifier
+from fenchel.dask.cluster import DaskGroups, LostDataError
+from fenchel.dask.sources import load, source_of
+from fenchel.features import PolynomialFeatures
+from fenchel.risks import MeanRisk
+
+# closing a cluster closes sockets and event loops in other threads
+pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+LAM = 0.01
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    # a worker that is killed twice must not exhaust the tasks' allowance
+    with (
+        dask.config.set({"fenchel.timeout": "120 s", "distributed.comm.timeouts.connect": "120 s"}),
+        LocalCluster(**options) as cluster,
+        Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def data(rows: int = 300):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, 5))
+    return X, np.where(X[:, 0] + 0.5 * rng.standard_normal(rows) > 0.0, 1, -1)
+
+
+class Killing(DaskGroups):
+    """Kills a worker after the tasks of some calls were submitted."""
+
+    victims: tuple[int, ...] = ()
+
+    def _wait(self, futures):
+        if self.calls in self.victims:
+            pids = self.client.run(os.getpid)
+            holders = [who for who in self.client.who_has(self.futures).values() if who]
+            os.kill(pids[holders[0][0] if holders else next(iter(pids))], signal.SIGKILL)
+        super()._wait(futures)
+
+
+def killing(client, victims):
+    """A problem on workers that are killed, and the same in memory."""
+    X, y = data()
+    blocks = da.from_array(X, chunks=(70, 5))
+    loaded = load(client, source_of(blocks, y, None))
+    groups = loaded.design.groups
+    mortal = Killing(client, groups.futures, groups.names)
+    mortal.victims = victims
+    loaded.design.groups = mortal
+    risk = MeanRisk("logistic", y)
+    return Problem(loaded.design, risk, LAM, intercept=True), Problem(X, risk, LAM, intercept=True), mortal
+
+
+def test_a_fit_goes_on_when_a_worker_is_killed(client):
+    split, whole, groups = killing(client, victims=(4,))
+    found, expected = solve(split, LBFGS(), tol=1e-6), solve(whole, "smoothing", tol=1e-6)
+    assert groups.calls > 4
+    assert found.converged
+    assert_allclose(found.model.weights, expected.model.weights, rtol=1e-2)
+    # one task a group and a constant in each exchange
+    assert groups.tasks <= groups.calls * (len(groups.futures) + 2)
+
+
+@pytest.mark.thorough
+def test_a_fit_goes_on_when_workers_are_killed_twice(client):
+    split, _, groups = killing(client, victims=(3, 6))
+    found = solve(split, LBFGS(), tol=1e-6)
+    assert groups.calls > 6
+    assert found.converged
+    split, _, _ = killing(client, victims=())
+    unharmed = solve(split, LBFGS(), tol=1e-6)
+    # the groups and their order are the same; products of a group differ in the last bit where its memory is aligned
+    # otherwise on another worker
+    assert_allclose(found.model.weights, unharmed.model.weights, rtol=1e-12)
+
+
+@pytest.mark.thorough
+def test_a_worker_may_die_while_it_loads(client, tmp_path):
+    X, y = data(60)
+    flag = str(tmp_path / "died")
+
+    def fatal(rows):
+        import os
+
+        if not os.path.exists(flag):
+            open(flag, "w").close()
+            os.kill(os.getpid(), 9)
+        return rows
+
+    blocks = [dask.delayed(X[:30]), dask.delayed(fatal)(X[30:])]
+    model = LinearClassifier("logistic").fit(blocks, y)
+    assert os.path.exists(flag)
+    assert model.converged_
+
+
+@pytest.mark.thorough
+def test_data_that_kill_every_worker_are_named(client):
+    X, y = data(60)
+
+    def fatal(rows):
+        import os
+
+        os.kill(os.getpid(), 9)
+
+    with dask.config.set({"distributed.scheduler.allowed-failures": 1}):
+        blocks = [dask.delayed(X[:30]), dask.delayed(fatal)(X[30:])]
+        with pytest.raises(LostDataError, match="partition 1 of X: several workers died"):
+            LinearClassifier("logistic").fit(blocks, y)
+
+
+@pytest.mark.thorough
+def test_a_task_that_never_ends_is_given_up(client):
+    X, y = data(60)
+
+    def slow(rows):
+        import time
+
+        time.sleep(60)
+        return rows
+
+    with (
+        dask.config.set({"fenchel.timeout": "2 s"}),
+        pytest.raises(LostDataError, match=r"partition 0 of X.*within 2 s"),
+    ):
+        LinearClassifier("logistic").fit([dask.delayed(slow)(X)], y)
+
+
+@pytest.mark.thorough
+def test_errors_of_workers_name_the_partition(client):
+    X, y = data(60)
+    blocks = [dask.delayed(X[:30]), dask.delayed(X[30:, :3])]
+    with pytest.raises(FenchelError, match="different numbers of features"):
+        LinearClassifier("logistic").fit(blocks, y)
+
+    def failing(rows):
+        raise OSError("no such disk")
+
+    with pytest.raises(FenchelError, match="partition 1 of X can't be loaded or used: OSError: no such disk"):
+        LinearClassifier("logistic").fit([blocks[0], dask.delayed(failing)(X)], y)
+    with pytest.raises(FenchelError, match="NaN or infinity"):
+        LinearClassifier("logistic").fit([blocks[0], dask.delayed(np.full((30, 5), np.nan))], y)
+    with pytest.raises(FenchelError, match="got ndarray"):
+        LinearClassifier("logistic").fit(X, y)
+
+
+CASES = [
+    (LinearClassifier, {"loss": "logistic"}),
+    (LinearClassifier, {"loss": "hinge"}),
+    (LinearClassifier, {"loss": "hinge", "solver": "cocoa", "tol": 1e-2}),
+    (LinearClassifier, {"loss": "squared_hinge", "l1_ratio": 0.5}),
+    (LinearRegressor, {"loss": "huber"}),
+    (LinearRegressor, {"loss": "absolute", "C": 0.1}),
+    (MeasureClassifier, {"measure": "roc_auc"}),
+    (MeasureClassifier, {"measure": "prbep", "surrogate": "bound"}),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("kind", "parameters"), CASES, ids=["-".join(map(str, case[1].values())) for case in CASES])
+def test_estimators_agree_with_those_in_memory(client, kind, parameters, tmp_path):
+    X, y = data()
+    # uneven partitions, one of them empty and one of one class
+    order = np.argsort(y[:40])
+    X[:40], y[:40] = X[:40][order], y[:40][order]
+    sizes = (7, 0, 93, 1, 150, 49)
+    lazy = da.from_array(X, chunks=(sizes, (5,)))
+    model = kind(**parameters).fit(lazy, da.from_array(y, chunks=100), sample_weight=None)
+    expected = getattr(fenchel, kind.__name__)(**{**parameters, "solver": "auto", "tol": 1e-6}).fit(X, y)
+    assert model.certificate_.dual <= expected.certificate_.primal + 1e-12
+    assert expected.certificate_.dual <= model.certificate_.primal + 1e-12
+    assert model.converged_
+    predicted = model.predict(lazy)
+    assert isinstance(predicted, da.Array)
+    assert_array_equal(predicted.compute(), model.predict(X))
+    assert_array_equal(predicted.compute(), model.to_local().predict(X))
+    assert type(model.to_local()) is getattr(fenchel, kind.__name__)
+
+
+@pytest.mark.thorough
+def test_classes_words_and_probabilities(client):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((200, 4))
+    y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + 0.3 * rng.standard_normal((200, 3)), axis=1)]
+    for loss, form in (("logistic", "multinomial"), ("hinge", "ovr")):
+        model = LinearClassifier(loss).fit(da.from_array(X, chunks=(50, 4)), y)
+        assert model.multi_class_ == form
+        assert np.mean(model.predict(da.from_array(X, chunks=(60, 2))).compute() == y) > 0.8
+    model = LinearClassifier("logistic").fit(da.from_array(X, chunks=(50, 4)), y)
+    assert_allclose(model.predict_proba(da.from_array(X, chunks=(60, 4))).compute(), model.predict_proba(X))
+
+
+@pytest.mark.thorough
+def test_files_are_read_on_the_workers(client, tmp_path):
+    from sklearn.datasets import dump_svmlight_file
+
+    X, y = data(90)
+    X[:, 4], X[:50, 3] = 0.0, 0.0
+    X[60:, 4] = 1.0
+    parts = [slice(0, 30), slice(30, 60), slice(60, 90)]
+    pd = pytest.importorskip("pandas")
+    for k, part in enumerate(parts):
+        dump_svmlight_file(X[part], y[part], str(tmp_path / f"{k}.svm"), zero_based=False)
+        np.savez(tmp_path / f"{k}.npz", X=X[part], y=y[part])
+        S = sp.csr_array(X[part])
+        np.savez(tmp_path / f"s{k}.npz", data=S.data, indices=S.indices, indptr=S.indptr, shape=S.shape, y=y[part])
+        frame = pd.DataFrame(X[part], columns=list("abcde")).assign(label=y[part])
+        frame.to_parquet(tmp_path / f"{k}.parquet")
+        frame.to_csv(tmp_path / f"{k}.csv", index=False)
+    expected = fenchel.LinearClassifier("logistic", tol=1e-9).fit(X, y)
+    tables, others = ("?.parquet", "?.csv"), ("?.svm", "?.npz", "s?.npz")
+    for pattern, label in (*((name, "label") for name in tables), *((name, None) for name in others)):
+        model = LinearClassifier("logistic", tol=1e-9).fit(str(tmp_path / pattern), label)
+        assert_allclose(model.coef_, expected.coef_, rtol=1e-4, atol=1e-5)
+    with pytest.raises(FenchelError, match="no such file"):
+        LinearClassifier("logistic").fit(str(tmp_path / "*.none"))
+    for name in ("2.parquet", "2.csv"):
+        write = frame[["b", "a", "c", "d", "e", "label"]]
+        (write.to_csv if name.endswith("csv") else write.to_parquet)(tmp_path / name, index=False)
+        with pytest.raises(FenchelError, match="different features, a, b, c, d, e, … and b, a, c, d, e"):
+            LinearClassifier("logistic").fit(str(tmp_path / name.replace("2", "?")), "label")
+
+
+def test_features_are_not_for_clusters():
+    with pytest.raises(FenchelError, match="features are computed in memory"):
+        LinearClassifier(features=PolynomialFeatures()).fit(da.zeros((4, 2)), [0, 1, 0, 1])
+
+
+@pytest.mark.thorough
+def test_data_frames_keep_their_names(client):
+    dd = pytest.importorskip("dask.dataframe")
+    pd = pytest.importorskip("pandas")
+    X, y = data(90)
+    table = pd.DataFrame(X, columns=list("abcde"))
+    frame = dd.from_pandas(table.assign(y=y), npartitions=3)
+    model = LinearClassifier("logistic").fit(frame[list("abcde")], frame["y"])
+    assert model.feature_names_in_.tolist() == list("abcde")
+    assert_array_equal(model.predict(frame[list("abcde")]).compute(), model.predict(table))
+
+
+@pytest.mark.thorough
+def test_sparse_blocks_and_solver_objects(client):
+    X, y = data(120)
+    X = np.where(np.abs(X) > 0.7, X, 0.0)
+    blocks = [dask.delayed(sp.csr_matrix)(X[k : k + 40]) for k in (0, 40, 80)]
+    labels = [dask.delayed(y[k : k + 40]) for k in (0, 40, 80)]
+    model = LinearClassifier("hinge", solver=CoCoA(epochs=2), tol=1e-2, C=0.1).fit(blocks, labels)
+    assert model.solver_ == "cocoa"
+    assert model.decision_function(blocks).compute().shape == (120,)
+
+
+@pytest.mark.thorough
+def test_a_cluster_is_started_and_closed_without_one():
+    X, y = data(60)
+    with dask.config.set({"fenchel.timeout": "120 s"}):
+        model = LinearClassifier("logistic", n_jobs=1).fit(da.from_array(X, chunks=(20, 5)), y)
+    assert model.converged_
+
+
+@pytest.mark.thorough
+def test_the_example_of_the_page_runs(client, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "larger-data.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```py\n(.*?)```", page, re.DOTALL)
+    exec(code, {"__name__": "__main__"})
+    said = capsys.readouterr().out
+    assert "is proved to be within" in said
+    assert "dask.array" in said

@@ -1,0 +1,186 @@
+"""Laws of rows in groups: products, norms and certificates are those of the whole matrix, whatever the groups are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fenchel import FenchelError, Problem, certify, solve
+from fenchel.dask import LBFGS, CoCoA
+from fenchel.dask.in_process import in_groups
+from fenchel.designs import as_design
+from fenchel.risks import BreakEven, MeanRisk, Multinomial, RocAUC
+
+#: ends of 1, 2 and 7 groups of 90 rows, of uneven sizes, one of them a single row
+GROUPS = {"one": [], "two": [31], "seven": [1, 5, 40, 41, 60, 75]}
+LAM = 0.05
+
+
+def data(kind: str = "dense"):
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((90, 6))
+    # ties: equal rows in different groups
+    X[50:60] = X[:10]
+    X = np.round(X, 1)
+    y = np.where(X[:, 0] + 0.5 * rng.standard_normal(90) > 0.2, 1.0, -1.0)
+    # groups of one class
+    y[:5], y[75:] = 1.0, -1.0
+    return (sp.csr_array(np.where(np.abs(X) > 0.5, X, 0.0)) if kind == "sparse" else X), y
+
+
+RISKS = {
+    "logistic": lambda y: MeanRisk("logistic", y, np.arange(90) % 4),
+    "squared": lambda y: MeanRisk("squared", y + 3.0),
+    "squared_hinge": lambda y: MeanRisk("squared_hinge", y),
+    "hinge": lambda y: MeanRisk("hinge", y, np.arange(90) % 3),
+    "absolute": lambda y: MeanRisk("absolute", y + np.arange(90) / 50.0),
+    "multinomial": lambda y: Multinomial((np.arange(90) * 7) % 3),
+    "roc_auc": lambda y: RocAUC(y),
+    "prbep": lambda y: BreakEven(y),
+}
+SMOOTH, KINKED, MEASURES = (
+    ("logistic", "squared", "squared_hinge", "multinomial"),
+    ("hinge", "absolute"),
+    ("roc_auc", "prbep"),
+)
+CASES = [
+    *(("lbfgs", name) for name in SMOOTH),
+    *(("cocoa", name) for name in ("hinge", "absolute", "squared_hinge")),
+    *(("smoothing", name) for name in (*MEASURES, "logistic", "hinge")),
+    *(("bundle", name) for name in (*MEASURES, *SMOOTH, *KINKED)),
+    *(("agm", name) for name in (*MEASURES, "logistic", "hinge")),
+]
+OWN = {"lbfgs": LBFGS(), "cocoa": CoCoA(), "cocoa_safe": CoCoA(aggregation="safe", epochs=2)}
+
+
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_products_and_norms_are_those_of_the_whole(kind, groups):
+    X, _ = data(kind)
+    whole, split = as_design(X), in_groups(X, GROUPS[groups])
+    rng = np.random.default_rng(0)
+    w, W, theta, many = (rng.standard_normal(shape) for shape in (6, (3, 6), 90, (90, 3)))
+    for found, expected in (
+        (split.scores(w), whole.scores(w)),
+        (split.scores(W), whole.scores(W)),
+        (split.adjoint(theta), whole.adjoint(theta)),
+        (split.adjoint(many), whole.adjoint(many)),
+    ):
+        assert found.shape == expected.shape
+        assert np.max(np.abs(found - expected)) <= 1e-13 * np.max(np.abs(expected))
+    assert split.shape == whole.shape
+    assert split.stored_entries == whole.stored_entries
+    assert_allclose(split.squared_row_norms, whole.squared_row_norms, rtol=1e-14)
+    assert_array_equal(split.row_magnitudes, whole.row_magnitudes)
+    assert split.largest_row_norm >= np.sqrt(np.max(whole.squared_row_norms)) * (1 - 1e-14)
+    assert_array_equal(split.part(3, 70).scores(w), as_design(sp.csr_array(X)[3:70]).scores(w))
+    # the bounds on rounding cover another order of the sums
+    assert split.adjoint_roundings >= 2
+
+
+def test_scores_are_those_of_the_weights_they_are_asked_for():
+    X, _ = data()
+    split, whole = in_groups(X, [30]), as_design(X)
+    w = np.ones(6)
+    split.scores(w)[:] = np.nan
+    assert_array_equal(split.scores(w), whole.scores(w))
+    w[0] = 2.0
+    assert_array_equal(split.scores(w), whole.scores(w))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("name", RISKS)
+def test_certificates_are_those_of_the_whole(name, intercept):
+    X, y = data()
+    risk = RISKS[name](y)
+    intercept = intercept and risk.intercepts() is not None
+    whole = Problem(X, risk, LAM, intercept=intercept)
+    solution = solve(whole, tol=1e-2)
+    split = Problem(in_groups(X, GROUPS["seven"]), risk, LAM, intercept=intercept)
+    found, expected = (certify(one, solution.model, solution.witness) for one in (split, whole))
+    assert_allclose([found.primal, found.dual], [expected.primal, expected.dual], rtol=1e-12)
+
+
+@pytest.mark.meetings(1)
+@pytest.mark.parametrize("groups", GROUPS)
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize(("solver", "name"), CASES, ids=["-".join(case) for case in CASES])
+def test_gaps_overlap_with_those_of_the_whole(solver, name, intercept, groups):
+    X, y = data("sparse" if groups == "two" else "dense")
+    risk = RISKS[name](y)
+    # bundle has no intercepts of several classes, and agm none at all
+    none = solver == "agm" or (solver, name) == ("bundle", "multinomial")
+    intercept = intercept and risk.intercepts() is not None and not none
+    split = Problem(in_groups(X, GROUPS[groups]), risk, LAM, intercept=intercept)
+    found = solve(split, OWN.get(solver, solver), tol=1e-3, max_iter=20_000)
+    assert found.converged, found
+    expected = solve(Problem(X, risk, LAM, intercept=intercept), tol=1e-6).certificate
+    assert found.certificate.dual <= expected.primal + 1e-12
+    assert expected.dual <= found.certificate.primal + 1e-12
+
+
+def test_groups_of_one_class_and_safe_sums():
+    X, y = data()
+    order = np.argsort(y, kind="stable")
+    risk = MeanRisk("hinge", y[order])
+    split = Problem(in_groups(X[order], [int(np.sum(y < 0))]), risk, LAM, intercept=True)
+    for solver in (OWN["cocoa"], OWN["cocoa_safe"]):
+        assert solve(split, solver, tol=1e-3, max_iter=20_000).converged
+
+
+@pytest.mark.parametrize("aggregation", ["safe", "line_search"])
+def test_rounds_never_decrease_the_dual(aggregation):
+    X, y = data()
+    problem = Problem(in_groups(X, GROUPS["seven"]), MeanRisk("hinge", y), 1e-3)
+    solver = CoCoA(aggregation=aggregation)
+    state, last = solver.start(problem, None), -np.inf
+    for _ in range(10):
+        solver.step(state, None)
+        theta = state.theta
+        value = -0.5 * problem.lam * np.sum((X.T @ theta / problem.lam) ** 2) + y @ theta
+        assert value >= last - 1e-13
+        last = value
+        assert_allclose(state.v, X.T @ theta / problem.lam, rtol=1e-10, atol=1e-12)
+
+
+def test_solvers_that_read_rows_are_refused():
+    X, y = data()
+    problem = Problem(in_groups(X, [40]), MeanRisk("logistic", y), LAM)
+    with pytest.raises(FenchelError, match="lie on several workers"):
+        solve(problem, "newton")
+    with pytest.raises(FenchelError, match="rows on workers"):
+        solve(Problem(X, MeanRisk("logistic", y), LAM), LBFGS())
+
+
+def test_a_checkpoint_knows_the_rows_of_all_groups(tmp_path):
+    X, y = data()
+    risk, path = MeanRisk("logistic", y), tmp_path / "long.npz"
+    first = solve(Problem(in_groups(X, [40]), risk, LAM), LBFGS(), tol=1e-10, checkpoint=path)
+    again = solve(Problem(in_groups(X, [40]), risk, LAM), LBFGS(), tol=1e-10, checkpoint=path)
+    assert again.passes == 0
+    assert_allclose(again.certificate.primal, first.certificate.primal, rtol=1e-10)
+    other = X.copy()
+    other[77, 2] += 1.0
+    with pytest.raises(FenchelError, match="checksum of X"):
+        solve(Problem(in_groups(other, [40]), risk, LAM), LBFGS(), checkpoint=path)
+
+
+@pytest.mark.parametrize("name", [name for name in RISKS if name not in MEASURES])
+def test_the_terms_of_parts_add_up_to_the_risk(name):
+    _, y = data()
+    risk = RISKS[name](y)
+    scores = np.random.default_rng(5).standard_normal((90,) if risk.outputs is None else (90, risk.outputs))
+    spans = [slice(0, 1), slice(1, 33), slice(33, 90)]
+    parts = [risk.part(span) for span in spans]
+    values = [part.value(scores[span]) for part, span in zip(parts, spans, strict=True)]
+    assert_allclose(sum(values), risk.value(scores), rtol=1e-13)
+    slopes = [part.subgradient(scores[span]) for part, span in zip(parts, spans, strict=True)]
+    assert_array_equal(np.concatenate(slopes), risk.subgradient(scores))
+
+
+@pytest.mark.parametrize("name", MEASURES)
+def test_measures_are_no_sums_over_examples(name):
+    _, y = data()
+    assert RISKS[name](y).part(slice(0, 10)) is None
