@@ -51,6 +51,7 @@ def check(ball, true):
     assert error <= Fraction(float(ball.radius))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", matrices())
 @pytest.mark.parametrize("block", [1, 7, 1 << 20])
 def test_products_contain_the_exact_ones(name, block, monkeypatch):

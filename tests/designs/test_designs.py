@@ -1,6 +1,7 @@
 """A design is its matrix: every storage gives NumPy's products, without a copy and without a mark on the user's X."""
 
 import itertools
+import pickle
 import subprocess
 import sys
 import warnings
@@ -14,11 +15,14 @@ from hypothesis import given
 import fenchel.designs.base as base
 import fenchel.designs.csr as csr_module
 import fenchel.designs.dense as dense_module
+import fenchel.designs.rows as rows_module
 from fenchel import FenchelError, Problem
 from fenchel.designs import ChainDesign, CSRDesign, as_design
 from fenchel.numerics.rounding import gamma
 from fenchel.risks import MeanRisk
 from strategies import matrices
+
+pytestmark = pytest.mark.usefixtures("own_storage")
 
 DTYPES = (np.float32, np.float64, np.int8, np.int64, np.bool_, np.float16, np.uint16)
 ORDERS = ("C", "F", "strided", "reversed", "read-only", "mapped")
@@ -193,6 +197,34 @@ def test_mapped_csr(tmp_path):
     assert np.shares_memory(design.rows().data, parts[0])
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("build", [*ORDERS, "csr", "csr64"])
+def test_loops_read_few_entries_in_the_usual_storage(dtype, build, tmp_path, monkeypatch):
+    """One compiled loop serves all; one entry more, and they read the user's own array."""
+    X = small_matrix(dtype)
+    kept = sp.csr_array(X.astype(np.float32 if dtype is np.float16 else dtype)) if "csr" in build else None
+    if build == "csr64":
+        kept.indices, kept.indptr = kept.indices.astype(np.int64), kept.indptr.astype(np.int64)
+    given, entries = (laid_out(X, build, tmp_path), X.size) if kept is None else (kept, max(kept.nnz, len(X) + 1))
+    monkeypatch.setattr(rows_module, "_FEW_ENTRIES", entries)
+    design = as_design(given)
+    assert_is_matrix(design, X)
+    rows = design.rows()
+    assert all(not part.flags.writeable and part.flags.c_contiguous for part in rows)
+    assert rows[0].dtype == np.float64
+    assert all(part.dtype == np.uint32 for part in rows[1:])
+    monkeypatch.setattr(rows_module, "_FEW_ENTRIES", entries - 1)
+    if dtype is not np.float16:
+        assert all(
+            np.shares_memory(*parts)
+            for parts in zip(
+                as_design(given).rows(),
+                [given] if kept is None else (kept.data, kept.indices, kept.indptr),
+                strict=True,
+            )
+        )
+
+
 def test_empty_rows_before_a_row_longer_than_a_block(monkeypatch):
     monkeypatch.setattr(csr_module, "BLOCK", 2)
     X = np.zeros((4, 6), dtype=np.float32)
@@ -341,3 +373,42 @@ def test_products_with_several_outputs_of_wide_matrices(columns):
     chain = ChainDesign(X, 3)
     dual, w = rng.standard_normal(chain.shape[0]), rng.standard_normal(chain.shape[1])
     assert chain.scores(w) @ dual == pytest.approx(w @ chain.adjoint(dual), rel=1e-12)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+def test_blocks_of_compressed_rows_are_views(index):
+    """SciPy's constructor would copy every block that is less than half of X."""
+    rng = np.random.default_rng(0)
+    X = sp.csr_array(np.where(rng.random((40, 6)) < 0.5, rng.standard_normal((40, 6)), 0.0))
+    X.indices, X.indptr = X.indices.astype(index), X.indptr.astype(index)
+    design, total = CSRDesign(X), np.zeros(6)
+    blocks = list(design._blocks(20))
+    assert len(blocks) > 4
+    for rows, block in blocks:
+        assert np.shares_memory(block.data, X.data)
+        assert np.shares_memory(block.indices, X.indices)
+        np.testing.assert_array_equal(block.toarray(), X.toarray()[rows])
+        total += block.T @ np.arange(40.0)[rows]
+    np.testing.assert_allclose(design.adjoint(np.arange(40.0)), total, rtol=1e-13)
+
+
+def test_indices_of_two_types_are_converted():
+    X = sp.csr_array(np.eye(6))
+    X.indptr = X.indptr.astype(np.int64)
+    design = CSRDesign(X)
+    np.testing.assert_array_equal(design.adjoint(np.arange(6.0)), np.arange(6.0))
+    np.testing.assert_array_equal(design.scores(np.arange(6.0)), np.arange(6.0))
+
+
+@pytest.mark.parametrize("entries", [40, 1 << 17], ids=["few", "many"])
+@pytest.mark.parametrize("convert", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_rows_of_an_unpickled_design_are_read_only_and_not_stored(convert, entries):
+    design = as_design(convert(np.random.default_rng(0).standard_normal((entries // 4, 4)).astype(np.float32)))
+    plain, rows = pickle.dumps(design), design.rows()
+    stored = pickle.dumps(design)
+    assert len(stored) == len(plain)
+    again = pickle.loads(stored).rows()
+    for one, other in zip(rows, again, strict=True):
+        # loops are compiled for read-only arrays
+        assert not one.flags.writeable and not other.flags.writeable
+        assert one.dtype == other.dtype and np.array_equal(one, other)

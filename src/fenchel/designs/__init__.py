@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from fenchel.designs.base import Design
 from fenchel.designs.chains import ChainDesign
+from fenchel.designs.computed import ComputedDesign
 from fenchel.designs.conversion import as_design
 from fenchel.designs.csr import CSRDesign
 from fenchel.designs.dense import DenseDesign
@@ -44,4 +45,13 @@ def row_lengths(design: Design) -> CSRDesign:
     return CSRDesign(sp.csr_array(entries, shape=design.shape))
 
 
-__all__ = ["CSRDesign", "ChainDesign", "DenseDesign", "Design", "MappedDesign", "as_design", "row_lengths"]
+__all__ = [
+    "CSRDesign",
+    "ChainDesign",
+    "ComputedDesign",
+    "DenseDesign",
+    "Design",
+    "MappedDesign",
+    "as_design",
+    "row_lengths",
+]

@@ -10,6 +10,7 @@ copied as a whole: a float32 X times a float64 w in NumPy or SciPy would cast al
 from __future__ import annotations
 
 import abc
+import zlib
 from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 #: rows in the sample for estimates such as ``mean_square``
 SAMPLE = 300
+#: rows of X whose bytes are copied at a time for a checksum
+_CHECKSUM_ROWS = 1 << 12
 #: covers the rounding of a computed norm of up to 2^40 entries
 _UPWARDS = 1.0 + 2.0**-12
 #: norm of a row whose squares underflow
@@ -69,6 +72,10 @@ class Design(abc.ABC):
     """
 
     shape: tuple[int, int]
+
+    def __getstate__(self) -> dict[str, object]:
+        # rows are views or copies of X that are made again, read-only as loops are compiled for them
+        return {name: value for name, value in vars(self).items() if name != "_rows"}
 
     def kernel(self) -> KernelDesign | None:
         """This design if it is the Gram matrix of a kernel."""
@@ -145,8 +152,22 @@ class Design(abc.ABC):
     def rows(self) -> Rows:
         """Read-only views of X for compiled loops."""
 
+    def checksum(self) -> int:
+        """The CRC-32 of the arrays of X, which tells problems apart."""
+        crc = 0
+        for values in self.rows():
+            array = np.atleast_1d(np.asarray(values))
+            crc = zlib.crc32(f"{array.dtype.str} {array.shape}".encode(), crc)
+            for begin in range(0, len(array), _CHECKSUM_ROWS):
+                crc = zlib.crc32(np.ascontiguousarray(array[begin : begin + _CHECKSUM_ROWS]).data, crc)
+        return crc
+
     #: whether ``part`` is implemented, by which threads divide the products with X
     divisible: ClassVar[bool] = True
+    #: whether ``rows`` generates entries, so that compiled products are faster than those in blocks of X
+    generates_rows: ClassVar[bool] = False
+    #: whether ``rows`` is implemented
+    has_rows: ClassVar[bool] = True
     #: whether ``narrowed``, ``transposed`` and ``column_squares`` are implemented
     has_columns: bool = False
 
@@ -221,10 +242,3 @@ def as_real(values: Array) -> Array:
 def largest_size(values: Array) -> float:
     """The largest absolute value, without a copy of the array."""
     return max(float(values.max()), -float(values.min())) if values.size else 0.0
-
-
-def read_only(values: Array) -> Array:
-    """A read-only view as a plain array: loops have one signature instead of two, and can't write to X."""
-    view = values.view(np.ndarray)
-    view.flags.writeable = False
-    return view

@@ -105,11 +105,8 @@ class ChainDesign(Design):
 
     def enclosure(self) -> EnclosedChains | None:
         tokens = self.tokens.enclosure()
-        return (
-            None
-            if tokens is None or self.edge_features
-            else EnclosedChains(tokens, self.shape, self.labels, self._kept)
-        )
+        nodes = self.tokens.shape[0] * self.labels
+        return None if tokens is None else EnclosedChains(tokens, self.shape, self.labels, nodes, self._kept)
 
     def split(self, weights: Array) -> tuple[Floats, Floats, Floats, Floats]:
         """W of shape (d, m), T of shape (m, m), a and z of shape (m,); zero where there are none.
@@ -172,6 +169,9 @@ class ChainDesign(Design):
 
     def part(self, begin: int, end: int) -> Design:
         raise FenchelError("the scores of chains have no parts: sequences share the weights of pairs of labels")
+
+    def checksum(self) -> int:
+        return self.tokens.checksum()
 
     def rows(self) -> Rows:
         raise FenchelError("compiled loops read the tokens of chains, not the rows of all scores")

@@ -13,13 +13,13 @@ from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
+from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size
 from fenchel.designs.enclosures import EnclosedCSR
-from fenchel.designs.rows import CSRRows
+from fenchel.designs.rows import CSRRows, csr_rows, read_only
 from fenchel.designs.storage import check_storage
+from fenchel.designs.threads import in_order, shares_products
 from fenchel.stopping import stop_point
 
 #: entries of a block of X^T theta (2 MB), unless d is large
@@ -29,6 +29,12 @@ _ENTRIES_PER_FEATURE = 8
 #: features from which products are computed one output after the other: those of all at once would copy the result,
 #: and write to more memory than a cache holds, which takes twice as long
 _MANY_COLUMNS = 1 << 17
+
+
+#: entries of a block of X w that one of several threads takes: a hundredth of a second
+_SHARED = 1 << 22
+#: blocks of X^T theta that it takes
+_TOGETHER = 4
 
 
 class CSRDesign(Design):
@@ -73,8 +79,9 @@ class CSRDesign(Design):
             for output, column in zip(weights, result.T, strict=True):
                 column[:] = self.scores(output)
             return result
-        for rows, block in self._blocks():
-            part = block @ weights.T
+        # a score is a sum over its own row, whatever the blocks are
+        blocks = self._blocks(_SHARED if shares_products() and self._data.dtype == np.float64 else None)
+        for rows, part in in_order(lambda _, block: block @ weights.T, blocks):
             if part.shape == result.shape and part.dtype == np.float64:
                 return part
             result[rows] = part
@@ -102,8 +109,8 @@ class CSRDesign(Design):
         """X^T theta as SciPy computes it, (d,) or (d, k)."""
         result: Array | None = None
         # blocks also shorten the sums, and with them the bound on their rounding errors
-        for rows, block in self._blocks(self._entries_of_sums):
-            part = block.T @ theta[rows]
+        blocks = self._blocks(self._entries_of_sums)
+        for _, part in in_order(lambda rows, block: _transposed(block) @ theta[rows], blocks, _TOGETHER):
             result = part if result is None else np.add(result, part, out=result)
         return np.zeros((self.shape[1], *theta.shape[1:])) if result is None else result
 
@@ -216,7 +223,11 @@ class CSRDesign(Design):
         return found
 
     def rows(self) -> CSRRows:
-        return CSRRows(self._data, _unsigned(self._indices), _unsigned(self._indptr))
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> CSRRows:
+        return csr_rows(self._data, self._indices, self._indptr, self.shape[1])
 
     def sparse(self) -> sp.csr_array:
         parts = (self._data.astype(np.float64), self._indices.copy(), self._indptr.copy())
@@ -234,7 +245,7 @@ class CSRDesign(Design):
             data = self._data[low:high].astype(np.float64, copy=False)
             indptr = self._indptr[start : stop + 1] - low if low else self._indptr[start : stop + 1]
             shape = (stop - start, self.shape[1])
-            yield slice(start, stop), sp.csr_array((data, self._indices[low:high], indptr), shape=shape)
+            yield slice(start, stop), _csr_block(data, self._indices[low:high], indptr, shape)
 
     def _bounds(self, entries: int | None = None) -> Iterator[tuple[int, int]]:
         """The first row of each block, and the first row after it."""
@@ -250,6 +261,22 @@ class CSRDesign(Design):
             start = stop
 
 
+def _csr_block(data: Array, indices: Array, indptr: Array, shape: tuple[int, int]) -> sp.csr_array:
+    """Rows of X as a matrix, without the copy that SciPy's constructor makes of a part of larger arrays."""
+    if indices.dtype != indptr.dtype:
+        return sp.csr_array((data, indices, indptr), shape=shape)
+    found = sp.csr_array(shape, dtype=data.dtype)
+    found.data, found.indices, found.indptr = data, indices, indptr
+    return found
+
+
+def _transposed(block: sp.csr_array) -> sp.csc_array:
+    """The transpose, without a copy for the same reason."""
+    found = sp.csc_array(block.shape[::-1], dtype=block.dtype)
+    found.data, found.indices, found.indptr = block.data, block.indices, block.indptr
+    return found
+
+
 def _repeats(block: sp.csr_array) -> bool:
     """Whether some column occurs twice in a row, whatever the order of the entries."""
     block = block.copy()
@@ -261,7 +288,3 @@ def _as_index(values: Array) -> Array:
     """Indices of 32 or 64 bits, as SciPy makes them; other types are converted, which copies them."""
     fine = values.dtype.kind == "i" and values.dtype.itemsize in (4, 8) and values.dtype.isnative
     return values if fine else values.astype(np.int64)
-
-
-def _unsigned(values: Array) -> NDArray[np.unsignedinteger]:
-    return values.view(np.dtype(f"u{values.dtype.itemsize}"))

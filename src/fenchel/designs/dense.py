@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from scipy.linalg.blas import dsyrk
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size, read_only
+from fenchel.designs.base import BLOCK, SAMPLE, Design, as_real, largest_size
 from fenchel.designs.enclosures import EnclosedDense, EnclosedDesign
-from fenchel.designs.rows import DenseRows
+from fenchel.designs.rows import DenseRows, dense_rows, read_only
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
 
@@ -139,7 +139,11 @@ class DenseDesign(Design):
             yield part, self._values[part if everything else selected[part]].astype(np.float64, copy=False)
 
     def rows(self) -> DenseRows:
-        return DenseRows(self._values)
+        return self._rows
+
+    @cached_property
+    def _rows(self) -> DenseRows:
+        return dense_rows(self._values)
 
     def sparse(self) -> sp.csr_array:
         return sp.csr_array(self._values.astype(np.float64, copy=False))

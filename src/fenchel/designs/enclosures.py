@@ -69,12 +69,13 @@ class EnclosedDense(NamedTuple):
 class EnclosedChains(NamedTuple):
     """Products with the design of chains: those of tokens for each label, and copies of the weights of pairs and ends.
 
-    ``kept`` are the places of these weights among the scores after those of tokens.
+    ``kept`` are the places of these weights among the scores after the ``nodes`` of tokens.
     """
 
     tokens: EnclosedDesign
     shape: tuple[int, int]
     labels: int
+    nodes: int
     kept: NDArray[np.int64]
 
     def scores(self, weights: Ball) -> Ball:
@@ -86,7 +87,7 @@ class EnclosedChains(NamedTuple):
         return result
 
     def adjoint(self, theta: Ball) -> Ball:
-        nodes = self.shape[0] - (self.labels + 2) * self.labels
+        nodes = self.nodes
         features = self.tokens.adjoint(theta[:nodes].map(lambda values: values.reshape(-1, self.labels)))
         return concatenate([features.map(lambda values: values.T.ravel()), theta[nodes + self.kept]])
 

@@ -6,6 +6,9 @@ with ``reorders_sums`` lets the compiler reorder sums over a row to vectorize th
 
 Indices are unsigned: numba adds wrap-around code to the inner loop for signed ones.  Unsigned indices read
 foreign memory if they are out of range, so a design checks the range once before it hands out rows.
+
+Rows of few entries are copies in the usual storage, for which loops are compiled anyway: compiling one for another
+storage takes longer than any solve of so little data.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from numpy.typing import NDArray
 from fenchel.arrays import Array, Floats
 
 _ONE = np.uint64(1)
+#: entries (512 kB in float64) up to which rows are copied to the usual storage
+_FEW_ENTRIES = 1 << 16
 #: entries between two prefetches: a cache line of 64 bytes holds 16 values of 4 bytes or 8 of 8
 _LINE = np.uint64(16)
 #: entries of a row to prefetch at most; the hardware prefetcher follows long rows
@@ -197,6 +202,32 @@ class CentredRows(NamedTuple):
 
 
 Rows = CSRRows | DenseRows
+
+
+def read_only(values: Array) -> Array:
+    """A read-only view as a plain array: loops have one signature instead of two, and can't write to X."""
+    view = values.view(np.ndarray)
+    view.flags.writeable = False
+    return view
+
+
+def csr_rows(data: Array, indices: Array, indptr: Array, features: int) -> CSRRows:
+    """Rows of these arrays, whose indices are signed and in range; the usual storage has float64 and 32 bits."""
+    index = (indices.dtype, indptr.dtype)
+    if max(len(data), len(indptr)) <= _FEW_ENTRIES and features <= np.iinfo(np.int32).max:
+        data, index = data.astype(np.float64, copy=False), (np.dtype(np.int32), np.dtype(np.int32))
+    places = (
+        read_only(each.astype(kind, copy=False)).view(np.dtype(f"u{kind.itemsize}"))
+        for each, kind in zip((indices, indptr), index, strict=True)
+    )
+    return CSRRows(read_only(data), *places)
+
+
+def dense_rows(values: Array) -> DenseRows:
+    """Rows of this array; the usual storage has float64 in C order."""
+    if values.size <= _FEW_ENTRIES:
+        values = np.ascontiguousarray(values, dtype=np.float64)
+    return DenseRows(read_only(values))
 
 
 class GramRows(NamedTuple):
