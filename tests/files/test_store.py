@@ -505,7 +505,7 @@ def test_convert_train_predict_and_certify(tmp_path, monkeypatch, capsys):
     assert "convert the data again with --no-zero-based" in capsys.readouterr().err
     assert main(["train", "a.svm", "-o", "b.npz", "--label", "1"]) == 2
     Path("a.csv").write_text("1,2\n")
-    assert main(["convert", "a.csv"]) == 2
+    assert main(["convert", "a.csv", "-o", "table.store"]) == 0
     assert main(["convert", "nothing.svm"]) == 2
     assert "there is no such file" in capsys.readouterr().err
     Path("z.svm").write_text("1 0:1\n0 1:1\n")
@@ -515,7 +515,7 @@ def test_convert_train_predict_and_certify(tmp_path, monkeypatch, capsys):
     assert "model" not in said
     Path("a.conll").write_text("a A\nb B\n")
     assert main(["convert", "a.conll"]) == 2
-    assert "a.conll: is a file of labelled sequences (.conll), and only svmlight files" in capsys.readouterr().err
+    assert "a.conll: is a file of labelled sequences (.conll), and only rows are converted" in capsys.readouterr().err
     for command in ("predict", "certify"):
         assert main([command, "a.svm.npz", "a.conll"]) == 2
         assert "a.conll: is a file of labelled sequences (.conll), and the model is none" in capsys.readouterr().err

@@ -9,6 +9,7 @@ from fenchel.io.columns import check_no_sequences
 from fenchel.io.files import bare_name, check_exists
 from fenchel.io.store_writer import StoreWriter
 from fenchel.io.svmlight import check_rows, line_of_first_query, row_blocks
+from fenchel.io.tables import Columns, is_parquet, table_blocks
 
 
 def convert(
@@ -17,13 +18,19 @@ def convert(
     force: bool = False,
     zero_based: bool | None = None,
     queries: bool | None = None,
+    *,
+    label: str | int | None = None,
+    header: bool | None = None,
+    qid: str | int | None = None,
+    sample_weight: str | int | None = None,
 ) -> tuple[int, int]:
-    """Write the rows of a svmlight file to a store, in one pass and bounded memory.
+    """Write the rows of a svmlight file or a table to a store, in one pass and bounded memory.
 
     Parameters
     ----------
     source : path
-        The svmlight file, plain or compressed (.gz, .bz2, .xz).
+        A svmlight file or a table with commas (.csv), plain or compressed (.gz, .bz2, .xz), or a Parquet file
+        (.parquet), which needs pyarrow, of the extra ``parquet``.  All columns of a table must be numbers.
     target : path
         The folder of the store.
     force : bool, default=False
@@ -31,7 +38,16 @@ def convert(
     zero_based : bool or None, default=None
         Whether features are numbered from 0; None looks whether there is a 0.
     queries : bool or None, default=None
-        Whether ``qid`` is kept, which every row must have then; None keeps it if the first rows have one.
+        Whether ``qid`` is kept, which every row must have then; None keeps it if the first rows have one, or if a
+        table's column of queries is given.
+    label : str or int, default=None
+        The name or the number (from 0) of a table's column of labels; None is the last one that has no other meaning.
+    header : bool or None, default=None
+        Whether the first row of a table with commas is a header; None looks.
+    qid : str or int, default=None
+        The name or the number of a table's column of queries.
+    sample_weight : str or int, default=None
+        The name or the number of a table's column of weights.
 
     Returns
     -------
@@ -58,9 +74,14 @@ def convert(
     """
     source = Path(source)
     check_exists(source)
-    if bare_name(source).suffix.lower() == ".csv":
-        raise FenchelError(f"{source}: only svmlight files are converted; append a table in blocks with StoreWriter")
-    check_no_sequences(source, "only svmlight files are converted")
+    check_no_sequences(source, "only rows are converted")
+    columns = Columns(label, qid, sample_weight)
+    if bare_name(source).suffix.lower() == ".csv" or is_parquet(source):
+        if zero_based is not None:
+            raise FenchelError(f"{source}: zero_based is for svmlight files: a table has columns; omit it")
+        return _convert_table(source, target, force, columns, header, queries)
+    if any(one is not None for one in (*columns, header)):
+        raise FenchelError(f"{source}: label, header, qid and sample_weight are columns of tables (.csv, .parquet)")
     looked = queries is None
     if queries is None:
         queries = _first_has_query(source)
@@ -84,6 +105,22 @@ def convert(
                 )
             check_rows(source, rows, with_query if queries else 0)
             writer.append_block(block, offset)
+        if queries and not with_query:
+            raise FenchelError(f"{source}: no row has qid:, which queries=True asks for; omit it")
+        return writer.shape
+
+
+def _convert_table(
+    source: Path, target: Path | str, force: bool, columns: Columns, header: bool | None, queries: bool | None
+) -> tuple[int, int]:
+    """Write the rows of a table to a store."""
+    if queries and columns.qid is None:
+        raise FenchelError(f"{source}: queries=True needs the column of queries of a table: give qid")
+    if queries is False and columns.qid is not None:
+        raise FenchelError(f"{source}: queries=False and qid={columns.qid!r} contradict each other; omit one")
+    with StoreWriter(target, force) as writer:
+        for block in table_blocks(source, columns, header):
+            writer.append(block.X, block.y, block.sample_weight, block.qid)
         return writer.shape
 
 

@@ -20,13 +20,14 @@ from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier
+from fenchel.features.base import features_of
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 from fenchel.io.template import Template
 from fenchel.replacing import replacing
 
 #: what a model file can hold
-_KINDS: dict[str, Any] = {
+KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier)
 }
@@ -42,6 +43,8 @@ _ARRAYS = (
 )
 #: the decomposition of the k-th problem's witness, where it has one
 _DECOMPOSITION = "decomposition_{}".format
+#: of the arrays of features that are computed from raw data
+_FEATURES = "features_"
 _FORMAT = 2
 #: what a damaged archive, a damaged array or text of the wrong kind raises
 _DAMAGES = (
@@ -101,12 +104,17 @@ def save(path: Path, model: ModelFile) -> None:
     for k, decomposition in enumerate(getattr(estimator, "decompositions_", ())):
         if decomposition is not None:
             arrays[_DECOMPOSITION(k)] = decomposition
+    # a file of the training, of no meaning for what reads the model
+    parameters = {name: value for name, value in estimator.get_params().items() if name != "checkpoint"}
+    if parameters.get("features") is not None:
+        parameters["features"] = estimator.features_.specification()
+        arrays.update({_FEATURES + name: array for name, array in estimator.features_.arrays().items()})
     proved, unproved = optimum_arrays(estimator)
     about = {
         "format": _FORMAT,
         "version": fenchel.__version__,
         "kind": type(estimator).__name__,
-        "parameters": estimator.get_params(),
+        "parameters": parameters,
         "features": int(estimator.n_features_in_),
         "multi_class": getattr(estimator, "multi_class_", None),
         "certificates": [vars(certificate) for certificate in estimator.certificates_],
@@ -140,9 +148,14 @@ def load(path: Path) -> ModelFile:
         names = {*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))}
         arrays = {name: array for name, array in held.items() if name in names}
         proved = {name: array for name, array in held.items() if name.startswith(PREFIX)}
-        unknown = set(held) - set(arrays) - set(proved)
+        learned = {name: array for name, array in held.items() if name.startswith(_FEATURES)}
+        unknown = set(held) - set(arrays) - set(proved) - set(learned)
         if unknown:
             raise FenchelError(f"{path}: holds {min(unknown)!r}, which no model has: the file is damaged")
+        if about["parameters"].get("features") is not None:
+            _check_finite(learned)
+            found = {name.removeprefix(_FEATURES): array for name, array in learned.items()}
+            about["parameters"]["features"] = features_of(about["parameters"]["features"], found)
         return _restored(path, about, arrays, proved)
     except FenchelError:
         raise
@@ -152,7 +165,7 @@ def load(path: Path) -> ModelFile:
 
 def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], proved: dict[str, Array]) -> ModelFile:
     """The model of what a file holds."""
-    if about["format"] != _FORMAT or about["kind"] not in _KINDS:
+    if about["format"] != _FORMAT or about["kind"] not in KINDS:
         raise FenchelError(
             f"{path}: has format {about['format']} of fenchel {about['version']}; fenchel {fenchel.__version__} reads "
             f"format {_FORMAT}: train the model again"
@@ -162,10 +175,12 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
         _check_chain(arrays, about)
     else:
         _check_arrays(arrays, about["features"], has_classes=about["kind"] not in _UNCLASSED)
-    estimator: Any = _KINDS[about["kind"]](**about["parameters"])
+    estimator: Any = KINDS[about["kind"]](**about["parameters"])
     for name in _ARRAYS:
         if name in arrays:
             setattr(estimator, name, arrays[name] if arrays[name].ndim else float(arrays[name]))
+    if about["parameters"].get("features") is not None:
+        estimator.features_ = estimator.features
     if about["kind"] in _DECOMPOSED:
         estimator.decompositions_ = [arrays.get(_DECOMPOSITION(k)) for k in range(len(about["certificates"]))]
         estimator.surrogate_ = "plug_in" if "positive_weights_" in arrays else "bound"

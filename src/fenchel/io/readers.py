@@ -17,6 +17,7 @@ from fenchel.io.columns import check_no_sequences
 from fenchel.io.files import bare_name, check_exists, opened
 from fenchel.io.store import open_store
 from fenchel.io.svmlight import LARGEST_WHOLE, are_whole, read_svmlight
+from fenchel.io.table_columns import first_row, has_header, is_whole, place_of
 
 
 class Table(NamedTuple):
@@ -124,8 +125,8 @@ def _widened(X: Any, layout: Layout) -> Any:
 
 
 def _read_table(path: Path, layout: Layout) -> Table:
-    (first, lines), names = _first_row(path), layout.names
-    header = [name.strip() for name in first] if _has_header(first, layout) else None
+    (first, lines), names = first_row(path), layout.names
+    header = [name.strip() for name in first] if has_header(first, layout.label, layout.header) else None
     if header is None and names is not None:
         raise FenchelError(f"{path}: needs a header with the features of the model: {', '.join(names[:5])}, …")
     repeated = [] if header is None else sorted({name for name in header if header.count(name) > 1})
@@ -154,17 +155,6 @@ def _read_table(path: Path, layout: Layout) -> Table:
     return Table(X, y, found, kept, qid=qid, query_column=own)
 
 
-def _has_header(first: list[str], layout: Layout) -> bool:
-    """A header has no numbers, but perhaps as the name of the labels; names of labels are no header."""
-    if layout.header is not None:
-        return layout.header
-    if layout.label is not None and layout.label in first and not _is_number(layout.label):
-        return True
-    label = int(layout.label) if layout.label is not None and _is_whole(layout.label) else -1
-    others = [field for place, field in enumerate(first) if place != label % len(first)]
-    return not any(map(_is_number, others)) and not all(map(_is_number, first))
-
-
 def _check_widths(path: Path, count: int) -> None:
     """Raise unless all rows have as many fields as the first one: labels are found by their place."""
     with opened(path, "rt") as stream:
@@ -184,19 +174,6 @@ def _check_widths(path: Path, count: int) -> None:
             raise FenchelError(f"{path}: line {reader.line_num}: {error}") from error
 
 
-def _first_row(path: Path) -> tuple[list[str], int]:
-    """The fields of the first row, and the number of its lines: a field in quotes may have several."""
-    with opened(path, "rt") as stream:
-        reader = csv.reader(stream, strict=True)
-        try:
-            first = next(reader, [])
-        except csv.Error as error:
-            raise FenchelError(f"{path}: is no table: {error}") from error
-    if not first:
-        raise FenchelError(f"{path}: holds no rows")
-    return first, reader.line_num
-
-
 def _query_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
     """The place of the queries; None if they are not asked for, or a file that is read for a model has none."""
     asked, count = layout.qid, len(first)
@@ -206,10 +183,7 @@ def _query_column(path: Path, first: list[str], header: list[str] | None, layout
         return header.index(asked)
     if layout.names is not None:
         return None
-    if not _is_whole(asked) or not -count <= int(asked) < count:
-        known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
-        raise FenchelError(f"--qid: {path} has no column {asked!r}; it {known}")
-    return int(asked) % count
+    return place_of(path, "qid", asked, header, count)
 
 
 def _label_column(
@@ -219,7 +193,7 @@ def _label_column(
     count, label, names = len(first), layout.label, layout.names
     if header is not None and label in header:
         return header.index(str(label))
-    if label is not None and not _is_whole(label):
+    if label is not None and not is_whole(label):
         if names is not None:
             return None
         known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
@@ -267,7 +241,7 @@ def _labels(path: Path, called: str, values: Array) -> Array:
             raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
         return names
     for row in np.flatnonzero(np.abs(numbers) >= LARGEST_WHOLE).tolist():
-        if _is_whole(str(names[row])):
+        if is_whole(str(names[row])):
             raise FenchelError(
                 f"{path}: the {called} {names[row]} of row {row + 1} is a whole number of 2^53 or more, which floats "
                 "do not tell apart: use smaller numbers or names, or write numbers to be predicted with an exponent"
@@ -278,15 +252,3 @@ def _labels(path: Path, called: str, values: Array) -> Array:
 def _whole(numbers: Array) -> Array:
     """As integers if they all are."""
     return numbers.astype(np.int64) if are_whole(numbers) else numbers
-
-
-def _is_whole(text: str) -> bool:
-    return text.strip().lstrip("+-").isdigit()
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

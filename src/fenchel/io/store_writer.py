@@ -241,6 +241,8 @@ def _checked_column(name: str, values: Array, rows: int) -> Array:
         return values
     if not np.all(np.isfinite(values)):
         raise FenchelError(f"{called} holds NaN or infinity")
+    if name == "weights" and np.any(values < 0):
+        raise FenchelError(f"{called} holds negative numbers: use 0 to omit an example")
     if (
         name == "labels"
         and values.dtype.kind in "iu"

@@ -1,0 +1,154 @@
+"""Fits over a store that is larger than the memory they may have, and their throughput beside the disk's.
+
+    python benchmarks/larger_than_memory.py --gigabytes 12 --folder /somewhere/with/space
+
+Writes a dense store of float32 (500 features; the sign of a linear function with noise), and fits it to a relative gap
+of 1e-2 with the logistic loss, with the hinge, and for the ROC area, each in a process that may allocate 3 GB
+(RLIMIT_DATA) and is given ``memory_limit="2GB"``; for a store of less than 12 GB both are proportionally smaller, and
+RLIMIT_DATA (150 MB at least) is beside what the process has after a small fit, with libraries and compiled loops.  The
+page cache is emptied of the store before each fit, and before the disk is measured, which reads the files in order.
+Memory is the largest RssAnon, sampled every 50 ms: what the process has beside mapped files.  The store is removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from fenchel import LinearClassifier, MeasureClassifier
+from fenchel.io import StoreWriter, open_store
+
+FEATURES, BLOCK = 500, 20_000
+#: of a store of 12 GB, in bytes
+MEMORY, DATA, FULL = 2.0e9, 3.0e9, 12.0e9
+#: what a process may allocate at least, in bytes, beside libraries and compiled loops
+LEAST = 1.5e8
+LOSSES = ("logistic", "hinge", "roc_auc")
+
+
+def make(path: Path, size: float) -> None:
+    """Write a store of this number of bytes."""
+    rng = np.random.default_rng(0)
+    w = rng.standard_normal(FEATURES, dtype=np.float32) / np.sqrt(FEATURES)
+    with StoreWriter(path) as writer:
+        for _ in range(max(1, int(size / (4 * FEATURES * BLOCK)))):
+            X = rng.standard_normal((BLOCK, FEATURES), dtype=np.float32)
+            writer.append(X, np.where(X @ w + rng.standard_normal(BLOCK) > 0.0, 1, -1))
+
+
+def evict(path: Path) -> None:
+    """Remove the files of a store from the page cache."""
+    for file in path.iterdir():
+        descriptor = os.open(file, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        finally:
+            os.close(descriptor)
+
+
+def disk(path: Path) -> float:
+    """Bytes a second of reading the files of a store in order."""
+    evict(path)
+    total, begin = 0, time.perf_counter()
+    for file in path.iterdir():
+        with file.open("rb", buffering=0) as stream:
+            while part := stream.read(1 << 23):
+                total += len(part)
+    return total / (time.perf_counter() - begin)
+
+
+def status(name: str) -> int:
+    """A number of kB that the system has of this process."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
+@contextmanager
+def anonymous_memory() -> Iterator[list[float]]:
+    """The largest RssAnon of this process in MB, in a list, while the block runs."""
+    most, done = [0.0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.05):
+            most[0] = max(most[0], status("RssAnon") / 1024)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield most
+    finally:
+        done.set()
+        thread.join()
+
+
+def fit(path: Path, loss: str, share: float) -> dict[str, float]:
+    """One fit in this process, within its limits."""
+    with anonymous_memory() as most:
+        store = open_store(path, memory_limit=MEMORY * share, verify=False)
+        options = {"tol": 1e-2, "random_state": 0}
+        model = MeasureClassifier("roc_auc", **options) if loss == "roc_auc" else LinearClassifier(loss, **options)
+        small = slice(0, 2000)
+        type(model)(**model.get_params()).fit(store.X[small], store.y[small])  # compiles the loops
+        data = int(min(DATA, 1024.0 * status("VmData") + max(LEAST, DATA * share)))
+        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+        evict(path)
+        begin, processor = time.perf_counter(), time.process_time()
+        model.fit(store.X, store.y)
+        seconds, processor = time.perf_counter() - begin, time.process_time() - processor
+    passes = model.trace_[-1].passes
+    return {
+        "seconds": seconds,
+        "processor": processor,
+        "passes": float(passes),
+        "gap": model.certificate_.relative_gap,
+        "anonymous": most[0],
+        "limit": data / 1e6,
+    }
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gigabytes", type=float, default=2.0)
+    parser.add_argument("--folder", type=Path, default=Path("."), help="where the store is written")
+    parser.add_argument("--losses", nargs="+", default=LOSSES, choices=LOSSES)
+    parser.add_argument("--store", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    size = options.gigabytes * 1e9
+    if options.store is not None:
+        print(json.dumps(fit(options.store, options.losses[0], min(1.0, size / FULL))))
+        return
+    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+        path = Path(folder) / "large.store"
+        make(path, size)
+        stored = sum(file.stat().st_size for file in path.iterdir())
+        rate = disk(path)
+        print(f"store of {stored / 1e9:.2f} GB, {FEATURES} features; the disk reads {rate / 1e6:,.0f} MB/s in order")
+        print("| objective | gap proved | passes | seconds | processor s | MB/s of X | RssAnon, MB | allowed, MB |")
+        print("|---|---|---|---|---|---|---|---|", flush=True)
+        for loss in options.losses:
+            given = ["--gigabytes", str(options.gigabytes), "--losses", loss, "--store", str(path)]
+            done = subprocess.run([sys.executable, __file__, *given], stdout=subprocess.PIPE, text=True, check=True)
+            found = json.loads(done.stdout)
+            numbers = f"{found['gap']:.1g} | {found['passes']:.1f} | {found['seconds']:.1f} | {found['processor']:.1f}"
+            speed = stored * found["passes"] / found["seconds"] / 1e6
+            print(
+                f"| {loss} | {numbers} | {speed:,.0f} | {found['anonymous']:,.0f} | {found['limit']:,.0f} |", flush=True
+            )
+
+
+if __name__ == "__main__":
+    main()

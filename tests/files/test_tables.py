@@ -1,0 +1,150 @@
+"""Tables become the stores of their numbers, in blocks of any size; what a store can't hold is refused."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from fenchel import FenchelError
+from fenchel.cli.main import main
+from fenchel.io import convert, open_store, tables
+
+pa = pytest.importorskip("pyarrow", reason="Parquet files need pyarrow")
+pq = pytest.importorskip("pyarrow.parquet", reason="Parquet files need pyarrow")
+
+RNG = np.random.default_rng(2)
+X = RNG.standard_normal((23, 3))
+X[4] = [0.1, 1e-310, -123456789.123456789]
+Y, QID, WEIGHTS = RNG.integers(0, 3, 23), np.sort(RNG.integers(0, 5, 23)), RNG.random(23)
+NAMES = ["a", "query", "b", "weight", "c", "y"]
+COLUMNS = [X[:, 0], QID, X[:, 1], WEIGHTS, X[:, 2], Y]
+
+
+@pytest.fixture(params=[1 << 20, 40], ids=["one block", "small blocks"])
+def blocks(request, monkeypatch):
+    monkeypatch.setattr(tables, "_CHARACTERS", request.param)
+    monkeypatch.setattr(tables, "_NUMBERS", request.param)
+
+
+def csv_text(header=True):
+    rows = [",".join(repr(value.item()) for value in row) for row in zip(*COLUMNS, strict=True)]
+    return "\n".join([*([",".join(NAMES)] if header else []), *rows]) + "\n"
+
+
+def check(path, dtype=np.float64):
+    store = open_store(path)
+    np.testing.assert_array_equal(store.X, X.astype(dtype))
+    assert store.X.dtype == dtype
+    np.testing.assert_array_equal(store.y, Y)
+    assert store.y.dtype == np.int64
+    np.testing.assert_array_equal(store.qid, QID)
+    np.testing.assert_array_equal(store.sample_weight, WEIGHTS)
+
+
+def test_csv_to_the_last_bit(tmp_path, blocks):
+    (tmp_path / "a.csv").write_text(csv_text())
+    assert convert(tmp_path / "a.csv", tmp_path / "a.store", qid="query", sample_weight="weight") == (23, 3)
+    check(tmp_path / "a.store")
+    with gzip.open(tmp_path / "b.csv.gz", "wt") as stream:
+        stream.write("\n" + csv_text(header=False).replace("\n", "\r\n\r\n"))
+    with pytest.raises(FenchelError, match="holds no rows"):
+        # its first row is blank
+        convert(tmp_path / "b.csv.gz", tmp_path / "b.store")
+    with gzip.open(tmp_path / "b.csv.gz", "wt", newline="") as stream:
+        stream.write(csv_text(header=False).replace("\n", "\r\n\r\n"))
+    convert(tmp_path / "b.csv.gz", tmp_path / "b.store", label=-1, qid=1, sample_weight=3, queries=True)
+    check(tmp_path / "b.store")
+
+
+def test_fields_in_quotes(tmp_path, blocks):
+    (tmp_path / "a.csv").write_text('"the\nfirst",y\n"1.5","2"\n2.5,"1"\n')
+    convert(tmp_path / "a.csv", tmp_path / "a.store")
+    assert open_store(tmp_path / "a.store").X.tolist() == [[1.5], [2.5]]
+    assert open_store(tmp_path / "a.store").y.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_parquet(tmp_path, blocks, dtype):
+    columns = [column.astype(dtype) if name in "abc" else column for name, column in zip(NAMES, COLUMNS, strict=True)]
+    pq.write_table(pa.table(dict(zip(NAMES, columns, strict=True))), tmp_path / "a.parquet", row_group_size=7)
+    convert(tmp_path / "a.parquet", tmp_path / "a.store", qid="query", sample_weight="weight", label="y")
+    check(tmp_path / "a.store", dtype)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("1,2\n3,x\n", {}, "in the rows from line 1 on: .*All columns must be numbers"),
+        ("1,2\n3,\n", {}, "All columns must be numbers"),
+        ("1,2\n3,4,5\n", {}, "columns"),
+        ("1,nan\n", {}, "NaN or infinity"),
+        ("inf,1\n", {}, "NaN or infinity"),
+        ("1,9007199254740993\n", {}, r"label 9007199254740993 .* whole number of 2\^53"),
+        ("1,2,0.5\n", {"qid": 2}, "query 0.5 is no whole number"),
+        ("1,2,1e17\n", {"qid": 2}, "no whole number below"),
+        ("a,b\n1,2\n", {"label": "c"}, "--label: .* has no column 'c'; it has the columns a, b"),
+        ("1,2\n", {"qid": "5"}, "--qid: .* has no column '5'"),
+        ("1,2\n", {"qid": 1, "label": 1}, "name one column twice"),
+        ("1\n", {}, "no column besides the labels"),
+        ("", {}, "holds no rows"),
+        ("a,b\n", {}, "holds no rows"),
+        ('1,"2\n', {}, "is no table|never closed"),
+        ('a,y\n1,2\n"3,4\n', {}, r"a\.csv: a quote is never closed"),
+        ("y,a,y\n1,2,0\n", {"label": "y"}, "has 2 columns 'y'; rename them"),
+        ("1,2\n", {"label": "²"}, "has no column '²'"),
+        ("1,2\n", {"label": "+-1"}, r"has no column '\+-1'"),
+        ('1,2\n1,"2\n', {}, "never closed"),
+        ("1,2\n", {"queries": True}, "queries=True needs the column"),
+        ("1,2,3\n", {"queries": False, "qid": 1}, "contradict"),
+        ("1,2\n", {"zero_based": True}, "zero_based is for svmlight"),
+        ("1,-2,0\n", {"sample_weight": 1}, "sample_weight holds negative numbers"),
+        ("1,-2\n", {"sample_weight": 1, "label": 0}, "no column besides"),
+    ],
+)
+def test_what_is_refused_leaves_no_store(tmp_path, text, options, words):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(FenchelError, match=words):
+        convert(tmp_path / "a.csv", tmp_path / "a.store", **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_a_header_in_another_encoding_is_refused_by_name(tmp_path):
+    (tmp_path / "a.csv").write_bytes("a,é\n1,2\n".encode("latin-1"))
+    with pytest.raises(FenchelError, match=r"a\.csv: is no table in UTF-8"):
+        convert(tmp_path / "a.csv", tmp_path / "a.store")
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ({"a": ["x"], "y": [1]}, "the column a has values of type string"),
+        ({"a": [None, 1.0], "y": [1, 2]}, "the column a has missing values"),
+        ({"a": [1.0], "y": [2**53 + 1]}, "label 9007199254740993"),
+        ({"y": [1]}, "no column besides the labels"),
+    ],
+)
+def test_parquet_that_is_refused(tmp_path, columns, words):
+    pq.write_table(pa.table(columns), tmp_path / "a.parquet")
+    with pytest.raises(FenchelError, match=words):
+        convert(tmp_path / "a.parquet", tmp_path / "a.store")
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 no parquet")
+    with pytest.raises(FenchelError, match="damaged or no Parquet file"):
+        convert(tmp_path / "a.parquet", tmp_path / "a.store")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.parquet"]
+
+
+def test_svmlight_without_queries_that_are_asked_for(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:2\n")
+    with pytest.raises(FenchelError, match="no row has qid:, which queries=True asks for"):
+        convert(tmp_path / "a.svm", tmp_path / "a.store", queries=True)
+    with pytest.raises(FenchelError, match="are columns of tables"):
+        convert(tmp_path / "a.svm", tmp_path / "a.store", label=0)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.svm"]
+
+
+def test_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text(csv_text())
+    assert main(["convert", "a.csv", "--qid", "query", "--weights", "weight", "--label", "y"]) == 0
+    assert "a.csv: 23 rows, 3 features\nwritten: a.store" in capsys.readouterr().out
+    check(tmp_path / "a.store")
