@@ -87,11 +87,12 @@ def run(ledger: Ledger, data: Collection, topics: Sequence[str], passes: int) ->
 def convergence(data: Collection, job: Cell, passes: int) -> Cell:
     """Gap and break-even after each pass of Algorithm 1."""
     topic, method, rate = data.topics.index(job["topic"]), job["method"], job["rate"]
+    regularizer, factor = LARGE_MARGIN[method]
     if method == "LM-Perc":
         solver = DualCoordinate(shrinking=False, rule="exact", stretch=rate)
     else:
-        solver = DualCoordinate(shrinking=False, rule="gradient", learning_rate=rate)
-    regularizer, factor = LARGE_MARGIN[method]
+        # the paper's eta is for its lam: with lam times the factor of the elastic net a step would be as much longer
+        solver = DualCoordinate(shrinking=False, rule="gradient", learning_rate=rate / factor)
     problem = Problem(
         data.matrix, MeanRisk("hinge", signs(data.members[:, topic])), factor * 10.0 ** LAMS[method], regularizer
     )

@@ -42,6 +42,10 @@ SECONDS: dict[str, dict[str, tuple[float | None, float | None]]] = {
 #: the same data here, or the nearest in kind
 COUNTERPARTS = {
     "a9a": "adult9",
+    "web8": "web8",
+    "covertype": "covertype",
+    "kdd99": "kdd99",
+    # with empty rows, and with the other class as the positive one
     "w8a": "web8",
     "covtype": "covertype",
     "kddcup99": "kdd99",

@@ -93,6 +93,8 @@ def is_trivial(solvers: dict[str, Cell]) -> bool:
 
 def ratio(solvers: dict[str, Cell], other: str) -> Ratio | None:
     """The other solver's seconds over those of smoothing; None if there is nothing to compare."""
+    if other not in solvers:
+        return None
     ours, theirs = median_seconds(solvers["smoothing"]), median_seconds(solvers[other])
     if is_trivial(solvers) or (ours is None and theirs is None):
         return None
@@ -131,7 +133,9 @@ _LEGEND = (
 
 def _summary(rows: dict[Row, dict[str, Cell]]) -> str:
     lines = []
-    for other, name in (("plain", "plain bundle method (BMRM)"), ("level", "stabilised bundle method")):
+    others = {"plain": "plain bundle method (BMRM)", "level": "stabilised bundle method"}
+    others["sms"] = "the paper's SMS (fixed μ, plain L-BFGS)"
+    for other, name in others.items():
         found = {row: value for row, solvers in rows.items() if (value := ratio(solvers, other)) is not None}
         if not found:
             continue
@@ -157,7 +161,9 @@ def _summary(rows: dict[Row, dict[str, Cell]]) -> str:
     return "\n".join(lines)
 
 
-def _shown(cell: Cell) -> str:
+def _shown(cell: Cell | None) -> str:
+    if cell is None:
+        return "not run"
     seconds = median_seconds(cell)
     if seconds is None:
         return f">{cell['total']:.3g} ({cell['passes']:.0f})"
@@ -177,13 +183,13 @@ def least_gap(solvers: dict[str, Cell]) -> float:
 def _table(rows: dict[Row, dict[str, Cell]]) -> str:
     lines = []
     for row, solvers in rows.items():
-        times = [_shown(solvers[name]) for name in ("smoothing", "plain", "level")]
-        ratios = [str(value) if (value := ratio(solvers, other)) else "–" for other in ("plain", "level")]
+        times = [_shown(solvers.get(name)) for name in ("smoothing", "sms", "plain", "level")]
+        ratios = [str(value) if (value := ratio(solvers, other)) else "–" for other in ("sms", "plain", "level")]
         gap = f"{least_gap(solvers):.1e}"
         description = next(iter(solvers.values()))["description"]
         lines.append([f"{row.data} ({description})", _NAMES[row.measure], f"{row.lam:g}", *times, *ratios, gap])
-    head = ["data", "measure", "λ", "smoothing", "plain", "level", "plain ÷ smoothing", "level ÷ smoothing", "gap"]
-    return markdown_table(head, lines)
+    head = ["data", "measure", "λ", "smoothing", "SMS", "plain", "level"]
+    return markdown_table([*head, "SMS ÷ smoothing", "plain ÷ smoothing", "level ÷ smoothing", "gap"], lines)
 
 
 def best_lambda(rows: dict[Row, dict[str, Cell]], data: str, measure: str) -> Row | None:

@@ -9,17 +9,20 @@ import pytest
 
 import slow_bundle
 from fenchel import FenchelError, solve
+from fenchel.certificate import judge
 from fenchel.lowerbounds import CONSTRUCTIONS, FourPoints, Hadamard, HingeLoss, gaps, weights_of
 from fenchel.lowerbounds.__main__ import main
 from fenchel.lowerbounds.construction import bundle
 from fenchel.lowerbounds.four_points import recursion
 from fenchel.lowerbounds.report import Check, Rate, draw, formula_checks, rate, rate_check, steps_to
-from fenchel.solvers import Bundle, Hint
+from fenchel.lowerbounds.subgradient import Subgradient
+from fenchel.solvers import Bundle, Hint, Pegasos
 
 ACCURACIES = (0.33, 0.2, 0.07, 1 / 16, 1 / 48)
 every_kind = pytest.mark.parametrize("kind", CONSTRUCTIONS.values(), ids=lambda kind: kind.name)
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @pytest.mark.parametrize("epsilon", ACCURACIES)
 def test_iterates_and_gaps_are_the_closed_forms(kind, epsilon):
@@ -73,8 +76,8 @@ def test_the_recursion_of_the_four_points_is_exact():
     assert expected[2][1] != printed
 
 
-def test_the_limits_of_the_four_points():
-    construction, k = FourPoints(), 200_000
+def test_the_limits_of_the_four_points(full_products):
+    construction, k = FourPoints(), 200_000 if full_products else 50_000
     (w, alpha), (next_w, _) = islice(recursion(1.0), k - 2, k)
     # k is even: alpha belongs to w_{k-1}, which is w_{2m-1} with m = k/2
     assert k / 2 * alpha == pytest.approx(1 / 8, rel=1e-3)
@@ -159,3 +162,43 @@ def test_bad_arguments_are_named():
         Hadamard(12)
     with pytest.raises(FenchelError, match="n must be at least 2"):
         HingeLoss(1)
+
+
+@pytest.mark.parametrize("d", [2, 8, 32])
+def test_subgradient_descent_has_the_iterates_of_the_bundle_method_on_orthonormal_pieces(d):
+    construction = Hadamard(d, lam=0.5)
+    found = list(islice(weights_of(Subgradient(), construction), d - 1))
+    for k, weights in enumerate(found, start=1):
+        np.testing.assert_allclose(weights, construction.iterate(k), atol=1e-12)
+        assert construction.objective(weights) - construction.optimum == pytest.approx(construction.gap(k), abs=1e-12)
+    # an average, and any other combination of the pieces that were seen, has J >= 0 as long as one is unseen
+    rng = np.random.default_rng(d)
+    averages = list(islice(weights_of(Subgradient(averages=True), construction), d - 1))
+    mixed = [rng.normal(size=t) @ np.array(found[:t]) for t in range(1, d)]
+    for weights in [*found, *averages, *mixed]:
+        assert construction.objective(weights) - construction.optimum >= 1 / (2 * 0.5 * d) - 1e-12
+
+
+def test_the_mean_of_the_subgradients_is_the_dual_point_of_subgradient_descent():
+    construction, solver = Hadamard(16), Subgradient()
+    state = solver.start(construction.problem, None)
+    for _ in range(12):
+        solver.step(state, Hint(None, 0.0, lambda: False))
+    certificate = judge(construction.problem, *solver.propose(state)).certificate
+    assert certificate.dual - 1e-12 <= construction.optimum <= certificate.primal + 1e-12
+    # J(w_12) = 1/24 and D = -1/24
+    assert certificate.gap == pytest.approx(1 / 12, abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", [FourPoints, HingeLoss], ids=["four points", "hinge"])
+def test_pegasos_keeps_its_upper_bound_where_cutting_planes_are_slow(kind):
+    """J(w_t) - J* <= L^2 (1 + ln t)/(2 lam t) for some t' <= t (Shalev-Shwartz et al., Theorem 1, all examples)."""
+    found = rate("pegasos", Pegasos(batch="all"), kind)
+    assert found.paper == "O*(1/ε)"
+    assert rate_check(found).holds
+    construction = kind.for_accuracy(1 / 32)
+    problem = construction.problem
+    length = problem.design.largest_row_norm + math.sqrt(problem.lam)
+    best = np.minimum.accumulate(gaps(Pegasos(batch="all"), construction, 60))
+    steps = np.arange(1, 61)
+    assert np.all(best <= length**2 * (1 + np.log(steps)) / (2 * problem.lam * steps))

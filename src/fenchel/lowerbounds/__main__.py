@@ -16,6 +16,7 @@ from fenchel.lowerbounds.report import (
     measured_rates,
     rate_check,
     rate_lines,
+    span_check,
 )
 
 
@@ -33,7 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
     checks = [
         check for kind in CONSTRUCTIONS.values() for epsilon in ACCURACIES for check in formula_checks(kind, epsilon)
     ]
-    checks += [limit_check(), *(check for check in map(rate_check, rates) if check is not None)]
+    checks += [
+        limit_check(),
+        *map(span_check, ACCURACIES),
+        *(check for check in map(rate_check, rates) if check is not None),
+    ]
     print("\n".join(str(check) for check in checks))
     if options.plot is not None:
         _plot(options.plot)

@@ -18,8 +18,11 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.lowerbounds import CONSTRUCTIONS
 from fenchel.lowerbounds.construction import Construction, bundle, gaps, weights_of
+from fenchel.lowerbounds.every_kink import HingeLoss
 from fenchel.lowerbounds.four_points import FourPoints
-from fenchel.solvers import Pragam, Solver
+from fenchel.lowerbounds.hadamard import Hadamard
+from fenchel.lowerbounds.subgradient import Subgradient
+from fenchel.solvers import Pegasos, Pragam, Solver
 from fenchel.solvers.bundle.solver import Bundle
 from fenchel.solving.loop import solve
 
@@ -36,6 +39,8 @@ RATE_ACCURACIES = tuple(2.0**-power for power in range(3, 8))
 FINE_ACCURACIES = tuple(2.0**-power for power in range(6, 13))
 #: as many steps as a solver gets, in units of 1/epsilon
 _MOST = 60.0
+#: the solvers whose iterates are combinations of subgradients with steps 1/(lam t)
+_SUBGRADIENT = ("pegasos", "subgradient", "mean subgradient")
 #: a solver that never needs more steps than this ends at the optimum
 _FEW = 6
 
@@ -75,23 +80,36 @@ class Rate:
 
 
 def contenders() -> dict[str, Solver]:
-    """The solvers that are measured: the bundle methods of the papers, and pragam."""
+    """The solvers that are measured: the bundle methods of the papers, pragam, and subgradient methods.
+
+    Pegasos takes all examples in a step, so that its iterates are not random; they are the last ones, not averages.
+    """
     return {
         "line-search bundle": bundle("line_search"),
         "qp bundle": bundle("qp"),
         "pragam": Pragam(lipschitz="data"),
+        "pegasos": Pegasos(batch="all"),
+        "subgradient": Subgradient(),
+        "mean subgradient": Subgradient(averages=True),
     }
 
 
+#: the constructions on which a solver is measured, if not on all: pragam's rate needs rows of bounded length, pegasos
+#: the hinge
+_MEASURED: dict[str, tuple[type[Construction], ...]] = {"pragam": (FourPoints,), "pegasos": (FourPoints, HingeLoss)}
+
+
 def applies(solver: str, kind: type[Construction]) -> bool:
-    """Whether a solver is measured on a construction: pragam's rate needs rows of bounded length."""
-    return solver != "pragam" or kind is FourPoints
+    """Whether a solver is measured on a construction."""
+    return kind in _MEASURED.get(solver, (kind,))
 
 
 def claim(solver: str, kind: type[Construction]) -> str:
-    """The paper's Table 1."""
+    """The paper's Table 1; for subgradient methods the bounds of ``subgradient``."""
     if solver == "pragam":
         return "Θ(1/√ε)"
+    if solver in _SUBGRADIENT:
+        return "Θ(1/ε)" if kind is Hadamard and solver == "subgradient" else "O*(1/ε)"
     return "open" if solver == "qp bundle" and kind is FourPoints else "Θ(1/ε)"
 
 
@@ -143,10 +161,27 @@ def rate_check(found: Rate) -> Check | None:
     where = f"{found.construction.name}, {found.solver}: exponent {found.exponent:.2f}"
     if found.solver == "pragam":
         return Check(f"{where}, at most 1/2 (within {_NEAR:g})", found.exponent <= 0.5 + _NEAR)
-    exact = found.solver.startswith(found.construction.inner.split("_")[0])
+    if found.solver in _SUBGRADIENT and found.paper != "Θ(1/ε)":
+        # O(log(1/eps)/eps): the logarithm alone has this exponent on these accuracies
+        sizes = -np.log(found.accuracies)
+        most = 1.0 + float(np.polyfit(sizes, np.log(sizes), 1)[0])
+        return Check(
+            f"{where}, at most {most:.2f}, that of log(1/ε)/ε (within {_NEAR:g})", found.exponent <= most + _NEAR
+        )
+    exact = found.solver.startswith(found.construction.inner.split("_")[0]) or found.solver in _SUBGRADIENT
     if exact:
         return Check(f"{where}, proved to be 1 (within {_NEAR:g})", abs(found.exponent - 1.0) <= _NEAR)
     return Check(f"{where}, at most 1 (within {_NEAR:g})", found.exponent <= 1.0 + _NEAR)
+
+
+def span_check(epsilon: float) -> Check:
+    """Whether J(w_t) - J* >= 1/(2 lam d) for t < d, for all solvers on Hadamard's pieces: see ``subgradient``."""
+    construction = Hadamard.for_accuracy(epsilon)
+    count = construction.last
+    least = min(float(np.min(track, initial=np.inf)) for track in measured_gaps(construction, count).values())
+    bound = 1.0 / (2.0 * construction.lam * construction.d)
+    statement = f"Hadamard, ε = {epsilon:.3g}: no method is within 1/(2λd) = {bound:.4g} of J* in {count} steps"
+    return Check(f"{statement} (smallest gap {least:.4g})", least >= bound - EXACT)
 
 
 def gap_lines(kind: type[Construction], epsilon: float = ACCURACIES[-1]) -> list[str]:
