@@ -101,7 +101,7 @@ SPECIAL = {
 #: not called: abstract, made by the library, or in need of a file
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}
 LEFT_OUT |= {"CustomLoss", "Solution", "Progress", "TracePoint", "Status", "RegularizationPath", "GapWarning"}
-LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk", "MappedDesign"}
+LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk", "MappedDesign", "ComputedDesign"}
 LEFT_OUT |= {
     "CacheWarning",
     "FenchelError",

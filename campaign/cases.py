@@ -1,8 +1,11 @@
 """Random problems, each determined by (seed, index), with the exact numbers that they stand for."""
 
 import dataclasses
+import tempfile
 from decimal import Decimal
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,22 +14,28 @@ from campaign import structured
 from exact_losses import DIGITS, EVERY_LOSS, digits
 from fenchel import Problem
 from fenchel.designs import as_design
+from fenchel.io import StoreWriter, open_store
 from fenchel.regularizers import L1, L2, ElasticNet, Entropy, QNorm, QuadraticForm, UnnormalizedEntropy
 from fenchel.risks import (
     MEASURES,
     CrammerSinger,
+    CustomMeasure,
     MeanRisk,
     MultilabelHinge,
     Multinomial,
     OrdinalHinge,
     WestonWatkins,
 )
+from fenchel.risks.measures import custom
+from fenchel.risks.measures.blocks import Blocks
 
 #: measures of the prevalence
 QUANTIFICATION = ("ae", "rae", "kld", "nkld", "q")
+#: measures by a table of any numbers, and by a function of which no table is kept
+CUSTOM = ("custom", "custom_blocks")
 #: kinds of risks with their shares of the cases, in percent
 RISKS = {
-    "mean": 76.1,
+    "mean": 73.9,
     "outputs": 3,
     "weston_watkins": 2,
     "costs": 2,
@@ -34,8 +43,9 @@ RISKS = {
     "multinomial": 3,
     **dict.fromkeys(("accuracy", "roc_auc", "prbep", "f1", "precision_at_k", "recall_at_k"), 0.8),
     **dict.fromkeys(QUANTIFICATION, 0.1),
+    **dict.fromkeys(CUSTOM, 0.8),
     "ordinal": 0.6,
-    "multilabel": 0.6,
+    "multilabel": 1.2,
     **dict.fromkeys(structured.KINDS, 0.9),
 }
 #: regularizers with their shares of the cases; the balanced entropies take ten times as long to evaluate
@@ -50,16 +60,21 @@ REGULARIZERS = {
     "balanced_entropy": 1,
     "balanced_unnormalized_entropy": 5,
 }
-STORAGES = ("dense", "fortran", "csr", "float32", "csr_float32", "duplicates", "integers")
+STORAGES = ("dense", "fortran", "csr", "float32", "csr_float32", "duplicates", "integers", "store", "store_csr")
+#: bytes that a copy of a store may take: any, or so few that rows are read one or two at a time
+MEMORY_LIMITS = (None, 512)
 #: the scale of X, and an offset of its columns in units of the scale
-SCALES = ((1.0, 0.0), (1.0, 0.0), (1e-150, 0.0), (1e150, 0.0), (1.0, 1e3), (1.0, 1e8), (1e-3, 0.0), (1e5, 1.0))
+SCALES = (
+    *((1.0, 0.0), (1.0, 0.0), (1e-150, 0.0), (1e150, 0.0), (1.0, 1e3), (1.0, 1e8), (1e-3, 0.0), (1e5, 1.0)),
+    (1e-310, 0.0),
+)
 WEIGHTS = ("none", "none", "ones", "zeros", "wide")
 EXPONENTS_OF_C = (-6, -2, 0, 0, 3, 12)
 CLASSES = 3
 #: problems with the same X and labels, and other regularizers, C and intercepts
 VARIANTS = 4
 #: risks that do not depend on an intercept, or have none
-NO_INTERCEPT = ("ordinal", "multilabel", "roc_auc", "prbep", *structured.KINDS)
+NO_INTERCEPT = ("ordinal", "roc_auc", "prbep", *structured.KINDS)
 
 
 @dataclasses.dataclass
@@ -80,6 +95,8 @@ class Case:
     given: np.ndarray | None = None
     costs: list | None = None
     parameter: int | None = None
+    #: a solver that finds the model and the witness, whatever else is drawn
+    solver: str | None = None
 
 
 @cache
@@ -108,7 +125,7 @@ def _data(seed, number):
     n, d = int(rng.integers(1, 9)), int(rng.integers(1, 5))
     if kind not in ("mean", "outputs"):
         n = max(n, 4)
-    if kind in ("prbep", "f1", "precision_at_k", "recall_at_k", *QUANTIFICATION):
+    if kind in ("prbep", "f1", "precision_at_k", "recall_at_k", *QUANTIFICATION, *CUSTOM):
         weighting = "none"
     X, rows = stored(scale * (rng.normal(size=(n, d)) + offset), storage)
     given = weights_of(rng, weighting, n)
@@ -172,9 +189,23 @@ def stored(X, storage):
     if storage == "duplicates":
         return _repeated_columns(X)
     rows = [[Decimal(entry) for entry in row] for row in X.tolist()]
+    if storage.startswith("store"):
+        return _in_a_store(sp.csr_array(X) if storage == "store_csr" else X), rows
     if storage.startswith("csr"):
         return sp.csr_array(X), rows
     return np.asfortranarray(X) if storage == "fortran" else X, rows
+
+
+def _in_a_store(X):
+    """The same rows in mapped files, which are removed before they are read."""
+    # a folder in memory, for speed alone
+    shared = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=shared if shared.is_dir() else None) as folder:
+        with StoreWriter(Path(folder) / "X.store") as writer:
+            for begin in range(0, X.shape[0], 3):
+                writer.append(X[begin : begin + 3], np.zeros(len(range(X.shape[0])[begin : begin + 3])))
+        limit = MEMORY_LIMITS[X.shape[0] % len(MEMORY_LIMITS)]
+        return open_store(Path(folder) / "X.store", memory_limit=limit).X
 
 
 def _repeated_columns(X):
@@ -239,6 +270,8 @@ def risk_of(rng, kind, loss, n, given):
     if kind == "multilabel":
         table = rng.integers(0, 2, size=(n, CLASSES))
         return MultilabelHinge(table, given), table.tolist(), {}
+    if kind in CUSTOM:
+        return _custom_measure(rng, kind, signs)
     if kind in MEASURES:
         parameter = None
         if kind.endswith("_at_k"):
@@ -251,6 +284,24 @@ def risk_of(rng, kind, loss, n, given):
             risk = MEASURES[kind](signs) if parameter is None else MEASURES[kind](signs, parameter)
         return risk, [[Decimal(int(sign))] for sign in signs], {"parameter": parameter}
     return _joint_risk(rng, kind, n, given)
+
+
+def _custom_measure(rng, kind, signs):
+    """A measure by a random table, with ties and forbidden cells, or by a function that is searched in blocks."""
+    table = rng.choice([1.0, 1e-3, 30.0]) * rng.normal(size=(np.sum(signs > 0) + 1, np.sum(signs < 0) + 1))
+    if rng.random() < 0.5:
+        table = np.rint(4.0 * table) / 4.0
+    table[rng.random(table.shape) < rng.choice([0.0, 0.2, 0.7])] = -np.inf
+    table[0, 0] = 0.0
+    exact = [[None if np.isinf(entry) else Decimal(entry) for entry in row] for row in table.tolist()]
+    labels = [[Decimal(int(sign))] for sign in signs]
+    if kind == "custom":
+        return CustomMeasure(signs, table, linear=False), labels, {"parameter": exact}
+    with (
+        patch.object(custom, "LARGEST_TABLE", 0),
+        patch.object(custom, "Blocks", partial(Blocks, side=int(rng.integers(1, 4)))),
+    ):
+        return CustomMeasure(signs, lambda fn, fp: table[fn, fp]), labels, {"parameter": exact}
 
 
 def _joint_risk(rng, kind, n, given):

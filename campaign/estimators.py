@@ -114,7 +114,7 @@ def with_chosen_C(make, kind):  # noqa: N802 (C is the parameter)
     def made(draw):
         fit = make(draw)
         known = fit.estimator.get_params(deep=False)
-        for name in ("C", "warm_start", "stop_when", "checkpoint"):
+        for name in ("C", "warm_start", "stop_when", "checkpoint", "features"):
             del known[name]
         estimator = kind(**known, Cs=[draw.C / 10.0, draw.C, 3.0 * draw.C], cv=2)
 

@@ -5,7 +5,7 @@ from decimal import Decimal
 
 import exact_losses
 import exact_regularizers
-from campaign import structured, structured_exact
+from campaign import mixtures_exact, structured, structured_exact
 from exact_losses import DIGITS, INFINITE, digits, exp
 
 JOINT = ("weston_watkins", "costs", "crammer_singer", "multinomial")
@@ -25,17 +25,27 @@ def primal(case, weights, intercept, lam=None):
         return (case.lam if lam is None else lam) * penalty + risk(case, scores)
 
 
-def witness_dual(case, witness):
-    """D of a witness, and whether it is at exactly this one; None where R* has no closed form here."""
+def witness_dual(case, witness, enough=INFINITE):
+    """D of a witness, and whether it is at exactly this one; None where R* has no closed form here.
+
+    Where the best multiple of a witness is searched, a value that is at least ``enough`` ends the search.
+    """
     if case.kind in structured.KINDS:
-        return structured_exact.dual(case, witness)
+        return structured_exact.dual(case, witness, enough=enough)
+    if case.kind in mixtures_exact.KINDS:
+        theta = completed(case, witness.theta)
+        conjugate = mixtures_exact.conjugate(case, theta, witness.decomposition, delta)
+        return (None, False) if conjugate is None else (dual(case, theta, conjugate), True)
     return dual(case, completed(case, witness.theta)), True
 
 
-def dual(case, theta):
-    """D of a theta in the domain of R*, whose sum may miss zero; None where R* has no closed form here."""
+def dual(case, theta, conjugate=None):
+    """D of a theta in the domain of R*, whose sum may miss zero; None where R* has no closed form here.
+
+    ``conjugate`` is a bound on R*(-theta), if one is known.
+    """
     with digits(DIGITS):
-        conjugate = _conjugate(case, theta)
+        conjugate = _conjugate(case, theta) if conjugate is None else conjugate
         if conjugate is None or conjugate == INFINITE:
             return None if conjugate is None else -INFINITE
         outputs = list(zip(*theta, strict=True))
@@ -125,12 +135,17 @@ def _contingency(case, scores):
 
 
 def delta(kind, fn, fp, positives, k, negatives=0):
-    """What a labelling with these errors loses; None if it is not allowed.  ``k`` is beta for F-beta."""
+    """What a labelling with these errors loses; None if it is not allowed.
+
+    ``k`` is beta for F-beta, and the table of a custom measure.
+    """
     right = positives - fn
     predicted = right + fp
     surplus = fp - fn
     relative = [Decimal(2 * surplus) / (2 * positives + 1), Decimal(-2 * surplus) / (2 * negatives + 1)]
     match kind:
+        case "custom" | "custom_blocks":
+            return k[fn][fp]
         case "ae":
             return Decimal(abs(surplus)) / (positives + negatives)
         case "rae":

@@ -22,7 +22,7 @@ from campaign.cases import (
 from campaign.judging import run_case
 from exact_losses import EVERY_LOSS
 from fenchel import Problem
-from fenchel.kernels import GramDesign, GramNorm
+from fenchel.kernels import CachedGram, GramDesign, GramNorm
 from fenchel.kernels.rbf import Radial
 
 #: kinds of risks with their shares of the cases, in percent
@@ -34,7 +34,9 @@ RISKS = {
     "multinomial": 3,
     **dict.fromkeys(("accuracy", "roc_auc", "f1"), 1),
 }
-GRAMS = ("products", "products", "rbf", "float32")
+GRAMS = ("products", "products", "rbf", "float32", "cached")
+#: share of the cases of a piecewise quadratic loss that steps on pairs of dual variables solve
+PAIRS = 0.1
 #: factors of a matrix of products, powers of two
 SCALES = (1.0, 1.0, 2.0**-300, 2.0**300, 2.0**20)
 NO_INTERCEPT = ("roc_auc",)
@@ -49,7 +51,11 @@ def gram_of(rng, name, n, scale):
     if name == "float32":
         K = (np.exp(features) @ np.exp(features).T).astype(np.float32)
         return GramDesign(K).definite()
-    return GramDesign(scale * (features @ features.T))
+    K = scale * (features @ features.T)
+    if name == "cached":
+        # room for some of the rows
+        return CachedGram(lambda rows: K[rows], np.diagonal(K), 8.0 * n * int(rng.integers(2, n + 3)) / 2**20)
+    return GramDesign(K)
 
 
 def gram_rows(gram):
@@ -62,8 +68,11 @@ def random_kernel_case(seed, index):
     rng = np.random.default_rng([seed, index, 7])
     kind, name, weighting = drawn(rng, RISKS), one_of(rng, GRAMS), one_of(rng, WEIGHTS)
     n, scale = int(rng.integers(1 if kind in ("mean", "outputs") else 4, 9)), one_of(rng, SCALES)
-    given = weights_of(rng, "none" if kind == "f1" else weighting, n)
     loss = EVERY_LOSS[index % len(EVERY_LOSS)]
+    paired = kind == "mean" and loss.piecewise_quadratic() is not None and bool(rng.random() < PAIRS)
+    if paired:
+        n = int(rng.integers(2, 17))
+    given = weights_of(rng, "none" if kind == "f1" else weighting, n)
     risk, labels, more = risk_of(rng, kind, loss, n, given)
     exponent = one_of(rng, EXPONENTS_OF_C)
     C = 10.0**exponent * (1.0 + rng.random())
@@ -75,13 +84,15 @@ def random_kernel_case(seed, index):
         "risk": kind,
         "loss": repr(loss) if kind in ("mean", "outputs") else "none",
         "gram": name,
-        "scale": f"{scale:.3g}" if name == "products" else "1",
+        "scale": f"{scale:.3g}" if name in ("products", "cached") else "1",
         "weights": "none" if given is None else weighting,
         "regularizer": "gram_norm",
         "C": f"1e{exponent}",
         "intercept": str(intercept),
     }
-    return Case(problem, kind, gram_rows(gram), labels, *exact_numbers(given, n, C), strata, rng, C, given, **more)
+    numbers = exact_numbers(given, n, C)
+    solver = "dual_coordinate" if paired else None
+    return Case(problem, kind, gram_rows(gram), labels, *numbers, strata, rng, C, given, **more, solver=solver)
 
 
 run_kernel_case = partial(run_case, make=random_kernel_case)

@@ -1,6 +1,7 @@
 """Signals at random moments, kill -9, memory limits, threads, fork and loky.
 
-An interrupted command ends with status 130 and leaves no half of a file; results do not depend on who computes them.
+An interrupted command ends with status 130 and leaves no half of a file; a solve that kill -9 ends is resumed from its
+checkpoint; results do not depend on who computes them.
 """
 
 import json
@@ -16,7 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from campaign import PROJECT
+from campaign.checkpoints import killed_solve, write_store
+from campaign.children import ended_child, environment_of_children
 from fenchel import LinearClassifier
 
 #: a fit that Ctrl-C ends: the best model so far, or nothing at all
@@ -59,37 +61,21 @@ except MemoryError:
 """
 
 
-def _environment(**more):
-    return {
-        **os.environ,
-        "PYTHONPATH": str(PROJECT / "src"),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONWARNINGS": "ignore",
-        **more,
-    }
-
-
-def _ended(process):
-    """What a process printed on both streams; None if it goes on for two minutes, and is killed."""
-    try:
-        return process.communicate(timeout=120)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.communicate()
-        return None
-
-
 def interrupted_fit(rng, defects):
     """SIGINT at a random moment of a fit."""
     script = FIT.format(loss=("hinge", "logistic", "squared_hinge")[int(rng.integers(3))])
     process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment()
+        [sys.executable, "-c", script],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment_of_children(),
     )
     assert process.stdout.readline() == "ready\n"
     wait = float(rng.uniform(0.0, 2.0))
     time.sleep(wait)
     process.send_signal(signal.SIGINT)
-    ended = _ended(process)
+    ended = ended_child(process)
     if ended is None:
         defects.append(f"a fit went on after SIGINT at {wait:.3f} s")
         return
@@ -116,14 +102,14 @@ def interrupted_command(rng, folder, defects, number):
     arguments = ["train", str(data), "--loss", "logistic", "-C", "100", "--tol", "1e-9", "--force", "-o", str(model)]
     process = subprocess.Popen(
         [sys.executable, "-m", "fenchel", *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=_environment(), cwd=folder,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment_of_children(), cwd=folder,
     )  # fmt: skip
     wait = float(rng.uniform(0.0, 4.0))
     try:
         process.wait(timeout=wait)
     except subprocess.TimeoutExpired:
         process.send_signal(number)
-    ended = _ended(process)
+    ended = ended_child(process)
     if ended is None:
         defects.append(f"fenchel train went on after signal {number} at {wait:.2f} s")
         return
@@ -149,7 +135,7 @@ def limited_memory(rng, defects):
     try:
         done = subprocess.run(
             [sys.executable, "-c", LIMITED.format(limit=limit)],
-            capture_output=True, text=True, timeout=180, env=_environment(),
+            capture_output=True, text=True, timeout=180, env=environment_of_children(),
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         defects.append(f"{limit} MB: the fit does not end")
@@ -212,17 +198,20 @@ def _in_a_fork(seed):
 def run(seed, budget):
     """All of them in turn with random moments, until the budget is spent."""
     deadline, rng, defects = time.monotonic() + budget, np.random.default_rng(seed), []
-    counts = dict.fromkeys(("SIGINT to a fit", "SIGINT to train", "SIGKILL to train", "memory limits", "places"), 0)
+    names = ("SIGINT to a fit", "SIGINT to train", "SIGKILL to train", "SIGKILL and resume", "memory limits", "places")
+    counts = dict.fromkeys(names, 0)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         lines = (f"{k % 2} 1:{k % 7 + 1} 2:{k % 3 + 1} 3:{k % 11}" for k in range(3000))
         (folder / "data.svm").write_text("\n".join(lines) + "\n")
         train = [sys.executable, "-m", "fenchel", "train", "data.svm", "-o", "model.npz", "--loss", "logistic"]
-        subprocess.run(train, cwd=folder, env=_environment(), capture_output=True, check=False, timeout=300)
+        subprocess.run(train, cwd=folder, env=environment_of_children(), capture_output=True, check=False, timeout=300)
+        write_store(folder)
         steps = {
             "SIGINT to a fit": lambda: interrupted_fit(rng, defects),
             "SIGINT to train": lambda: interrupted_command(rng, folder, defects, signal.SIGINT),
             "SIGKILL to train": lambda: interrupted_command(rng, folder, defects, signal.SIGKILL),
+            "SIGKILL and resume": lambda: killed_solve(rng, folder, defects),
             "memory limits": lambda: limited_memory(rng, defects),
             "places": lambda: same_everywhere(rng, defects),
         }

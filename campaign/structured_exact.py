@@ -91,11 +91,12 @@ def _chain_loss(case, scores, begin, own):
     return top - every[own] + sum(exp(score - top) for score in every.values()).ln()
 
 
-def dual(case, witness, whole=ONE):
+def dual(case, witness, whole=ONE, enough=INFINITE):
     """D of what a witness holds, times ``whole``, and whether it is at exactly this: at its best multiple otherwise.
 
-    The dual points of smooth pairs and of chains are those of scores and labellings, exactly; those of the hinge of
-    pairs and of the NDCG are floats, which may miss the domain by rounding.  None where a witness holds nothing.
+    A search for that multiple ends where D is at least ``enough``.  The dual points of smooth pairs and of chains are
+    those of scores and labellings, exactly; those of the hinge of pairs and of the NDCG are floats, which may miss the
+    domain by rounding.  None where a witness holds nothing.
     """
     if witness.decomposition is None and case.kind != "ndcg":
         return None, False
@@ -118,7 +119,8 @@ def dual(case, witness, whole=ONE):
         found = value(whole) if abs(multiple - 1) <= WHOLE else -INFINITE
         if found != -INFINITE:
             return found, True
-        return max(value(t) for t in (ZERO, ONE, _best_multiple(value), _largest_multiple(v))), False
+        found = max(value(t) for t in (ZERO, ONE, _largest_multiple(v)))
+        return found if found >= enough else max(found, _best_value(value, enough)), False
 
 
 def _largest_multiple(v):
@@ -126,16 +128,19 @@ def _largest_multiple(v):
     return min(ONE, 1 / max(map(abs, v))) if any(v) else ONE
 
 
-def _best_multiple(value):
-    """The largest value of a concave function on [0, 1], by ternary search."""
+def _best_value(value, enough):
+    """The largest value of a concave function on [0, 1], or one that is enough, by ternary search."""
     low, high = ZERO, ONE
     for _ in range(STEPS):
         first, second = low + (high - low) / 3, high - (high - low) / 3
-        if value(second) > value(first):
+        left, right = value(first), value(second)
+        if max(left, right) >= enough:
+            return max(left, right)
+        if right > left:
             low = first
         else:
             high = second
-    return (low + high) / 2
+    return value((low + high) / 2)
 
 
 def _points(case, decomposition):

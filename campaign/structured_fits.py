@@ -58,12 +58,14 @@ def multilabel_classifier(draw):
     draw.note(form=form, classes=f"{draw.k} labels")
     own = draw.common(fit_intercept=draw.intercept, **parameters)
     if form == "joint":
-        # with fit_intercept=False thresholds are no part of the problem
+        # free intercepts of a joint risk need ridge; thresholds are no part of the problem
+        free = draw.intercept and regularizer.is_ridge
         case = draw.case("multilabel", MultilabelHinge(table, sample_weight), table.tolist(), regularizer,
-                         sample_weight, intercept=False)  # fmt: skip
-        draw.note(loss="none", intercept=False)
-        estimator = fenchel.MultilabelClassifier(form="joint", surrogate="bound", **own | {"fit_intercept": False})
-        return Fit(draw, estimator, table, sample_weight, lambda _: [case], intercept=lambda _: 0.0)
+                         sample_weight, intercept=free)  # fmt: skip
+        draw.note(loss="none", intercept=free)
+        estimator = fenchel.MultilabelClassifier(form="joint", surrogate="bound", **own)
+        held = {} if free else {"intercept": lambda _: 0.0}
+        return Fit(draw, estimator, table, sample_weight, lambda _: [case], **held)
     if form == "loss":
         cases = [draw.mean(loss, column, regularizer, sample_weight) for column in signs.T]
         return Fit(draw, fenchel.MultilabelClassifier(given, **own), table, sample_weight, lambda _: cases)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fenchel.estimators import SequenceClassifier as SequenceClassifier
     from fenchel.estimators import WinnowClassifier as WinnowClassifier
     from fenchel.estimators import regularization_path as regularization_path
+    from fenchel.interop import certify as certify
     from fenchel.plotting import plot_convergence as plot_convergence
     from fenchel.plotting import plot_path as plot_path
     from fenchel.plotting import plot_transitions as plot_transitions
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
     from fenchel.solving.solution import Solution as Solution
     from fenchel.solving.solution import Status as Status
     from fenchel.solving.solution import TracePoint as TracePoint
-    from fenchel.verifying import certify as certify
 
 __version__ = "0.1.0"
 
@@ -81,11 +81,11 @@ _NAMES = {
         "WinnowClassifier",
         "regularization_path",
     ),
+    "fenchel.interop": ("certify",),
     "fenchel.plotting": ("plot_convergence", "plot_path", "plot_transitions"),
     "fenchel.problem": ("Model", "Problem", "Witness"),
     "fenchel.solving.loop": ("solve",),
     "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),
-    "fenchel.verifying": ("certify",),
     None: ("designs", "io", "kernels", "losses", "metrics", "regularizers", "risks", "solvers"),
 }
 #: the module of each public name; None for a submodule

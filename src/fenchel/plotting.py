@@ -1,4 +1,4 @@
-"""Plots of paths, of convergence and of the transitions of chains; requires matplotlib, the ``plot`` extra."""
+"""Plots of paths, of convergence and of the weights of chains; requires matplotlib, the ``plot`` extra."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from fenchel.errors import FenchelError
 
 #: values of C at which the gap between the points of a path is drawn, and weights that are drawn at most
 _VALUES, _LINES = 400, 30
-#: rows of transitions whose weights are written as numbers
+#: rows of a table of colours whose weights are written as numbers
 _NUMBERED = 16
 
 
@@ -121,9 +121,12 @@ def plot_convergence(model: Any, *, ax: Any = None, against: str = "seconds") ->
     """
     if against not in ("seconds", "passes"):
         raise FenchelError(f"against must be 'seconds' or 'passes', got {against!r}")
-    traces = getattr(model, "trace_", None) or getattr(model, "trace", None)
+    traces = vars(model).get("trace_") or vars(model).get("trace") if hasattr(model, "__dict__") else None
     if not traces:
-        raise FenchelError("plot_convergence needs a fitted estimator or a Solution: call fit or solve first")
+        raise FenchelError(
+            f"model must be a fitted estimator or a Solution, whose trace is drawn, got {type(model).__name__}: call "
+            "fit or solve first"
+        )
     plt = _pyplot("plot_convergence")
     several = isinstance(traces[0], list)
     if ax is None:
@@ -170,6 +173,7 @@ def plot_transitions(model: Any, *, ax: Any = None) -> Any:
     See Also
     --------
     SequenceClassifier.summary : The largest weights as text.
+    plot_features : Draw the largest weights of features.
     plot_convergence : Draw the duality gap of one fit over time.
 
     Examples
@@ -191,9 +195,60 @@ def plot_transitions(model: Any, *, ax: Any = None) -> Any:
         # first labels above the others, last labels to the right of them
         weights = np.block([[model.start_[None, :], np.full((1, 1), np.nan)], [weights, model.end_[:, None]]])
         rows, columns = ["first", *rows], [*columns, "last"]
+    ax = _colours(plt, ax, weights, rows, columns)
+    ax.set(xlabel="label of the next token", ylabel="label of a token")
+    return ax
+
+
+def plot_features(model: Any, *, count: int = 3, ax: Any = None) -> Any:
+    """Draw the features of largest absolute weight of each label of a chain as a table of colours.
+
+    Parameters
+    ----------
+    model : SequenceClassifier
+        The fitted estimator, without a kernel.
+    count : int, default=3
+        The features of each label.
+    ax : matplotlib Axes, default=None
+        The axes to draw on; None makes a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+        The axes of the drawing: features in rows, in the order of the labels that chose them, and labels in columns.
+
+    See Also
+    --------
+    SequenceClassifier.top_features : The same as a list.
+    plot_transitions : Draw the weights of pairs of labels.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from fenchel import SequenceClassifier
+    >>> from fenchel.plotting import plot_features
+    >>> model = SequenceClassifier(random_state=0).fit([["the", "dog"], ["a", "cat"]], [["D", "N"], ["D", "N"]])
+    >>> ax = plot_features(model, count=4)
+    >>> sorted(tick.get_text() for tick in ax.get_yticklabels())
+    ['a', 'cat', 'dog', 'the']
+    """
+    if getattr(model, "transitions_", None) is None:
+        raise FenchelError(f"plot_features needs a fitted SequenceClassifier, got {type(model).__name__}")
+    chosen = [one.feature for label in model.classes_.tolist() for one in model.top_features(count, label)]
+    features = list(dict.fromkeys(chosen))
+    names = model.vectorizer_
+    weights = model.coef_[:, features if names is None else [names.vocabulary_[name] for name in features]].T
+    ax = _colours(_pyplot("plot_features"), ax, weights, [str(name) for name in features], model.classes_)
+    ax.set(xlabel="label", ylabel="feature")
+    return ax
+
+
+def _colours(plt: Any, ax: Any, weights: Any, rows: Any, columns: Any) -> Any:
+    """Axes with a table of colours, and numbers in it if it is small."""
     if ax is None:
-        size = 2.4 + 0.34 * len(rows)
-        ax = plt.subplots(figsize=(size + 0.8, size), layout="constrained")[1]
+        width, height = (2.4 + 0.34 * len(names) for names in (columns, rows))
+        ax = plt.subplots(figsize=(width + 0.8, height), layout="constrained")[1]
     most = float(np.nanmax(np.abs(weights))) or 1.0
     image = ax.imshow(weights, cmap="RdBu_r", vmin=-most, vmax=most)
     ax.figure.colorbar(image, ax=ax, label="weight", shrink=0.8)
@@ -201,7 +256,6 @@ def plot_transitions(model: Any, *, ax: Any = None) -> Any:
         for i, j in np.argwhere(np.isfinite(weights)):
             shade = "white" if abs(weights[i, j]) > 0.6 * most else "black"
             ax.text(j, i, f"{weights[i, j]:.1f}", ha="center", va="center", fontsize=8, color=shade)
-    ax.set_xticks(range(len(columns)), columns, rotation=90)
+    ax.set_xticks(range(len(columns)), [str(name) for name in columns], rotation=90)
     ax.set_yticks(range(len(rows)), rows)
-    ax.set(xlabel="label of the next token", ylabel="label of a token")
     return ax

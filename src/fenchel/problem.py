@@ -184,9 +184,11 @@ class Problem:
             free.check_features(self.design.shape[1])
             if self.risk.separable() is None:
                 # the certificate projects theta onto a box and the equalities
-                shown = self.risk.name
+                joint = self.risk.multiclass() is not None
+                advice = "; use a problem for each class, which is multi_class='ovr' of an estimator" if joint else ""
                 raise FenchelError(
-                    f"FreeDirections requires a mean of losses, MeanRisk(loss, labels), got the risk {shown!r}"
+                    f"FreeDirections requires a mean of losses, MeanRisk(loss, labels), got the risk "
+                    f"{self.risk.name!r}{advice}"
                 )
         check_number("lam", self.lam, above=0.0)
         exact = self.lam if isinstance(self.lam, Fraction) else Fraction(float(self.lam))

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from importlib.util import find_spec
+from operator import add
 from typing import Any
 
 from fenchel.errors import GapWarning
-from fenchel.solving.solution import Progress
+from fenchel.solving.solution import Progress, Solution
 
 _log = logging.getLogger("fenchel")
 
@@ -42,6 +44,15 @@ def reporter(title: str, count: int, tol: float, verbose: int) -> Iterator[Calla
             return lambda progress: bar.update(task, description=f"{names[k]}: {describe(progress, tol)}")
 
         yield show
+
+
+def report_end(title: str, solutions: Sequence[Solution], verbose: int) -> None:
+    """Say in a sentence what was proved, after the lines of the fit; a live display is gone by now."""
+    if verbose and solutions:
+        total = reduce(add, [solution.certificate for solution in solutions])
+        passes = max(solution.passes for solution in solutions)
+        many = "" if len(solutions) == 1 else f" in {len(solutions)} problems"
+        _log.warning("%s: %s (%.4g passes%s)", title, total, passes, many)
 
 
 def describe(progress: Progress, tol: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import dataclass
 
@@ -160,6 +161,9 @@ class Certificate:
                 f"below {self.lower:.6g}{trust}. Scale X."
             )
         return f"The objective {primal} is proved to be {self._distance()}: no model is below {below}{trust}."
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"
 
     def _distance(self) -> str:
         """The distance to the optimum, in percent of the proved optimum or, if it is large, as a multiple of it."""

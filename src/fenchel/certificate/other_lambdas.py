@@ -26,7 +26,7 @@ from fenchel.certificate.certificate import Certificate
 from fenchel.certificate.equalities import free_charge
 from fenchel.certificate.rounding import Errors, is_trivial
 from fenchel.certificate.stand_in import unbounded_below
-from fenchel.numerics.rounding import ELEMENTARY, UNIT
+from fenchel.numerics.rounding import ELEMENTARY, UNDERFLOW, UNIT
 from fenchel.problem import Problem
 
 #: bisections at most, of log lam or of the scale t: 2^-40 of an interval
@@ -106,11 +106,12 @@ class PathCertificate:
         with np.errstate(over="ignore", invalid="ignore"):
             regularizer = self.problem.regularizer
             conjugate = regularizer.relaxed_conjugate(self.v, factor)
-            moved = lam * regularizer.conjugate_error(factor * self.v, conjugate, *spread)
+            error = regularizer.conjugate_error(factor * self.v, conjugate, *spread) + UNDERFLOW * np.size(self.v)
+            moved = lam * error + UNDERFLOW
             size = lam * abs(conjugate)
         own, at_zero = self.errors, 0.0 if self.at_zero is None or scale == 1.0 else self.at_zero
         return Errors(
-            own.penalty * lam / self.problem.lam + 8.0 * UNIT * lam * abs(self.penalty),
+            own.penalty * lam / self.problem.lam + 8.0 * UNIT * lam * abs(self.penalty) + UNDERFLOW,
             own.risk + 8.0 * UNIT * abs(self.risk),
             moved + 8.0 * UNIT * size if math.isfinite(moved) else math.inf,
             # the conjugate is interpolated, and this once more where the errors are those of another such certificate

@@ -21,8 +21,11 @@ Two kinds of numbers can't be stored exactly.  Weights with a fixed mass stand f
 (``Regularizer.weights_error``, in units of which the scores are off), and theta, where its domain has equalities, for
 a point of the domain near it (``Risk.dual_roundings`` and ``DecomposedForm.domain_distance``, a part of e).  A
 constraint (``Loss.constraint``) holds or not for the computed scores: P counts them as given.  Assumed are exp, log and
-powers with the errors that ``numerics.rounding`` states, losses of one sign unless they are unbounded below, and that
-underflow, less than :math:`2^{-1000}`, does not count.
+powers with the errors that ``numerics.rounding`` states, and losses of one sign unless they are unbounded below.
+
+Underflow adds :math:`2^{-1074}` to a product, whatever its size: :math:`2^{-1068}` is charged for each weight, score
+and dual variable in the four terms, n of them to each component of :math:`X^T\theta`, and d roundings of
+:math:`2^{-1021}` to each score.
 
 The bounds are first evaluated with the largest row and a bound on the 1-norm of the subgradients
 (``Risk.subgradient_norm_bound_near``), and row by row only where the gap is near them.
@@ -48,7 +51,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.certificate.certificate import RESOLVED
 from fenchel.certificate.equalities import free_rounding
 from fenchel.certificate.trust import refute
-from fenchel.numerics.rounding import UNIT, gamma, output_norms, tree_sum
+from fenchel.numerics.rounding import SMALLEST_SIZE, UNDERFLOW, UNIT, gamma, output_norms, tree_sum
 from fenchel.problem import Problem
 
 if TYPE_CHECKING:
@@ -127,11 +130,13 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
     penalty = risk = 0.0
     if math.isfinite(primal.value):
         weights, size = primal.model.weights, abs(primal.penalty)
-        penalty = problem.lam * (problem.regularizer.value_error(weights, primal.penalty) + _FACTORS * UNIT * size)
+        error = problem.regularizer.value_error(weights, primal.penalty) + _FACTORS * UNIT * size
+        penalty = problem.lam * (error + UNDERFLOW * np.size(weights)) + UNDERFLOW
         at_zero = problem.risk.value_at_zero
         # an infimum that is not attained is approached to a few roundings of R(0) only
         unattained = abs(at_zero) if math.isfinite(at_zero) else 0.0
         risk = risk_error(problem, primal, fine=fine) + 2.0 * UNIT * (abs(primal.value) + unattained)
+        risk += UNDERFLOW * math.prod(problem.theta_shape)
     if not math.isfinite(bound.value):
         return Errors(_upwards(penalty), _upwards(risk), 0.0, 0.0, 0.0, Spread())
     spread = adjoint_spread(problem, bound.theta, fine=fine, distance=bound.distance, decomposed=bound.decomposed)
@@ -159,6 +164,8 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
     relative = problem.regularizer.weights_error(model.weights)
+    # each product of a score may underflow
+    intercept = intercept + SMALLEST_SIZE * (design.shape[1] + 1.0)
     if not fine:
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
         error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
@@ -196,10 +203,14 @@ def adjoint_spread(
     design, lam, away = problem.design, problem.lam, problem.risk.dual_roundings
     # an entry at a label stands for the sum of the others
     roundings = design.adjoint_roundings + moved + (problem.risk.outputs or 0)
-    if not roundings and not away and not distance and decomposed is None:
-        return Spread()
-    rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
     entry, longest, lengths = _features(design, fine=fine)
+    with np.errstate(over="ignore"):
+        # every product of a component, the quotient by lam, and what moves theta may underflow
+        lost = UNDERFLOW * len(theta) * ((1.0 + entry) / lam + 1.0)
+        least = Spread(lost, lost * (math.sqrt(math.prod(problem.weights_shape)) + longest))
+    if not roundings and not away and not distance and decomposed is None:
+        return least
+    rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
     with np.errstate(over="ignore"):
         terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
         spread = Spread(rounded * entry * float(np.max(sums)), rounded * math.sqrt(float(terms @ terms)))
@@ -208,7 +219,7 @@ def adjoint_spread(
         if distance:
             distance *= _UPWARDS / lam
             spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
-        return spread
+        return Spread(spread.largest + least.largest, spread.norm + least.norm)
 
 
 def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | None]:
@@ -224,11 +235,13 @@ def _features(design: Design, *, fine: bool) -> tuple[float, float, Floats | Non
 def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) -> tuple[float, float]:
     """Bounds on the errors of lam Omega*(v) and of R*(-theta)."""
     error = problem.regularizer.conjugate_error(bound.v, bound.penalty, *spread)
-    regularizer = problem.lam * (error + _FACTORS * UNIT * abs(bound.penalty))
+    error += _FACTORS * UNIT * abs(bound.penalty) + UNDERFLOW * np.size(bound.v)
+    regularizer = problem.lam * error + UNDERFLOW
     form = bound.decomposed or problem.risk.closed_form()
     conjugate = 0.0 if form is None else form.conjugate_error(bound.theta, bound.conjugate, fine=fine)
     # the three terms of D are added with two roundings
-    return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge)
+    underflow = UNDERFLOW * bound.theta.size
+    return regularizer, conjugate + 2.0 * UNIT * (abs(bound.value) + bound.charge) + underflow
 
 
 def absolute_sums(theta: Array, lengths: Array | None = None) -> Floats:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fenchel.cli.options import parser
-from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_output, say, write
+from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_checkpoint, check_output, say, write
 from fenchel.errors import FenchelError
 
 __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
@@ -41,6 +41,7 @@ def _train(options: Namespace) -> int:
 
     output = options.output or default_output(options.data)
     check_output(output, options.force)
+    check_checkpoint(options.checkpoint, resume=options.resume)
     if sequences.asked_for(options):
         return sequences.train(options, output)
     estimator = _estimator(options)
@@ -62,7 +63,8 @@ def _convert(options: Namespace) -> int:
     from fenchel.io.readers import default_store
 
     output = options.output or default_store(options.data)
-    rows, features = convert(options.data, output, options.force, options.zero_based)
+    columns = {"label": options.label, "header": options.header, "qid": options.qid, "sample_weight": options.weights}
+    rows, features = convert(options.data, output, options.force, options.zero_based, **columns)
     print(f"{options.data.name}: {rows:,} rows, {features:,} features")
     print(f"written: {output}")
     return PROVED

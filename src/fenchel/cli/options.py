@@ -65,12 +65,18 @@ def parser() -> ArgumentParser:
     train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
     _add_train(train)
     convert = commands.add_parser("convert", help="write a file's rows to a store, for data larger than memory")
-    convert.add_argument("data", type=Path, help="a svmlight (LIBSVM) file; also .gz, .bz2, .xz")
+    convert.add_argument(
+        "data",
+        type=Path,
+        help="a svmlight (LIBSVM) file or a table of numbers (.csv); also .gz, .bz2, .xz; or a Parquet file (.parquet)",
+    )
     convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
     convert.add_argument("--force", action="store_true", help="replace a store of this name")
     convert.add_argument(
         "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; else it is looked up"
     )
+    convert.add_argument("--label", metavar="COLUMN", help=_LABEL)
+    convert.add_argument("--weights", metavar="COLUMN", help="name or number of a table's column of weights")
     predict = commands.add_parser("predict", help="predict the labels of a file's rows")
     certify = commands.add_parser(
         "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS
@@ -94,7 +100,7 @@ def parser() -> ArgumentParser:
     certify.add_argument(
         "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
     )
-    for command in (train, predict, certify):
+    for command in (train, predict, certify, convert):
         command.add_argument(
             "--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings"
         )
@@ -148,6 +154,10 @@ def _add_train(train: ArgumentParser) -> None:
     how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
     how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
     how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
+    how.add_argument(
+        "--checkpoint", type=Path, metavar="FILE", help="keep the best model so far there, once a minute and at the end"
+    )
+    how.add_argument("--resume", action="store_true", help="go on from the file of --checkpoint, if there is one")
     how.add_argument("--solver", default="auto", help=f"%(default)s if not given; {_NAMES}")
     how.add_argument("--threads", type=int, help="for several classes, and solvers that use them")
     how.add_argument("--seed", type=int, default=0, help="of the order of the examples (%(default)s)")

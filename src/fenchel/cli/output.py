@@ -27,6 +27,18 @@ def check_output(output: Path, force: bool) -> None:
         raise FenchelError(f"--output: there is no folder {output.parent}")
 
 
+def check_checkpoint(path: Path | None, *, resume: bool) -> None:
+    """Raise for a checkpoint that would be used without being asked for."""
+    if path is None:
+        if resume:
+            raise FenchelError("--resume goes on from a file: name it with --checkpoint FILE")
+        return
+    # several problems have a file each, with a number
+    found = [file for file in (path, path.with_name(f"{path.stem}.0{path.suffix}")) if file.exists()]
+    if found and not resume:
+        raise FenchelError(f"--checkpoint: {found[0]} exists; add --resume to go on from it, or remove it")
+
+
 def write(lines: Iterable[str], output: Path | None) -> None:
     """Print the lines, or write them to a file."""
     text = "\n".join(lines)

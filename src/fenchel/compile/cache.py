@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, IndexDataCacheFile, NullCache, _CacheLocator
+from numba.core.runtime import rtsys
 
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import CacheWarning
@@ -34,7 +35,7 @@ from fenchel.loading import no_collection
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 #: what every loop may be specialized for, or is compiled by
-_SHARED = ("compile/*.py", "losses/*.py", "regularizers/*.py", "designs/rows.py")
+_SHARED = ("compile/*.py", "losses/*.py", "regularizers/*.py", "designs/*rows.py")
 #: how loop files import one another
 _IMPORT = re.compile(r"^from fenchel\.((?:compile\.primitives|solvers)\.[\w.]+) import", re.MULTILINE)
 #: cache folders of other versions are removed when they have not been used for this many days
@@ -153,13 +154,23 @@ class _Cache(FunctionCache):
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
             with no_collection():
-                found = super().load_overload(signature, context)
+                found = self._loaded(signature, context)
         except Exception as error:  # whatever a damaged cache throws, compiling still works
             _warn_no_cache(error)
             found = None
         if found is None:
             stopwatch.start()
         return found
+
+    def _loaded(self, signature: Any, context: Any) -> Any:
+        """The method of the base class without ``context.refresh()``.
+
+        That fills the tables of types and functions, which takes longer than many fits: only the compiler reads them,
+        and refreshes them itself.  Machine code needs the symbols of numba's runtime.
+        """
+        rtsys.initialize(context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(signature, context)
 
     def save_overload(self, signature: Any, data: Any) -> None:
         stopwatch.stop()

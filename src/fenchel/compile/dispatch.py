@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
+from importlib import import_module
 from typing import Any
 
-from llvmlite import ir
-from numba.core import cgutils, types
-from numba.extending import intrinsic, overload
-
-from fenchel.designs.rows import prefetch
+from fenchel.compile.registration import at_first_call
+from fenchel.designs.generated_rows import PAIR_HELPERS
+from fenchel.designs.kmer_rows import ROW_HELPERS
 
 #: rows whose sums may be reordered, so that they vectorize; nothing else is relaxed
 _REORDERED = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -90,6 +90,14 @@ def dispatched(name: str) -> Callable[..., Any]:
     def generic(owner: Any, *arguments: Any) -> Any:
         return method_of(type(owner), name)(owner, *arguments)
 
+    at_first_call(partial(_overload, generic, name))
+    return generic
+
+
+def _overload(generic: Callable[..., Any], name: str) -> None:
+    """Tell numba which methods stand for a generic function."""
+    from numba.extending import overload
+
     for reorder, options in ((True, _REORDERED), (False, _IN_ORDER)):
 
         def choose(owner: Any, *arguments: Any, reorder: bool = reorder) -> Callable[..., Any] | None:
@@ -98,7 +106,6 @@ def dispatched(name: str) -> Callable[..., Any]:
             return None if cls is None or reorders != reorder else method_of(cls, name)
 
         overload(generic, strict=False, jit_options=options)(choose)
-    return generic
 
 
 # methods of ``CompiledLoss``
@@ -155,32 +162,19 @@ row_prefetch = dispatched("row_prefetch")
 #: (rows, i): start to load where row i begins
 index_prefetch = dispatched("index_prefetch")
 
-
-@intrinsic
-def _prefetch_entry(typing_context: Any, array: Any, position: Any) -> Any:
-    """Emit llvm.prefetch(address, read, keep in all caches, data)."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array_type = signature.args[0]
-        view = context.make_array(array_type)(context, builder, arguments[0])
-        position = context.cast(builder, arguments[1], signature.args[1], types.intp)
-        corner = [position, *[context.get_constant(types.intp, 0)] * (array_type.ndim - 1)]
-        pointer = cgutils.get_item_pointer(context, builder, array_type, view, corner, wraparound=False)
-        byte_pointer = ir.IntType(8).as_pointer()
-        i32 = ir.IntType(32)
-        declaration = builder.module.declare_intrinsic(
-            "llvm.prefetch", [byte_pointer], ir.FunctionType(ir.VoidType(), [byte_pointer, i32, i32, i32])
-        )
-        flags = [ir.Constant(i32, flag) for flag in (0, 3, 1)]
-        builder.call(declaration, [builder.bitcast(pointer, byte_pointer), *flags])
-        return context.get_dummy_value()
-
-    return types.void(array, position), generate
+#: the methods of the rows of a design
+ROW_METHODS = (
+    *("row_dot", "row_add", "row_square", "row_begin", "row_end", "row_column", "row_entry"),
+    *("row_prefetch", "index_prefetch", "reorders_sums"),
+)
 
 
-@overload(prefetch, inline="always")
-def _prefetch(array: Any, position: Any) -> Any:
-    def compiled(array: Any, position: Any) -> None:
-        _prefetch_entry(array, position)
+def _register_helpers() -> None:
+    from numba.extending import register_jitable
 
-    return compiled
+    for one in (*ROW_HELPERS, *PAIR_HELPERS):
+        register_jitable(**_IN_ORDER)(one)
+
+
+at_first_call(_register_helpers)
+at_first_call(lambda: import_module("fenchel.compile.prefetching"))

@@ -13,17 +13,17 @@ import inspect
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-import numba
-from numba.core.errors import NumbaError
-from numba.extending import register_jitable
-
-from fenchel.compile.cache import cache_for
-from fenchel.compile.dispatch import LOSS_METHODS
+from fenchel.compile.dispatch import LOSS_METHODS, ROW_METHODS
+from fenchel.compile.registration import at_first_call, register_all
 from fenchel.compile.stopwatch import stopwatch
 from fenchel.errors import FenchelError
 from fenchel.stopping import stop_point
+
+if TYPE_CHECKING:
+    from numba.core.errors import NumbaError
 
 
 class Loop:
@@ -39,16 +39,16 @@ class Loop:
         self._lock = threading.Lock()
 
     def __call__(self, *arguments: Any) -> Any:
-        types = tuple(map(type, arguments))
+        begin, types = time.perf_counter(), tuple(map(type, arguments))
         dispatcher = self._by_types.get(types) or self._dispatcher(types)
         stop_point()
-        begin, known = time.perf_counter(), _signatures(dispatcher)
+        known = _signatures(dispatcher)
         try:
             return dispatcher(*arguments)
         except Exception as error:
             stopwatch.stop()  # compiling may have failed
             theirs = [one for one in arguments if not _is_ours(type(one))]
-            if theirs and isinstance(error, NumbaError):
+            if theirs and _is_of_numba(error):
                 raise FenchelError(_culprit(theirs, error)) from error
             raise
         finally:
@@ -58,6 +58,7 @@ class Loop:
     def _dispatcher(self, types: tuple[type, ...]) -> Callable[..., Any]:
         """The function to call with arguments of these types."""
         theirs = tuple(cls for cls in types if not _is_ours(cls))
+        register_all()
         with self._lock:
             if theirs not in self._dispatchers:
                 for cls in theirs:
@@ -69,7 +70,13 @@ class Loop:
 
 def _signatures(dispatcher: Any) -> int:
     """The number of argument types that a dispatcher is compiled for; none for a plain function."""
-    return 0 if numba.config.DISABLE_JIT else len(dispatcher.overloads)
+    return 0 if isinstance(dispatcher, FunctionType) else len(dispatcher.overloads)
+
+
+def _is_of_numba(error: Exception) -> TypeGuard[NumbaError]:
+    from numba.core.errors import NumbaError
+
+    return isinstance(error, NumbaError)
 
 
 def _methods(cls: type) -> dict[str, Callable[..., Any]]:
@@ -78,6 +85,11 @@ def _methods(cls: type) -> dict[str, Callable[..., Any]]:
 
 def _check_names(cls: type) -> None:
     """Refuse a user's compiled loss without a derivative, or with a misspelt method that a default would replace."""
+    if "row_dot" in _methods(cls):
+        missing = set(ROW_METHODS) - {"reorders_sums"} - set(_methods(cls))
+        if missing:
+            raise FenchelError(f"{cls.__name__} lacks the method {min(missing)!r}, which loops call for rows of X")
+        return
     if not {"derivative", "dual_step"} & set(_methods(cls)):
         raise FenchelError(f"{cls.__name__} needs the method derivative(self, label, score), which compiled loops call")
     for name in _methods(cls):
@@ -89,8 +101,14 @@ def _check_names(cls: type) -> None:
 
 def _culprit(theirs: list[Any], error: NumbaError) -> str:
     """Which method of a user's tuple can't be compiled, found by compiling each by itself."""
+    import numba
+    from numba.core.errors import NumbaError
+
     for owner in theirs:
         cls = type(owner)
+        if "row_dot" in _methods(cls):
+            # its methods take arrays too
+            continue
         for name, method in _methods(cls).items():
             numbers = (numba.float64,) * (method.__code__.co_argcount - 1)
             try:
@@ -105,6 +123,10 @@ def _culprit(theirs: list[Any], error: NumbaError) -> str:
 
 
 def _compiled(function: Callable[..., Any], *, cached: bool) -> Callable[..., Any]:
+    import numba
+
+    from fenchel.compile.cache import cache_for
+
     # nogil lets threads run loops side by side
     dispatcher = numba.njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True)(function)
     if not numba.config.DISABLE_JIT:
@@ -121,8 +143,21 @@ def loop(function: Callable[..., Any]) -> Loop:
     return Loop(function)
 
 
-#: for a function that loops call: compiled as a part of them, plain Python otherwise (without a wrapper for C, which
-#: would compile it twice)
-helper = register_jitable(no_cfunc_wrapper=True)
-#: the same, with sums that may be reordered, so that they vectorize; nothing else is relaxed
-summing_helper = register_jitable(no_cfunc_wrapper=True, fastmath={"reassoc", "contract", "nsz"}, error_model="numpy")
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that loops call: compiled as a part of them, plain Python otherwise."""
+    # without a wrapper for C, which would compile it twice
+    at_first_call(lambda: _register(function, no_cfunc_wrapper=True))
+    return function
+
+
+def summing_helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with sums that may be reordered, so that they vectorize; nothing else is relaxed."""
+    options = {"fastmath": {"reassoc", "contract", "nsz"}, "error_model": "numpy"}
+    at_first_call(lambda: _register(function, no_cfunc_wrapper=True, **options))
+    return function
+
+
+def _register(function: Callable[..., Any], **options: Any) -> None:
+    from numba.extending import register_jitable
+
+    register_jitable(**options)(function)

@@ -35,7 +35,7 @@ from fenchel.estimators.threads import in_threads
 from fenchel.estimators.until_proved import checked_rule, rounds, warn_unless_proved
 from fenchel.losses import Loss
 from fenchel.problem import Model, Problem, Witness
-from fenchel.progress import reporter, warn
+from fenchel.progress import report_end, reporter, warn
 from fenchel.regularizers import Regularizer
 from fenchel.risks import Risk
 from fenchel.solvers import Solver
@@ -89,18 +89,21 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         stop_when: ProvedShare | None = None,
         needed: int | None = None,
         later: int = 0,
+        kept: int | None = None,
     ) -> list[Solution]:
         """Solve side by side in threads; after Ctrl-C, or once ``stop`` is set, every solve ends with its best model.
 
         Without a ``deadline`` the time limit begins now.  Problems after the first ``needed`` ones are not begun after
         Ctrl-C, and have no solution then.  Of the time, equal shares are left for ``later`` problems of another call.
+        Only the first ``kept`` problems have a checkpoint; None is all of them.
         """
         stop = threading.Event() if stop is None else stop
         seeds = self._seeds(len(problems))
         deadline = Deadline(self.time_limit) if deadline is None else deadline
         threads = joblib.effective_n_jobs(self.n_jobs)
         workers = min(len(problems), threads)
-        files = checked_targets(self.checkpoint, len(problems))
+        kept = len(problems) if kept is None else kept
+        files = [*checked_targets(self.checkpoint, kept), *[None] * (len(problems) - kept)]
 
         def one(k: int) -> Solution | None:
             if needed is not None and k >= needed and stop.is_set():
@@ -110,7 +113,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 sketches.prepare(problem)
             solution = solve(
                 problem,
-                self._solver(),
+                self._solver_for(problem),
                 tol=self._target_gap(),
                 max_iter=self.max_iter,
                 time_limit=deadline.share(k, len(problems) + later, workers),
@@ -131,6 +134,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         with reporter(type(self).__name__, len(problems), self.tol, self.verbose) as show:
             found = in_threads([partial(one, k) for k in range(len(problems))], workers, stop)
         solutions = [solution for solution in found if solution is not None]
+        report_end(type(self).__name__, solutions, self.verbose)
         if stop.is_set():
             # Ctrl-C may come when every solve has just ended
             solutions[-1] = replace(solutions[-1], status=Status.INTERRUPTED)
@@ -224,6 +228,10 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     def _solver(self) -> str | Solver:
         return self.solver
+
+    def _solver_for(self, problem: Problem) -> str | Solver:
+        """The solver of one of the problems of a fit."""
+        return self._solver()
 
     def _check_parameters(self) -> None:
         """Raise for a parameter that is wrong for any data, before the data are looked at."""

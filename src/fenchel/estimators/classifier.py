@@ -20,6 +20,7 @@ from fenchel.estimators.multiclass import active_examples, declared_form, suppor
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.predictions import Probabilities
 from fenchel.estimators.task import Task, checked_weights, validated
+from fenchel.features import Features
 from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
 from fenchel.problem import Problem
@@ -177,6 +178,10 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
         A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
         as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.  A file of another
         problem is refused, so that it is not for searches such as ``GridSearchCV``, whose fits would share the file.
+    features : Features, default=None
+        Compute features from raw data, at fit and at predict: :class:`fenchel.features.KmerFeatures` and
+        :class:`fenchel.features.HashedTextFeatures` of strings, :class:`fenchel.features.PolynomialFeatures`, or a
+        subclass of :class:`fenchel.features.Features`.  X is then what they take, and never stored as a matrix.
 
     Attributes
     ----------
@@ -243,3 +248,4 @@ class LinearClassifier(SolverParameters, LinearParameters, FitParameters, BaseLi
     class_weight: Any = None
     stop_when: ProvedShare | None = None
     checkpoint: Path | str | None = None
+    features: Features | None = None

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from fenchel.errors import FenchelError
+from fenchel.arrays import Floats
 from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
 from fenchel.estimators.kernel_base import KernelEstimator
-from fenchel.estimators.kernel_parameters import gram_megabytes
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.task import Task
-from fenchel.kernels import GramDesign
 from fenchel.loading import of_package
 from fenchel.losses import Hinge, Loss
 from fenchel.problem import Problem
@@ -33,10 +31,10 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
     r"""Kernel classifier with a duality-gap certificate.
 
     Minimizes :math:`\tfrac12\sum_j \|w_j\|^2 + C \sum_i \text{weight}_i\, f(s_i, y_i)` over weights in the feature
-    space of the kernel (RKHS), without intercepts.  The hinge of more than two classes is a joint loss, see
-    ``multi_class``; any other loss is a loss of one score, of the two classes or of each class against the rest.  With
-    the logistic loss there are probabilities, ``predict_proba``.  The Gram matrix of the training examples is computed
-    once, in float64, or row by row if it exceeds ``memory_limit``.
+    space of the kernel (RKHS), with ``fit_intercept=True`` also over intercepts that are not regularized.  The hinge of
+    more than two classes is a joint loss, see ``multi_class``; any other loss is a loss of one score, of two classes or
+    of each class against the rest.  With the logistic loss there are probabilities, ``predict_proba``.  The Gram
+    matrix of the training examples is computed once, in float64, or row by row if it exceeds ``memory_limit``.
 
     Parameters
     ----------
@@ -63,7 +61,7 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
     memory_limit : float, default=4096
         Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
         of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
-        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
+        inside).  A precomputed matrix must be given whole.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000
@@ -79,6 +77,8 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
     multi_class : {"weston_watkins", "crammer_singer", "ovr"}, default="weston_watkins"
         The form of the hinge for more than two classes: :math:`\sum_{j\ne y} [1 - s_y + s_j]_+`, :math:`\max_{j\ne y}
         [1 - s_y + s_j]_+`, or each class against the rest, which other losses always use.
+    fit_intercept : bool, default=False
+        Whether there are intercepts, which are not regularized, as in scikit-learn's ``SVC``.
     class_weight : dict or "balanced", default=None
         Weights of the classes, which multiply the weights of their examples; "balanced" uses weights inversely
         proportional to the sizes of all classes.
@@ -95,6 +95,8 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
         The support vectors; None with ``kernel="precomputed"``.
     dual_coef_ : ndarray of shape (1, n_support) or (classes, n_support)
         Coefficients of the support vectors.
+    intercept_ : ndarray of shape (1,) or (classes,)
+        Intercepts, only with ``fit_intercept=True``.
     gamma_ : float
         The value of gamma that was used.
     certificate_ : Certificate
@@ -132,31 +134,24 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
     True
     """
 
-    #: of the shared way to fit
-    fit_intercept = False
-
     loss: str | Loss = "hinge"
     _: KW_ONLY
     multi_class: str = "weston_watkins"
+    fit_intercept: bool = False
     class_weight: Any = None
 
     def problems(self, task: Task) -> list[LazyProblem]:
-        whole = isinstance(task.design, GramDesign)
-        if task.form not in _JOINT or task.n_classes == 2:
-            return [partial(self._one_score_each, task)]
-        if not whole:
-            n = task.design.shape[0]
-            raise FenchelError(
-                f"multi_class={self.multi_class!r} needs the whole Gram matrix of {n} examples in memory, "
-                f"which takes {gram_megabytes(n):,.1f} MB, more than memory_limit={self.memory_limit:g}: "
-                "raise memory_limit, or use multi_class='ovr'"
-            )
-        return [partial(self._joint, task)]
+        joint = task.form in _JOINT and task.n_classes > 2
+        return [partial(self._joint if joint else self._one_score_each, task)]
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
-        del found["intercept_"]
+        if not self.fit_intercept:
+            del found["intercept_"]
         return found
+
+    def _scores(self, X: Any) -> Floats:
+        return super()._scores(X) + vars(self).get("intercept_", 0.0)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

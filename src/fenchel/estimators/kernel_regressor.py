@@ -51,7 +51,7 @@ class KernelRegressor(SolverParameters, KernelEstimator, BaseRegressor):
     memory_limit : float, default=4096
         Megabytes of kernel values to keep.  If the Gram matrix is larger, its rows are computed when the dual variables
         of their examples change, and as many rows are cached as fit (two at least; a function may need more memory
-        inside).  Joint risks of several classes and a precomputed matrix need the whole Gram matrix.
+        inside).  A precomputed matrix must be given whole.
     tol : float, default=1e-3
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.
     max_iter : float, default=1000

@@ -10,16 +10,25 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fenchel.arrays import Floats
 from fenchel.designs import as_design
+from fenchel.designs.computed import ComputedDesign
 from fenchel.designs.storage import check_storage
+from fenchel.errors import FenchelError
 from fenchel.estimators.sklearn_bases import BaseEstimator
+from fenchel.features import Features
 
 
 class LinearModel(BaseEstimator):
     """The scores X w + b of rows that scikit-learn validates."""
 
+    #: estimators that have this parameter set it; ``features_`` is the same with what the fit has learned
+    features: Features | None = None
+    features_: Features
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        # raw data: strings, or what the user's own features take
+        tags.input_tags.string = self.features is not None
         return tags
 
     def _input(self, X: Any) -> dict[str, Any]:
@@ -36,7 +45,18 @@ class LinearModel(BaseEstimator):
     def _rows(self, X: Any) -> Any:
         """X as scikit-learn validates it for a fitted estimator."""
         check_is_fitted(self)
+        if self.features is not None:
+            return self._computed(X)
         return validate_data(self, X, reset=False, **self._input(X))
+
+    def _computed(self, X: Any) -> ComputedDesign:
+        """The features of raw data, by what the fit has learned; held-out rows of a fit are such a design already."""
+        design = X if isinstance(X, ComputedDesign) else self.features_.design(X)
+        if design.shape[1] != self.n_features_in_:
+            raise FenchelError(
+                f"features gave {design.shape[1]} features, but this model was fitted with {self.n_features_in_}"
+            )
+        return design
 
     def _scores(self, X: Any) -> Floats:
         return as_design(self._rows(X)).scores(self._weights()) + self.intercept_

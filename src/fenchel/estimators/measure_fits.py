@@ -88,7 +88,7 @@ class MeasureFits(MeasureFolds):
             return self._fit_better(task, deadline, stop)
         problems = self.problems(task)
         count = len(self._problem_columns(task))
-        solutions = self.solve_all(problems, self._starts(task, problems), deadline, stop, needed=count)
+        solutions = self.solve_all(problems, self._starts(task, problems), deadline, stop, needed=count, kept=count)
         if self._may_plug_in() and not stop.is_set():
             self._warn_if_trivial(self._trivial(problems[:count], solutions[:count]))
         return self._finish(task, solutions)
@@ -100,7 +100,7 @@ class MeasureFits(MeasureFolds):
         # a fit that is cut short has thresholds of the training scores
         cut_short = partial(self._finish, replace(task, folds=()))
         starts = self._starts(task, problems)[:count]
-        solutions = self.solve_all(problems[:count], starts, deadline, stop, later=len(problems) - count)
+        solutions = self.solve_all(problems[:count], starts, deadline, stop, later=len(problems) - count, kept=0)
         if stop.is_set():
             return cut_short(solutions)
         trivial = self._trivial(problems[:count], solutions)
@@ -108,14 +108,20 @@ class MeasureFits(MeasureFolds):
         compared = self._to_compare(task, each)
         folds = self.problems(compared)[count:]
         if folds:
-            solutions += self.solve_all(folds, [None] * len(folds), deadline, stop, needed=1)
+            solutions += self.solve_all(folds, [None] * len(folds), deadline, stop, needed=1, kept=0)
         if stop.is_set():
             return cut_short(solutions[:count])
         plug_in = self._chosen_plug_in(task, deadline, stop)
         if stop.is_set():
             return cut_short(solutions[:count])
-        cuts = self._cuts(compared, self._held_out(compared, solutions))
-        plugged = self._plug_in_columns(each, np.array([cut.loss for cut in cuts]), plug_in.losses)
+        losses = self._losses_of_bounds(compared, solutions)
+        if self.threshold == "cv" or not np.all(np.isfinite(losses)):
+            held = np.ones(width, dtype=bool)
+            losses = np.array([cut.loss for cut in self._cuts(compared, self._held_out(compared, solutions), held)])
+        else:
+            # bounds keep the thresholds of their training scores
+            compared, solutions = replace(compared, folds=()), solutions[:count]
+        plugged = self._plug_in_columns(each, losses, plug_in.losses)
         if not np.any(plugged):
             return self._finish(compared, solutions)
         chosen = replace(compared, plug_in=plug_in.only(plugged))
@@ -139,7 +145,7 @@ class MeasureFits(MeasureFolds):
     ) -> list[Solution]:
         """The solutions of the bounds, and in place of trivial ones those of the plug-ins."""
         problems, places = self.problems(task), np.flatnonzero(plugged)
-        new = self.solve_all([problems[k] for k in places], [None] * len(places), deadline, stop)
+        new = self.solve_all([problems[k] for k in places], [None] * len(places), deadline, stop, kept=0)
         found = list(solutions)
         for k, solution in zip(places, new, strict=True):
             found[k] = solution
@@ -178,7 +184,7 @@ class MeasureFits(MeasureFolds):
         problems: list[LazyProblem] = [
             partial(self._cost_fold, task, train, columns[at], e) for at, train, _, e in cases
         ]
-        solutions = self.solve_all(problems, [None] * len(problems), deadline, stop) if problems else []
+        solutions = self.solve_all(problems, [None] * len(problems), deadline, stop, kept=0) if problems else []
         held_out = np.full((len(COST_EXPONENTS), task.design.shape[0], len(columns)), _NOT_PREDICTED)
         for (at, _, test, e), solution in zip(cases, solutions, strict=True):
             scores = as_design(task.X[test]).scores(solution.model.weights) + np.asarray(solution.model.intercept)
@@ -239,11 +245,7 @@ class MeasureFits(MeasureFolds):
 
     def _fold(self, task: Task, train: Array, column: Column) -> Problem:
         fold = task.subset(train)
-        columns = self._problem_columns(task)
-        positives = [fold.design.shape[0] if k is None else int(np.sum(self._signs(fold, k) > 0.0)) for k in columns]
-        return self._measure(
-            fold, column, self._choice().for_part(fold.design.shape[0] / task.design.shape[0], positives)
-        )
+        return self._measure(fold, column, self._choice_of_fold(task, fold))
 
     # --- descriptions and warnings
 

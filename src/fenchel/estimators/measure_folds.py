@@ -16,7 +16,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import Cut, best_cut
+from fenchel.estimators.thresholds import Cut, best_cut, loss_above
 from fenchel.risks import Risk
 from fenchel.solving.solution import Solution, Status
 
@@ -142,11 +142,37 @@ class MeasureFolds(BaseLinearClassifier):
         # below all others: the fold of a rare label that has no model
         return np.where(np.isnan(scores), np.nanmin(scores, initial=0.0) - 1.0, scores)
 
-    def _cuts(self, task: Task, scores: Array) -> list[Cut]:
-        """The best cut of the scores of each column."""
+    def _choice_of_fold(self, task: Task, fold: Task) -> MeasureChoice:
+        """The measure for the training part of a fold."""
+        columns, rows = self._problem_columns(task), fold.design.shape[0]
+        positives = [rows if k is None else int(np.sum(self._signs(fold, k) > 0.0)) for k in columns]
+        return self._choice().for_part(rows / task.design.shape[0], positives)
+
+    def _losses_of_bounds(self, task: Task, solutions: Sequence[Solution]) -> Floats:
+        """The loss of the measure of each column where each fold has the threshold of its own training scores.
+
+        Infinite where the measure does not allow the predictions, as break-even and those of the first k.
+        """
+        parts, columns = self._fold_parts(task), self._columns(task)
+        above = np.full((task.design.shape[0], len(columns)), -1.0)
+        for (at, train, test), solution in zip(parts, solutions[len(solutions) - len(parts) :], strict=True):
+            weights, fold = np.atleast_2d(solution.model.weights), task.subset(train)
+            places = list(range(len(columns))) if len(weights) == len(columns) else [at]
+            table = self._table(fold, [columns[place] for place in places], self._choice_of_fold(task, fold))
+            threshold = best_cut(fold.design.scores(weights).ravel(), table).threshold
+            above[test[:, None], places] = as_design(task.X[test]).scores(weights) - threshold
+        found = np.full(len(columns), np.inf)
+        for places in self._groups(task):
+            table = self._table(task, [columns[at] for at in places])
+            found[places] = loss_above(above[:, places].ravel(), table, 0.0)
+        return found
+
+    def _cuts(self, task: Task, scores: Array, held_out: Array | None = None) -> list[Cut]:
+        """The best cut of the scores of each column, of which some may be held-out scores."""
         found, columns = {}, self._columns(task)
         for places in self._groups(task):
-            cut = best_cut(scores[:, places].ravel(), self._table(task, [columns[at] for at in places]))
+            own, table = scores[:, places].ravel(), self._table(task, [columns[at] for at in places])
+            cut = best_cut(own, table, held_out=held_out is not None and bool(held_out[places[0]]))
             found.update(dict.fromkeys(places, cut))
         return [found[at] for at in range(len(columns))]
 
@@ -160,11 +186,12 @@ class MeasureFolds(BaseLinearClassifier):
         coef, columns = found["coef_"], self._columns(task)
         # a limit that comes early leaves the zero model, which needs no product with the data
         scores = task.design.scores(coef) if np.any(coef) else np.zeros((task.design.shape[0], len(coef)))
+        held = np.zeros(len(columns), dtype=bool)
         if task.folds and self.threshold != "train" and not interrupted:
             bounds = np.ones(len(columns), bool) if task.plug_in is None else np.isnan(task.plug_in.positive_weights)
             held = bounds & ~self._rare_columns(task)
             scores[:, held] = self._held_out(task, solutions)[:, held]
-        cuts = np.array([cut.threshold for cut in self._cuts(task, scores)])
+        cuts = np.array([cut.threshold for cut in self._cuts(task, scores, held)])
         return np.where(np.isnan(known), cuts, known)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.repetition import repeated
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import below_threshold
+from fenchel.features import Features
 from fenchel.loading import of_package
 from fenchel.losses import Loss
 from fenchel.progress import warn
@@ -84,17 +86,18 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         - "plug_in" [2]_ [3]_: :math:`\Omega(w) + C\sum_i a_i f(x_i\cdot w + b, y_i)` with ``plug_in_loss`` for f and
           costs a that sum to n.  The ratio of the costs of positives and negatives and the threshold are those that are
           best for the measure on the scores of held-out folds.
-        - "auto": the one of both that is better for the measure on the scores of held-out folds, with the threshold
-          that is best there; never a trivial bound.  All classes have the same one.  "accuracy" and "roc_auc" have the
-          bound, which is a mean of hinges; so have fits with a named ``solver`` and classes with fewer examples than
-          folds.
+        - "auto": the one of both that is better for the measure on held-out folds, the bound with the threshold of its
+          training scores and the plug-in with that of the folds; never a trivial bound.  All classes have the same one.
+          "accuracy" and "roc_auc" have the bound, which is a mean of hinges; so have fits with a named ``solver`` and
+          classes with fewer examples than folds.
 
         ``surrogate_``, the certificate's sentence and ``positive_weights_`` say what was minimized.
     plug_in_loss : str or Loss, default="logistic"
         The loss of the plug-in.
     threshold : {"auto", "train", "cv"}, default="auto"
-        Whether the threshold is chosen on the training scores or on the scores of held-out folds; "auto" uses
-        folds, except for ``surrogate="bound"`` and where ``surrogate="auto"`` needs none.  For ROC AUC it
+        Whether the threshold is chosen on the training scores or on the scores of held-out folds, where each threshold
+        has the mean loss of its neighbours; "auto" uses the training scores for the bound (folds for measures that do
+        not allow every labelling, as "prbep") and folds for plug-ins.  For ROC AUC it
         maximizes the true positive rate minus the false positive rate; for "precision_at_k" the precision among
         thresholds that mark at least k examples; for "recall_at_k" the recall among those that mark at most k.  Ties
         are resolved by the number of errors.
@@ -110,6 +113,11 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         examples are repeated, and those of weight zero omitted, also in ``theta_``.
     n_jobs : int, default=None
         Threads over the classes, and within a problem where the solver uses them.  The result does not depend on it.
+    features : Features, default=None
+        Compute features from raw data such as strings, at fit and at predict, as in :class:`LinearClassifier`.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :class:`LinearClassifier`.  Fits to folds have none, nor have bounds that are compared with a plug-in.
 
     Attributes
     ----------
@@ -196,6 +204,8 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
     fit_intercept: bool = True
     class_weight: Any = None
     n_jobs: int | None = None
+    features: Features | None = None
+    checkpoint: Path | str | None = None
 
     # of the error rate, and of the classes of "macro"
     loss = "hinge"

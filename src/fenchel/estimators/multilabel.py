@@ -11,7 +11,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
 from fenchel.arrays import Floats
@@ -22,6 +21,7 @@ from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.multilabel_labels import LabelFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.repetition import repeated
+from fenchel.estimators.sklearn_bases import available_unless
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.loading import of_package
 from fenchel.losses import Loss
@@ -48,10 +48,10 @@ def _matrix(y: Any) -> Any:
         ) from error
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_no_probabilities(estimator: Any) -> str | None:
     if estimator.measure is not None or estimator.form != "independent" or estimator._loss().name != "logistic":
-        raise AttributeError("predict_proba requires loss='logistic', form='independent' and measure=None")
-    return True
+        return "predict_proba requires loss='logistic', form='independent' and measure=None"
+    return None
 
 
 @of_package
@@ -99,8 +99,8 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
     plug_in_loss : str or Loss, default="logistic"
         The loss of plug-ins.
     threshold : {"auto", "train", "cv"}, default="auto"
-        Whether thresholds are chosen on the training scores or on those of held-out folds; "auto" uses folds where
-        ``surrogate`` has a choice, or is a plug-in.
+        Whether thresholds are chosen on the training scores or on those of held-out folds; "auto" uses folds for
+        plug-ins, and the training scores for bounds, as in :class:`MeasureClassifier`.
     cv : int, splitter or iterable, default=5
         The folds; each label has folds with equal shares of its positives.  The threshold of a label with fewer
         positives than folds is chosen on the training scores.
@@ -269,12 +269,12 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
         found = (self.decision_function(X) > 0.0).astype(np.int64)
         return sp.csr_matrix(found) if self.sparse_output_ else found
 
-    @available_if(_has_probabilities)
+    @available_unless(_has_no_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """The probability of each label, (n, labels)."""
         return expit(self.decision_function(X))
 
-    @available_if(_has_probabilities)
+    @available_unless(_has_no_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of ``predict_proba``."""
         return -np.logaddexp(0.0, -self.decision_function(X))

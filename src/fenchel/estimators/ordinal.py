@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,12 @@ from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.task import Task
 from fenchel.estimators.thresholds import UNPROVED, below_threshold, ordered_thresholds, with_thresholds
 from fenchel.loading import of_package
+from fenchel.progress import warn
 from fenchel.risks import OrdinalHinge
 from fenchel.solving.solution import Solution
+
+#: labels that a warning lists at most
+_FEW = 6
 
 
 @of_package
@@ -35,8 +40,8 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     ----------
     order : sequence, default=None
         All labels, from the lowest to the highest.  None uses the order of an ordered ``pandas.Categorical`` or a
-        ``polars.Enum``, and sorts other labels.  Wrappers that encode the labels before they fit, such as
-        ``BaggingClassifier``, need the order of the codes, e.g. [1, 2, 0] for low, medium, high.
+        ``polars.Enum``, and sorts other labels, words with a warning.  Wrappers that encode the labels before they fit,
+        such as ``BaggingClassifier``, need the order of the codes, e.g. [1, 2, 0] for low, medium, high.
     C : float, default=1.0
         Inverse strength of the regularization; positive.
     warm_start : bool, default=False
@@ -59,6 +64,9 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         Weights of the classes, which multiply the weights of their examples, in pairs and for the thresholds.
     n_jobs : int, default=None
         Threads within the fit where the solver uses them.  The result does not depend on it.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :class:`LinearClassifier`.
 
     Attributes
     ----------
@@ -116,6 +124,7 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     l1_ratio: float = 0.0
     class_weight: Any = None
     n_jobs: int | None = None
+    checkpoint: Path | str | None = None
 
     #: of one pair of examples, whose difference of scores does not see an intercept
     loss = "hinge"
@@ -134,6 +143,13 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         # validation makes plain labels of a column whose categories have an order
         order = _declared_order(y) if self.order is None else list(self.order)
         places = np.arange(task.n_classes)
+        if order is None and task.n_classes > 2 and task.classes.dtype.kind in "OUST":
+            words = ", ".join(map(repr, task.classes.tolist()[:_FEW]))
+            warn(
+                f"the labels are words, and are taken in alphabetical order, {words}: pass order=[...], from the "
+                "lowest to the highest",
+                UserWarning,
+            )
         if order is not None:
             missing = unknown_labels(task.y, np.array(order, dtype=object))
             if missing:

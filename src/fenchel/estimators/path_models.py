@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,10 +18,14 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.proved import on_scale
 from fenchel.estimators.regularization import lam_of
 from fenchel.loading import of_package
+from fenchel.progress import warn
+
+#: by which a C may miss the ends of a path through rounding
+_MISSED = 1e-9
 
 
 @of_package
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RegularizationPath:
     """Models for increasing values of C, with certificates; returned by :func:`regularization_path`.
 
@@ -71,12 +76,29 @@ class RegularizationPath:
     def __len__(self) -> int:
         return len(self.Cs)
 
+    def __repr__(self) -> str:
+        worst = max(certificate.relative_gap for certificate in self.certificates)
+        between = "" if self.accuracy is None else f", {self.accuracy:g} between them"
+        return (
+            f"RegularizationPath({len(self)} points, C from {self.Cs[0]:g} to {self.Cs[-1]:g}, {self.coefs.shape[-1]} "
+            f"features, largest relative gap {worst:.2g}{between})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(repr(self))}</p>"
+
     def at(self, C: float) -> tuple[Floats, Any, Certificate]:
         """The best of the models for any C: its weights, its intercept, and what is proved of them for this C.
 
-        Weights are (d,), or (k, d) for k > 2 classes with k intercepts.
+        Weights are (d,), or (k, d) for k > 2 classes with k intercepts.  Outside of the path that is the model of its
+        nearer end, with a warning: what is proved there may be little.
         """
         best, certificate = self._best(C)
+        if not self.Cs[0] * (1.0 - _MISSED) <= C <= self.Cs[-1] * (1.0 + _MISSED):
+            warn(
+                f"C={C:g} is outside of the path, whose values are {self.Cs[0]:g} to {self.Cs[-1]:g}: the model of its "
+                f"nearer end has a proved relative gap of {certificate.relative_gap:.2g} there"
+            )
         intercept = self.intercepts[best]
         return self.coefs[best], float(intercept) if intercept.ndim == 0 else intercept, certificate
 

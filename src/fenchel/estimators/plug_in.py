@@ -69,7 +69,7 @@ def cost_weights(signs: Array, weights: Array | None, positive_weight: float) ->
 
 def chosen_cost(held_out: Sequence[Floats], risk: Risk) -> tuple[int, Cut]:
     """The index of the costs whose held-out scores have the least loss of the measure, and the best cut of these."""
-    cuts = [best_cut(scores, risk) for scores in held_out]
+    cuts = [best_cut(scores, risk, held_out=True) for scores in held_out]
     least = min(cut.loss for cut in cuts)
     best = next(k for k, cut in enumerate(cuts) if cut.loss <= least + _TIE)
     return best, cuts[best]

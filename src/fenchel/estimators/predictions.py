@@ -6,20 +6,17 @@ from typing import Any
 
 import numpy as np
 from scipy.special import expit, log_softmax, softmax
-from sklearn.utils.metaestimators import available_if
 
 from fenchel.arrays import Array, Floats
-from fenchel.estimators.sklearn_bases import ClassifierMixin
+from fenchel.estimators.sklearn_bases import ClassifierMixin, available_unless
 
 
-def _has_probabilities(estimator: Any) -> bool:
+def _has_no_probabilities(estimator: Any) -> str | None:
     if estimator._loss().name != "logistic":
-        raise AttributeError("predict_proba requires loss='logistic': scores of other losses are no probabilities")
+        return "predict_proba requires loss='logistic': scores of other losses are no probabilities"
     if estimator.multi_class == "ovo" and len(getattr(estimator, "classes_", ())) != 2:
-        raise AttributeError(
-            "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
-        )
-    return True
+        return "predict_proba is not available with multi_class='ovo': votes of pairs are no probabilities"
+    return None
 
 
 class ScoreClassifier(ClassifierMixin):
@@ -44,7 +41,7 @@ class Probabilities(ScoreClassifier):
 
     _fitted_form: Any
 
-    @available_if(_has_probabilities)
+    @available_unless(_has_no_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the classes (loss="logistic"): the softmax of the scores if ``multi_class_`` is
         "multinomial"; one-vs-rest ones are scaled to add up to one.
@@ -59,7 +56,7 @@ class Probabilities(ScoreClassifier):
         uniform = np.full_like(probabilities, 1.0 / probabilities.shape[1])
         return np.divide(probabilities, total, out=uniform, where=total > 0)
 
-    @available_if(_has_probabilities)
+    @available_unless(_has_no_probabilities)
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of ``predict_proba``."""
         scores = self.decision_function(X)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -71,6 +72,9 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
         The mixing parameter :math:`\rho` of the elastic net, from 0 to 1: 0 is ridge (L2), 1 is lasso (L1).
     n_jobs : int, default=None
         Threads within the fit where the solver uses them.  The result does not depend on it.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :class:`LinearClassifier`.
 
     Attributes
     ----------
@@ -137,6 +141,7 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
     k: int | None = None
     l1_ratio: float = 0.0
     n_jobs: int | None = None
+    checkpoint: Path | str | None = None
 
     #: differences of scores do not see an intercept
     fit_intercept = False

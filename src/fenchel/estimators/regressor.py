@@ -16,6 +16,7 @@ from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.sklearn_bases import RegressorMixin
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
+from fenchel.features import Features
 from fenchel.loading import of_package
 from fenchel.losses import Loss, as_loss
 from fenchel.risks import MeanRisk
@@ -108,6 +109,10 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
         A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
         as in :func:`fenchel.solve`; several problems have a file each, numbered before the suffix.  A file of another
         problem is refused, so that it is not for searches such as ``GridSearchCV``, whose fits would share the file.
+    features : Features, default=None
+        Compute features from raw data, at fit and at predict: :class:`fenchel.features.KmerFeatures` and
+        :class:`fenchel.features.HashedTextFeatures` of strings, :class:`fenchel.features.PolynomialFeatures`, or a
+        subclass of :class:`fenchel.features.Features`.  X is then what they take, and never stored as a matrix.
 
     Attributes
     ----------
@@ -159,3 +164,4 @@ class LinearRegressor(SolverParameters, LinearParameters, FitParameters, BaseReg
     _: KW_ONLY
     stop_when: ProvedShare | None = None
     checkpoint: Path | str | None = None
+    features: Features | None = None

@@ -13,7 +13,7 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.regularizers import L1, L2, REGULARIZERS, ElasticNet, Regularizer
-from fenchel.validation import as_float, check_number, is_number
+from fenchel.validation import as_float, check_number, did_you_mean, is_number
 
 
 def lam_of(C: Any, total_weight: float | Fraction) -> float:
@@ -70,7 +70,8 @@ def as_regularizer(regularizer: str | Regularizer | None, l1_ratio: Any) -> Regu
             return ElasticNet(l1_ratio) if l1_ratio else ElasticNet()
         regularizer = REGULARIZERS[regularizer]()
     if not isinstance(regularizer, Regularizer):
-        raise FenchelError(f"regularizer={regularizer!r} is unknown; choose one of {list(REGULARIZERS)} or an object")
+        near, names = did_you_mean(regularizer, REGULARIZERS), ", ".join(map(repr, REGULARIZERS))
+        raise FenchelError(f"regularizer={regularizer!r} is unknown{near}; choose one of {names} or pass a Regularizer")
     if l1_ratio:
         raise FenchelError(
             f"l1_ratio={l1_ratio!r} and regularizer={regularizer.name!r} both choose the regularization; set only one"

@@ -82,7 +82,7 @@ class SelectionOfC(LinearEstimator):
         """Choose C by cross-validation and fit all examples.
 
         Ctrl-C stores the best model so far and is raised again: that of the last fit, or in the folds that of the best
-        C so far, with its certificate for all examples; before any C has a score it stores nothing.
+        C so far, with its certificate for all examples; before any fold has a model it stores nothing.
         """
         deadline, stop = Deadline(self.time_limit), threading.Event()
         task = self.encode(X, y, sample_weight)
@@ -95,7 +95,7 @@ class SelectionOfC(LinearEstimator):
     def _choose_and_fit(self, task: Task, deadline: Deadline, stop: threading.Event) -> None:
         remaining = deadline.remaining()
         found = self._search(task, Deadline(None if remaining is None else _SEARCH_SHARE * remaining), stop)
-        if stop.is_set() and not np.any(found.scored):
+        if stop.is_set() and not np.any(found.scored) and found.starts[0] is None:
             raise KeyboardInterrupt
         self._check_scores(found)
         if not stop.is_set():
@@ -134,6 +134,11 @@ class SelectionOfC(LinearEstimator):
             share = float(np.sum(_training(task, train))) / task.total_weight
             for place, solutions in enumerate(zip(*paths, strict=False)):
                 cut = any(solution.status in STOPS for solution in solutions)
+                if cut and stop.is_set():
+                    # nobody waits for the score of a fit that Ctrl-C cut short: it is a start, if there is no other
+                    if grid.starts[place] is None:
+                        grid.starts[place] = [_start(solution, share) for solution in solutions]
+                    continue
                 # a fit that was cut short counts only if its fold has no other
                 if not cut or place == 0:
                     grid.record(k, place, *self._judged(task, test, scorer, solutions), complete=not cut)

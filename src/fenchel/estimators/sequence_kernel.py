@@ -31,15 +31,13 @@ class SequenceKernel(KernelParameters):
     kernel: str | Callable[[Any, Any], Array] | None = None
     counting: str = "tokens"
 
-    def _check_sequence_kernel(self, loss: str) -> None:
+    def _check_sequence_kernel(self) -> None:
         check_choice("counting", self.counting, _COUNTING)
         if self.kernel is None:
             if self.counting != "tokens":
                 raise FenchelError(f"counting={self.counting!r} requires a kernel, such as kernel='linear'")
             return
         self._check_kernel()
-        if loss != "logistic":
-            raise FenchelError(f"kernel={self.kernel!r} requires loss='logistic', got {loss!r}; omit the kernel")
 
     def _counts(self, lengths: Array) -> Floats | None:
         """The pairs that each token belongs to; None if tokens count once."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -53,8 +54,9 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
     Minimizes :math:`\tfrac12\|w\|^2 + C\sum_q \mathrm{weight}_q\,f_q(w)` over weights of features and labels, of pairs
     of neighbouring labels, and of first and last labels, where :math:`f_q` is the loss of sequence q: "hinge", the
     max-margin loss :math:`\max_y \mathrm{Hamming}(y, y_q) + \mathrm{score}(y) - \mathrm{score}(y_q)` of a structured
-    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.  With a ``kernel`` and the
-    latter the weights of features are those of its feature space: Gaussian process sequence labelling [3]_.
+    SVM [1]_, or "logistic", that of a conditional random field, :math:`-\log P(y_q)` [2]_.  With a ``kernel`` the
+    weights of features are those of its feature space: a max-margin Markov network with a kernel [1]_, or Gaussian
+    process sequence labelling [3]_.
 
     Parameters
     ----------
@@ -74,7 +76,8 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
     coef0 : float, default=0.0
         Constant of the kernel "poly".
     memory_limit : float, default=4096
-        Megabytes of kernel values to keep; of a larger Gram matrix of all tokens only some rows are.
+        Megabytes of kernel values to keep; of a larger Gram matrix of all tokens only some rows are, which "hinge" does
+        not support.
     counting : {"tokens", "pairs"}, default="tokens"
         With a kernel, whether the score of a token counts once, or once for each pair of neighbours that it belongs
         to, as in eq. (32) of [4]_: twice inside a sequence, and not at all in a sequence of one token.
@@ -98,6 +101,9 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
         weigh the pair.  A list of columns of X, or of names if X has names.  Requires transitions.
     n_jobs : int, default=None
         Threads of the solver where it uses them.  The result does not depend on it.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :class:`LinearClassifier`.
 
     Attributes
     ----------
@@ -177,6 +183,7 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
     transitions: str = "full"
     edge_features: Any = None
     n_jobs: int | None = None
+    checkpoint: Path | str | None = None
 
     # all weights are regularized
     fit_intercept = False
@@ -248,7 +255,7 @@ class SequenceClassifier(SolverParameters, SequenceKernel, SequenceWeights, FitP
             raise FenchelError("edge_features require weights of pairs: set transitions to 'full' or 'pairs'")
         if self.edge_features is not None and self.kernel is not None:
             raise FenchelError("edge_features require kernel=None: set only one of the two")
-        self._check_sequence_kernel(self.loss)
+        self._check_sequence_kernel()
         self._check_strength()
         self._check_run()
 

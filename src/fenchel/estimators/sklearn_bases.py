@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -28,3 +30,23 @@ else:
     from sklearn.base import BaseEstimator as BaseEstimator
     from sklearn.base import ClassifierMixin as ClassifierMixin
     from sklearn.base import RegressorMixin as RegressorMixin
+
+
+class _Available:
+    """A method that some settings of an estimator do not have."""
+
+    def __init__(self, why_not: Callable[[Any], str | None], method: Callable[..., Any]) -> None:
+        self._why_not, self._method, self.__doc__ = why_not, method, method.__doc__
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Callable[..., Any]:
+        if owner is None:
+            return self._method
+        reason = self._why_not(owner)
+        if reason is not None:
+            raise AttributeError(f"{type(owner).__name__}: {reason}")
+        return MethodType(self._method, owner)
+
+
+def available_unless(why_not: Callable[[Any], str | None]) -> Callable[[Callable[..., Any]], Any]:
+    """As scikit-learn's ``available_if``, with the reason in the error itself instead of the one that caused it."""
+    return lambda method: _Available(why_not, method)

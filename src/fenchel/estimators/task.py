@@ -10,18 +10,31 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length, check_X_y, validate_data
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs import Design, as_design
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
+from fenchel.features import Features
 from fenchel.numerics.error_free import exact_sum
 from fenchel.regularizers import Regularizer
 from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
     from fenchel.estimators.plug_in import PlugIn
+
+#: attributes that a fit has with some parameters and data only, and by which it predicts
+_OF_SOME_FITS = (
+    "feature_names_in_",
+    "features_",
+    "coef_",
+    "dual_coef_",
+    "support_",
+    "support_vectors_",
+    "gamma_",
+    "intercept_",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +90,13 @@ class Task:
 def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
     """X and y as scikit-learn validates them, and the attributes that it would set on the estimator."""
     check_storage(y, "y")
+    if estimator.features is not None:
+        return _with_features(estimator, X, y, options)
+    if isinstance(X, Design):
+        # its rows were checked when it was made, and may lie elsewhere
+        y = _check_y(y, **{name: options[name] for name in ("multi_output", "y_numeric") if name in options})
+        check_consistent_length(X, y)
+        return X, y, {"n_features_in_": X.shape[1]}
     if type(X) is np.ndarray and y is not None and "reset" not in options:
         # an array has no names of features, which ``validate_data`` would look for
         X, y = check_X_y(X, y, estimator=estimator, **options)
@@ -85,6 +105,20 @@ def validated(estimator: Any, X: Any, y: Any, **options: Any) -> tuple[Any, Arra
     X, y = validate_data(unchanged, X, y, **options)
     names = ("n_features_in_", "feature_names_in_")
     return X, y, {name: value for name, value in vars(unchanged).items() if name in names}
+
+
+def _with_features(estimator: Any, X: Any, y: Any, options: Mapping[str, Any]) -> tuple[Any, Array, dict[str, Any]]:
+    """The design of raw data by the estimator's features, y as scikit-learn validates it, and what the fit stores."""
+    features = estimator.features
+    if not isinstance(features, Features):
+        raise FenchelError(f"features must be None or Features such as KmerFeatures(), got {type(features).__name__}")
+    of_targets = {name: value for name, value in options.items() if name in ("multi_output", "y_numeric")}
+    y = validate_data(copy.copy(estimator), "no_validation", y, **of_targets)
+    learned, design = features.learned(X)
+    check_consistent_length(design, y)
+    if not design.shape[0]:
+        raise FenchelError("X holds no examples; a fit needs at least one")
+    return design, y, {"n_features_in_": design.shape[1], "features_": learned}
 
 
 def summed(X: Any) -> Any:
@@ -97,8 +131,9 @@ def summed(X: Any) -> Any:
 
 
 def set_fitted(estimator: Any, found: Mapping[str, Any]) -> None:
-    """Set the attributes of a fit, and remove the names of features that the last fit had and this one has not."""
-    vars(estimator).pop("feature_names_in_", None)
+    """Set the attributes of a fit, and remove those that the last fit had and this one has not."""
+    for name in _OF_SOME_FITS:
+        vars(estimator).pop(name, None)
     vars(estimator).update(found)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
 from typing import Any
 
 from fenchel.errors import FenchelError
@@ -35,7 +36,9 @@ class WinnowClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
 
     Minimizes :math:`\Omega(w) + C\sum_i\text{weight}_i f(x_i\cdot w + b, y_i)` with the relative entropy of w to a
     prior :math:`\mu` for :math:`\Omega` ([1]_, Sec. 5.2).  It suits many features of which few matter, with entries of
-    similar size: weights grow by multiplication.  More than two classes are fitted one against the rest.
+    similar size: weights grow by multiplication.  More than two classes are fitted one against the rest.  Examples are
+    visited in random order; ``solver=DualCoordinate(shuffle=False)`` has the cyclic order of Algorithm 1 as printed in
+    [1]_, and ``DualCoordinate(rule="gradient", learning_rate=0.01)`` its gradient updates.
 
     Parameters
     ----------
@@ -74,6 +77,9 @@ class WinnowClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     n_jobs : int, default=None
         Threads over the classes or pairs of classes, and within a problem where the solver uses them.  The result does
         not depend on it.
+    checkpoint : path, default=None
+        A file for the best model and dual point so far, from which the next fit of the same data and parameters starts,
+        as in :class:`LinearClassifier`.
 
     Attributes
     ----------
@@ -133,6 +139,7 @@ class WinnowClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
     fit_intercept: bool = True
     class_weight: Any = None
     n_jobs: int | None = None
+    checkpoint: Path | str | None = None
 
     multi_class = "ovr"
 

@@ -143,6 +143,15 @@ class CachedGram(KernelDesign):
         self._owners[places], self.stamps[places] = examples, self.clock
         self.slots[examples] = places
 
+    def cached_rows(self, examples: Array) -> Floats:
+        """A copy of the rows of these examples, at most ``together``; those that are not cached are computed."""
+        known, self.clock = self.slots[examples] >= 0, self.clock + 1
+        # newer than all others: ``bring`` does not replace them
+        self.stamps[self.slots[examples[known]]] = self.clock
+        if not np.all(known):
+            self.bring(examples[~known])
+        return np.asarray(self._cache[self.slots[examples]])
+
     def compute(self, examples: Array) -> Floats:
         """Rows of K, at most ``together``, with the given diagonal."""
         stop_point()

@@ -25,7 +25,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs.base import Design
 from fenchel.designs.rows import GramRows, Rows
 from fenchel.errors import FenchelError
-from fenchel.kernels.gram import KernelDesign
+from fenchel.kernels.gram import GramDesign, KernelDesign
 from fenchel.numerics.limits import MOST_LABELS
 from fenchel.validation import check_bool, check_integer, real_numbers
 
@@ -86,7 +86,7 @@ class ChainGram(KernelDesign):
         self._counts = None if counts is None else real_numbers("counts", counts)
         if self._counts is not None and (self._counts.shape != (n,) or not np.all(np.isin(self._counts, (0, 1, 2)))):
             raise FenchelError(f"counts must hold 0, 1 or 2 for each of the {n} tokens, got {counts!r}")
-        m = self.labels
+        m, self.has_transitions, self.has_ends = self.labels, bool(transitions), bool(ends)
         self._tail = np.repeat([float(transitions), float(ends)], [m * m, 2 * m])
         self._nodes = n * m
         self.shape = (self._nodes + len(self._tail),) * 2
@@ -94,6 +94,13 @@ class ChainGram(KernelDesign):
 
     def chain_gram(self) -> ChainGram:
         return self
+
+    def tokens_in_memory(self) -> GramDesign | None:
+        """NKN as a matrix in memory; None if only some rows of K are."""
+        gram = self.tokens.in_memory()
+        if gram is None or self._counts is None:
+            return gram
+        return GramDesign(self._counts[:, None] * gram.moving().values * self._counts)
 
     def _multiplied(self, values: Array) -> Floats:
         """A number for each token times its count; counts are 0, 1 and 2, which rounds nothing."""

@@ -88,7 +88,7 @@ class KernelDesign(Design):
         """The roundings on the way of each product K_ij a_j into a score."""
 
     def score_magnitudes(self, weights: Array, rows: slice) -> Floats:
-        """Also at most sqrt(K_ii) times the sum of all |a_j| sqrt(K_jj), by the Cauchy-Schwarz inequality."""
+        """Also at most sqrt(K_ii) times the sum of all abs(a_j) sqrt(K_jj), by the Cauchy-Schwarz inequality."""
         lengths = _UPWARDS * np.sqrt(self.diagonal)
         sizes = np.multiply.outer(lengths[rows], np.abs(weights) @ lengths)
         return np.minimum(super().score_magnitudes(weights, rows), sizes)

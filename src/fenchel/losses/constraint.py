@@ -232,8 +232,9 @@ class CompiledNegativeLog(NamedTuple):
 class NegativeLog(_InfiniteLoss):
     """Negative logarithm: -log(y s) if y s > 0, infinite otherwise.
 
-    The loss is not bounded below, so an intercept is unbounded: problems with this loss have none.  Dual coordinate
-    descent needs no feasible start; the primal objective is infinite until all margins are positive.
+    The objective is infinite unless all margins are positive, so a problem has a finite optimum only where some model
+    separates the classes, with a free intercept only if both occur.  Dual coordinate descent needs no feasible start;
+    on other data it ends at its limit with an infinite objective.
 
     See Also
     --------

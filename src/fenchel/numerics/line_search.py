@@ -5,10 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from fenchel.stopping import stop_point
 
+T = TypeVar("T")
+
+#: relative size of the derivative at which ``wolfe_step`` ends (Nocedal and Wright's c_2)
+_CURVATURE_CONDITION = 0.9
+#: share of the linear decrease that its step must attain (Nocedal and Wright's c_1)
+_SUFFICIENT_DECREASE = 1e-4
+#: its factor of the step as long as no upper end of the bracket is known, and its largest number of evaluations
+_EXTRAPOLATION, _MAX_WOLFE_EVALUATIONS = 4.0, 40
 #: largest number of evaluations in a search
 _MAX_EVALUATIONS = 60
 #: smallest distance of a secant step from both ends of its bracket, relative to the bracket
@@ -178,3 +186,36 @@ def tangent_minimum(low: Tangent, high: Tangent, curvature: float = 0.0) -> tupl
     first = low.value + low.slope * x + 0.5 * curvature * x**2
     second = low.value + value_difference + derivative_at_low * x + 0.5 * curvature * x**2
     return low.at + x, max(first, second)
+
+
+def wolfe_step(
+    at: Callable[[float], tuple[float, float, T]], initial_derivative: float, first: float
+) -> tuple[float, T] | None:
+    """Return a step of a convex function that satisfies the Wolfe conditions, with what is known there.
+
+    Parameters
+    ----------
+    at : callable
+        Returns the derivative at a step, the change of the function since step 0, and whatever else is known there.
+    initial_derivative : float
+        The derivative at step 0, which is negative.
+    first : float
+        The first step to try.
+
+    Returns
+    -------
+    tuple or None
+        The step and the third result of ``at`` there; None if no step decreases the function.
+    """
+    bracket, following = Bracket(initial_derivative, growth=_EXTRAPOLATION), first
+    for _ in range(_MAX_WOLFE_EVALUATIONS):
+        step = following
+        derivative, difference, found = at(step)
+        # it decreases as long as its derivative is negative, whatever the rounded difference is
+        decreases = derivative <= 0.0 or difference <= _SUFFICIENT_DECREASE * step * initial_derivative
+        if decreases and abs(derivative) <= _CURVATURE_CONDITION * abs(initial_derivative):
+            return step, found
+        following = bracket.secant(step, derivative)
+        if following in (bracket.low, bracket.high):
+            break
+    return (step, found) if decreases else None

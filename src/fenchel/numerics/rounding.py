@@ -6,7 +6,7 @@ multiply-add (Higham, "Accuracy and stability of numerical algorithms", 2002, Se
 .. math::
     |\mathrm{fl}(a^Tb) - a^Tb| \le \gamma_m\,|a|^T|b|, \qquad \gamma_m = \frac{mu}{1 - mu}, \qquad u = 2^{-53},
 
-except for underflow, at most :math:`2^{-1074}` for each product.
+except for underflow, at most :math:`2^{-1074}` for each product, quotient or function (sums do not underflow).
 """
 
 from __future__ import annotations
@@ -24,6 +24,10 @@ from fenchel.numerics.error_free import fsum
 T = TypeVar("T", bound=Any)
 #: u, the largest relative error of one operation
 UNIT = 2.0**-53
+#: what underflow adds at most to a term of up to 64 products, quotients and functions
+UNDERFLOW = 2.0**-1068
+#: size of a number whose relative error of u is 2^-1074: added to the sizes of numbers that may underflow
+SMALLEST_SIZE = 2.0**-1021
 #: errors of an elementary function, in units of u: NumPy and SciPy state 4 ulp or less for exp, expm1, log, log1p and
 #: powers
 FUNCTION = 8.0

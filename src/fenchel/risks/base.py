@@ -255,6 +255,10 @@ class Risk(abc.ABC):
         """The risk as a sum over blocks of rows: the rows, and their term of the risk."""
         yield slice(0, self.examples), self
 
+    def part(self, rows: slice) -> Risk | None:
+        """The term of some rows, if the risk is a sum over examples: its value and its subgradients."""
+        return None
+
     def closed_form(self) -> ClosedForm | None:
         """This risk if its conjugate is known in closed form."""
         return None

@@ -20,7 +20,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.losses import Loss, as_loss
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import SMALLEST_SIZE, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import Risk, numeric_labels
 from fenchel.risks.enclosures import EnclosedMean
@@ -75,6 +75,11 @@ class MeanRisk(Risk):
         self.outputs = None if self.labels.ndim == 1 else int(self.labels.shape[1])
         self.smooth = self.loss.smooth
         self._weigh(weights)
+
+    def part(self, rows: slice) -> MeanRisk:
+        found = MeanRisk(self.loss, self.labels[rows])
+        found._weights = found.__dict__["shares"] = self.shares[rows]
+        return found
 
     def closed_form(self) -> ClosedForm:
         return self
@@ -164,7 +169,7 @@ class MeanRisk(Risk):
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope
         if not fine and (math.isfinite(slope) or self.loss.piecewise_quadratic() is not None):
-            linear = self.largest_label * float(np.sum(np.abs(theta)))
+            linear = self.largest_label * (float(np.sum(np.abs(theta))) + SMALLEST_SIZE * np.size(theta))
             if math.isfinite(slope):
                 size = abs(conjugate) + abs(self.conjugate_at_zero) + 2.0 * slope * linear
             else:
@@ -174,13 +179,29 @@ class MeanRisk(Risk):
         u = -self._per_share(theta)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             sizes = self._shares * np.abs(self.loss.conjugate(u, self.labels))
-            sizes += np.where(u == 0.0, 0.0, np.abs(theta) * self.loss.conjugate_slope(u, self.labels))
+            # theta_i / c_i may underflow
+            sizes += np.where(
+                u == 0.0, 0.0, (np.abs(theta) + SMALLEST_SIZE) * self.loss.conjugate_slope(u, self.labels)
+            )
         return gamma(self.roundings) * tree_sum(sizes)
 
     @cached_property
     def conjugate_at_zero(self) -> float:
         """R*(0): minus the infimum of the risk."""
-        return self.conjugate(np.zeros(self.labels.shape))
+        zeros = np.zeros(self.labels.shape)
+        if not self.loss.bounded_below:
+            return self.conjugate(zeros)
+        # zero is in the domain of the conjugate
+        return self._total(self.loss.conjugate(zeros, self.labels))
+
+    @cached_property
+    def constant_intercept(self) -> float | Floats:
+        """The b that minimizes R(b 1): for labels -1 and +1 it depends on the sums of their shares alone."""
+        if self.loss.task != "classification" or self.outputs is not None:
+            return super().constant_intercept
+        labels = np.array([-1.0, 1.0])
+        shares = np.array([float(np.sum(self.shares[self.labels == label])) for label in labels.tolist()])
+        return self.loss.best_intercept(np.zeros(2), labels, shares)
 
     def project(self, theta: Array) -> Floats:
         """The nearest dual point in the domain of the conjugate, a few roundings of c_i inwards of its bounds."""
@@ -188,9 +209,12 @@ class MeanRisk(Risk):
             found = np.array(theta, dtype=np.float64)
             return found if self._weights is None else np.where(self._shares > 0, found, 0.0)
         low, high = self.loss.domain(self.labels)
-        counted, shares = self._shares > 0, self._shares * (1.0 - gamma(tree_depth(self.examples) + 8))
-        # clip keeps entries inside bit by bit; a zero weight forces theta_i = 0
-        lowest, highest = np.where(counted, -high, 0.0) * shares, np.where(counted, -low, 0.0) * shares
+        shares = self._shares * (1.0 - gamma(tree_depth(self.examples) + 8))
+        if self._weights is not None:
+            # a zero weight forces theta_i = 0
+            low, high = (np.where(self._shares > 0, bound, 0.0) for bound in (low, high))
+        # clip keeps entries inside bit by bit
+        lowest, highest = -high * shares, -low * shares
         return np.clip(np.asarray(theta, dtype=np.float64), lowest, highest)
 
     def largest_scale(self, theta: Array) -> float:

@@ -21,6 +21,8 @@ pairwise hinge     :math:`\sum_q c_q\sum\beta_{ij}^2/(2M_q)`                  1/
 NDCG               :math:`\sum_q c_q\|a - a^*\|^2/2`                         of the worst ranking
 break-even         :math:`\sum\beta_i^2/(2n),\ \beta_i = n y_i\theta_i`        :math:`\min(n_+, n_-)/n`
 recall at k        the same                                                    :math:`(n_+ + \min(n_-, k))/(2n)`
+F-beta, prec. at   the mean of that over surpluses p with weights q, and      1
+k                  :math:`\sum_p q_p\ln(Pq_p)/(2\ln P)`
 =================  ==========================================================  ================================
 
 The paper's :math:`d` is :math:`\|\beta\|^2/2`: its :math:`\mu` is the one here over n (break-even) or over

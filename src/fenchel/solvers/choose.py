@@ -8,7 +8,7 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   very small.  With other losses descent begins: it is fast on separable data, and elsewhere Newton's method takes over
   at its present pace (``solving.handover``, ``newton_cost``) and needs fewer steps from there than from zero.  With
   many features, as in text, rows share few features: dual coordinate descent needs few epochs, and the linear systems
-  of Newton's method are large.
+  of Newton's method are large.  With a large C a smooth loss needs more of them, and there too the pace decides.
 - Free directions: only ``augmented_lagrangian`` supports them.
 - Joint hinges of several classes: block coordinate descent is fast where it needs few epochs.  The time of the
   interior-point method hardly depends on the scale of the features and on C, so it takes over when descent, at its
@@ -21,9 +21,9 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   no smoothing (``benchmarks/ranking.py``).  With many features and weak regularization the smoothed NDCG converges
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
 - q-norms with q > 2: dual coordinate descent converges slowly, and Newton's method needs few steps.
-- Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks.  With a piecewise linear loss and about as many
-  features as rows, or more, a bundle is quick if few features have weights, and else needs too many planes: a linear
-  program of moderate size takes over after 50 data passes.
+- Lasso: ``prox_newton`` for smooth losses, ``bundle`` for other risks, ``barrier`` for the negative logarithm.  With a
+  piecewise linear loss and about as many features as rows, or more, a bundle is quick if few features have weights, and
+  else needs too many planes: a linear program of moderate size takes over after 50 data passes.
 - Hard constraints: with ridge dual coordinate descent, then ``barrier``; with the lasso a linear program,
   ``basis_pursuit``.
 
@@ -42,12 +42,13 @@ import numpy as np
 
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
+from fenchel.risks import MeanRisk
 from fenchel.solvers.base import Solver
 from fenchel.solvers.interior_point_cost import predicted_passes
 from fenchel.solvers.named import SOLVERS
 from fenchel.solvers.newton.direction import MOST_FEATURES
 from fenchel.solvers.newton_cost import newton_passes
-from fenchel.validation import check_seed, processors
+from fenchel.validation import check_seed, did_you_mean, processors
 
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
@@ -136,10 +137,10 @@ TABLE = (
     Row(
         "lasso, piecewise linear loss",
         lambda facts: facts.lasso and facts.small_program,
-        ("bundle", "linear_program", "bundle"),
+        ("bundle", "linear_program", "bundle", "barrier"),
         50.0,
     ),
-    Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle")),
+    Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle", "barrier")),
     Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
     Row("labelled sequences, log-loss", lambda facts: facts.chains and facts.smooth, ("smoothing", "bundle")),
     Row(
@@ -173,6 +174,13 @@ TABLE = (
     ),
     Row("q-norm with q > 2", lambda facts: facts.steep, _NEWTON_FIRST),
     Row("smooth loss and very few features", lambda facts: facts.smooth and facts.features <= 64, _NEWTON_FIRST),
+    Row(
+        "smooth loss and many features, or fewer rows than features",
+        lambda facts: facts.smooth and not facts.tall,
+        ("dual_coordinate", "newton"),
+        8.0,
+        newton_passes,
+    ),
     Row("many features, or fewer rows than features", lambda facts: not facts.tall, ("dual_coordinate", "newton")),
     Row("smooth loss", lambda facts: facts.smooth, _NEWTON_FIRST),
     Row(
@@ -264,13 +272,26 @@ def _refusal(problem: Problem, solver: str | Solver, tol: float, reasons: dict[s
     """Return the error message: why no solver supports the problem, and what to do."""
     if solver != "auto":
         ((name, reason),) = reasons.items()
-        others = [candidate.solver.supports(problem) for candidate in _candidates(problem, "auto", tol)]
-        advice = "; use solver='auto'" if None in others else ""
+        advice = "; use solver='auto'" if _has_solver(problem, tol) else _one_against_rest(problem, tol)
         return f"solver={name!r} does not support this problem: {reason}{advice}"
     why = "; ".join(reason for reason in reasons.values() if reason is not None)
-    joint = problem.risk.multiclass() is not None
-    advice = "; use a problem for each class, which is multi_class='ovr' of an estimator" if joint else ""
-    return f"no solver supports this problem ({why}){advice}"
+    return f"no solver supports this problem ({why}){_one_against_rest(problem, tol)}"
+
+
+def _has_solver(problem: Problem, tol: float) -> bool:
+    return any(candidate.solver.supports(problem) is None for candidate in _candidates(problem, "auto", tol))
+
+
+def _one_against_rest(problem: Problem, tol: float) -> str:
+    """Return the advice to use a problem for each class, where a solver supports that."""
+    joint = problem.risk.multiclass()
+    if joint is None:
+        return ""
+    labels = np.where(joint.classes == joint.classes[0], 1.0, -1.0)
+    risk = MeanRisk("logistic" if joint.smooth else "hinge", labels, joint.shares)
+    alone = Problem(problem.design, risk, problem.lam, problem.regularizer, problem.intercept)
+    advice = "; use a problem for each class, which is multi_class='ovr' of an estimator"
+    return advice if _has_solver(alone, tol) else ""
 
 
 def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Candidate]:
@@ -283,8 +304,8 @@ def _candidates(problem: Problem, solver: str | Solver, tol: float) -> list[Cand
             return [leading, *(Candidate(_default(other)) for other in others)]
         if solver in SOLVERS:
             return [Candidate(_default(solver))]
-        names = ", ".join(repr(name) for name in ("auto", *SOLVERS))
-        raise FenchelError(f"solver={solver!r} is unknown; choose one of {names} or pass a solver object")
+        names, near = ", ".join(repr(name) for name in ("auto", *SOLVERS)), did_you_mean(solver, SOLVERS)
+        raise FenchelError(f"solver={solver!r} is unknown{near}; choose one of {names} or pass a solver object")
     if isinstance(solver, Solver):
         return [Candidate(solver)]
     raise FenchelError(f"solver must be a name or a solver object, got {type(solver).__name__}")

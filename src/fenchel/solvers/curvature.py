@@ -9,6 +9,8 @@ from fenchel.compile.primitives.row_norms import squared_norms as compiled_norms
 from fenchel.problem import Problem
 from fenchel.solvers.needs import check_lam, check_norms
 
+#: examples in a sample whose mean replaces that of all
+_SAMPLE = 500
 #: relative error of a squared distance that is computed from squared norms (cancellation)
 CANCELLATION = 1e-14
 
@@ -26,6 +28,16 @@ def squared_norms(problem: Problem) -> Floats:
         norms = problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
     check_norms(norms)
     return norms
+
+
+def near_mean(problem: Problem) -> Floats:
+    """The shares of examples in a point to centre on: their mean, or near it, if that would need every row of K."""
+    shares = problem.risk.shares
+    if problem.cached_gram is None or np.count_nonzero(shares) <= _SAMPLE:
+        return shares
+    # each is drawn as often as it counts
+    drawn = np.random.default_rng(0).choice(len(shares), _SAMPLE, p=shares / np.sum(shares))
+    return np.bincount(drawn, minlength=len(shares)) / _SAMPLE
 
 
 def squared_distances(terms: Array, products: Array) -> Floats:

@@ -49,7 +49,8 @@ def _infeasible_ray(problem: Problem) -> Floats:
     risk = problem.mean_risk
     ray, weighted = np.zeros(len(risk.labels)), np.flatnonzero(risk.shares > 0)
     rows = problem.design.sparse()[weighted]
-    rows = rows / (float(np.max(np.abs(rows.data), initial=0.0)) or 1.0)
+    # quotients of the entries: SciPy multiplies by an inverse, which is infinite for a subnormal number
+    rows.data = rows.data / (float(np.max(np.abs(rows.data), initial=0.0)) or 1.0)
     equal = np.full(rows.shape[1], problem.regularizer.finite)
     if problem.intercept:
         rows, equal = sp.hstack([rows, np.ones((len(weighted), 1))], format="csr"), np.append(equal, True)

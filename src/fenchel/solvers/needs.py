@@ -27,7 +27,10 @@ def check_norms(norms: ArrayLike) -> None:
 def check_lam(problem: Problem, square: float) -> None:
     """Raise FenchelError if a squared norm is too large for lam in double precision."""
     if not square / problem.lam < LARGEST_CURVATURE:
-        raise FenchelError(f"lam={problem.lam:.3g} is too small for the size of X: scale X, or raise lam (a smaller C)")
+        raise FenchelError(
+            f"the regularization is too weak for the size of X: choose a smaller C (a larger lam, now "
+            f"{problem.lam:.3g}), or scale X"
+        )
 
 
 def _constraint(problem: Problem) -> bool:
@@ -87,7 +90,26 @@ ONE_OUTPUT = Need(
     lambda problem: problem.risk.outputs is None,
     lambda problem: f"requires one output with the loss {_loss(problem)}",
 )
-ALIKE_PAIRS = Need(_pairs_are_alike, "does not support features of pairs of tokens; use bundle")
+
+
+def _bounded_intercept(problem: Problem) -> bool:
+    """Whether each output has examples of both signs, or needs none, since its loss is bounded below."""
+    mean = problem.mean_risk
+    if mean.loss.bounded_below or not problem.intercept:
+        return True
+    labels = np.atleast_2d(mean.labels[mean.shares > 0].T)
+    return bool(np.all(np.any(labels > 0, axis=1) & np.any(labels < 0, axis=1)))
+
+
+#: must follow MEAN_OF_LOSSES
+BOUNDED_INTERCEPT = Need(
+    _bounded_intercept,
+    lambda problem: (
+        f"requires examples of both classes for a free intercept with the loss {_loss(problem)}, which is not bounded "
+        "below: use intercept=False (of an estimator: fit_intercept=False)"
+    ),
+)
+ALIKE_PAIRS = Need(_pairs_are_alike, "does not support features of pairs of tokens")
 RIDGE = Need(
     lambda problem: problem.regularizer.is_ridge,
     lambda problem: f"requires the regularizer 'l2' (ridge), got {problem.regularizer.name!r}",

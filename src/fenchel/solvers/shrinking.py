@@ -80,14 +80,17 @@ class ActiveSet:
         if certificates != self.certificates:
             self.certificates, self.restore = certificates, True
 
-    def next_part(self, most: int, random: Array, shrinking: bool) -> Part:
-        """The next part of the epoch, of at most ``most`` examples; the first part of an epoch shuffles them."""
+    def next_part(self, most: int, random: Array, shrinking: bool, shuffled: bool = True) -> Part:
+        """The next part of the epoch, of at most ``most`` examples; an epoch first shuffles or sorts them."""
         if self.position == 0:
             self.classes_shrunk = self.shrinks_classes and shrinking and not self.restore
             if self.restore or not shrinking:
                 self.size, self.restore = len(self.order), False
-            shuffle(self.order, self.size, random)
-            if self.block_rows is not None:
+            if shuffled:
+                shuffle(self.order, self.size, random)
+            else:
+                self.order[: self.size].sort()
+            if shuffled and self.block_rows is not None:
                 self._visit_by_blocks(self.block_rows, random)
             self.remaining, self.violation, self.changes, self.gap = 0, 0.0, 0, 0.0
         end = min(self.size, self.position + max(1, most))

@@ -34,8 +34,6 @@ EVERY_SECONDS = 60.0
 _SAME_OBJECTIVE = 1e-9
 #: of the layout of the file
 _FORMAT = 1
-#: rows of X whose bytes are copied at a time
-_CHUNK = 1 << 12
 #: what reading a damaged file raises
 _DAMAGES = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError)
 _log = logging.getLogger("fenchel")
@@ -138,7 +136,7 @@ class Checkpoint:
             "risk": type(problem.risk).__name__,
             "regularizer": type(problem.regularizer).__name__,
             "intercept": bool(problem.intercept),
-            "checksum of X": _checksum(problem),
+            "checksum of X": problem.design.checksum(),
         }
 
 
@@ -173,14 +171,3 @@ def checked_targets(path: Path | str | None, count: int) -> Sequence[Path | None
     if count == 1:
         return [target]
     return [checked_target(target.with_name(f"{target.stem}.{k}{target.suffix}")) for k in range(count)]
-
-
-def _checksum(problem: Problem) -> int:
-    """The CRC-32 of the arrays of X."""
-    crc = 0
-    for values in problem.design.rows():
-        array = np.atleast_1d(np.asarray(values))
-        crc = zlib.crc32(f"{array.dtype.str} {array.shape}".encode(), crc)
-        for begin in range(0, len(array), _CHUNK):
-            crc = zlib.crc32(np.ascontiguousarray(array[begin : begin + _CHUNK]).data, crc)
-    return crc

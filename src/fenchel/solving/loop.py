@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fenchel.certificate import ProvedShare
+from fenchel.designs.threads import products_in_threads
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import Solver, choose
@@ -21,7 +22,7 @@ from fenchel.solving.run import Run, Stopping
 from fenchel.solving.schedule import Schedule
 from fenchel.solving.solution import Progress, Solution, Status
 from fenchel.stopping import interrupts_set
-from fenchel.validation import check_number
+from fenchel.validation import check_number, processors
 
 #: stored entries of X up to which a certificate is cheap, about a millisecond
 _CHEAP_ENTRIES = 1 << 17
@@ -81,7 +82,8 @@ def solve(
     seed : int, default=0
         Seed of the solver's random choices.
     n_jobs : int, default=None
-        Threads within the solve, used by "newton", "smoothing", "agm" and "bundle".  The result does not depend on it.
+        Threads within the solve, used by "newton", "smoothing", "agm" and "bundle", and by certificates of sparse
+        data.  The result does not depend on it.
     checkpoint : path, default=None
         A file for the best model and dual point so far, written at most once a minute, after a certificate, and at the
         end.  A solve of the same problem that finds the file starts from it, in place of ``warm_start``, and ends at
@@ -137,7 +139,7 @@ def solve(
 
     stopping = Stopping(tol, time_limit, decay, callback, must_stop, stop_when)
     kept = None if checkpoint is None else Checkpoint(checkpoint, problem)
-    with interrupts_set(interrupt):
+    with products_in_threads(processors(n_jobs)), interrupts_set(interrupt):
         start = (kept.start() if kept is not None else None) or warm_start
         solution = Run(problem, candidates, schedule, stopping, kept).solution(start)
     # Ctrl-C may come when the last certificate has just been computed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import html
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -122,7 +123,7 @@ class Progress:
     model: Model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution:
     """The best model and the best dual point that a solve found, with their certificate.
 
@@ -182,3 +183,12 @@ class Solution:
 
     def __str__(self) -> str:
         return f"{self.certificate} ({self.solver}, {self.passes:.4g} data passes: {self.status.value}.)"
+
+    def __repr__(self) -> str:
+        return (
+            f"Solution(status={self.status.name}, relative_gap={self.certificate.relative_gap:.3g}, "
+            f"objective={self.certificate.primal:.6g}, solver={self.solver!r}, passes={self.passes:.4g})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(str(self))}</p>"

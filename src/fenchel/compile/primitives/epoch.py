@@ -42,6 +42,8 @@ class Part(NamedTuple):
     remaining: int
     #: examples with a larger KKT margin are shrunk; infinite without shrinking
     threshold: float
+    #: factor of the curvatures and of the changes of v, sigma' of ``solvers.simultaneous``; 1 without threads
+    sigma: float = 1.0
 
 
 class Tally(NamedTuple):

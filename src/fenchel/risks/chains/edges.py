@@ -54,13 +54,13 @@ class EdgeFeatures:
 
     def of_labels(self, transitions: Array, tokens: Array, before: Array, after: Array) -> Floats:
         """The scores of given pairs of labels, one for each of the tokens."""
-        rows, features, values = self._entries(tokens)
+        rows, features, values = self.entries(tokens)
         terms = values * transitions[1:][features, before[rows], after[rows]]
         return transitions[0][before, after] + np.bincount(rows, terms, len(tokens))
 
     def sums_of_labels(self, tokens: Array, weights: Array, before: Array, after: Array, m: int) -> Floats:
         """The weighted sum of the features of given pairs of labels: (1 + K, m, m)."""
-        rows, features, values = self._entries(tokens)
+        rows, features, values = self.entries(tokens)
         places = (features * m + before[rows]) * m + after[rows]
         plain = weighted_counts(before * m + after, weights, m * m)
         own = weighted_counts(places, values * weights[rows], self.count * m * m)
@@ -75,7 +75,7 @@ class EdgeFeatures:
         """For each token |T_0| + sum_k |x_k| |T_k|, for any size of the 1 + K matrices."""
         return np.asarray(of_matrices[0] + self.magnitudes @ of_matrices[1:])
 
-    def _entries(self, tokens: Array) -> tuple[Array, Array, Array]:
+    def entries(self, tokens: Array) -> tuple[Array, Array, Array]:
         """The stored entries of some rows: the place of the row, the feature, and the value."""
         own = self.matrix[tokens]
         return np.repeat(np.arange(len(tokens)), np.diff(own.indptr)), own.indices.astype(np.int64), own.data

@@ -21,6 +21,7 @@ from fenchel.errors import FenchelError
 from fenchel.numerics.ball_functions import exp
 from fenchel.numerics.ball_reductions import largest, log_sum_exp, segment_sums, sums_by_place
 from fenchel.numerics.balls import Ball, as_ball, concatenate, where, zeros
+from fenchel.risks.chains.edge_enclosures import entries_of_labels, pair_scores, pair_sums, scores_of_labels
 from fenchel.risks.chains.labellings import Labellings, completed, labellings_of
 from fenchel.risks.chains.sequences import Block, Integers, Sequences
 from fenchel.risks.enclosures import EnclosedDual, multiple_point, zero_point
@@ -94,16 +95,21 @@ class EnclosedChainRisk(NamedTuple):
         begins = lasts + 1 - sequences.lengths[found.owners]
         inner = np.delete(np.arange(len(labels)), lasts)
         tail = sequences.tokens * m
+        ends = tail + sequences.matrices * m * m
         places = np.concatenate(
             [
                 tokens * m + labels,
                 tail + labels[inner] * m + labels[inner + 1],
-                tail + m * m + labels[begins],
-                tail + m * m + m + labels[lasts],
+                ends + labels[begins],
+                ends + m + labels[lasts],
             ]
         )
-        owners = np.concatenate([atoms, atoms[inner], atoms[begins], atoms[lasts]])
-        return sums_by_place(amounts[owners], places, sequences.size)
+        counted = amounts[np.concatenate([atoms, atoms[inner], atoms[begins], atoms[lasts]])]
+        if sequences.edges is not None:
+            pairs = tokens[inner + 1], amounts[atoms[inner]], labels[inner], labels[inner + 1]
+            more, own = entries_of_labels(sequences.edges, *pairs, m)
+            counted, places = concatenate([counted, more]), np.concatenate([places, tail + m * m + own])
+        return sums_by_place(counted, places, sequences.size)
 
     # --- Gibbs distributions
 
@@ -122,7 +128,7 @@ class EnclosedChainRisk(NamedTuple):
     def _means(self, parts: _Scores) -> tuple[Ball, Ball]:
         """The means of the features times the weights, and log Z, of each sequence."""
         sequences, m = self.sequences, self.sequences.labels
-        nodes, pairs = zeros((sequences.tokens, m)), zeros((m, m))
+        nodes, pairs = zeros((sequences.tokens, m)), zeros(parts.transitions.shape)
         found = zeros((len(sequences),))
         for block in sequences.blocks:
             messages = self._forward(block, parts, log_sum_exp)
@@ -138,9 +144,10 @@ class EnclosedChainRisk(NamedTuple):
                 ends = parts.end + np.zeros((count - after, m))
                 if after:
                     right = parts.nodes[tokens[:after] + 1] + behind
-                    table = parts.transitions + right[:, None, :]
+                    table = pair_scores(sequences.edges, parts.transitions, tokens[:after] + 1) + right[:, None, :]
                     joint = exp(table + messages[t][:after][:, :, None] - logs[:after][:, None, None])
-                    pairs = pairs + (joint * weights[:after][:, None, None]).sum(axis=0)
+                    weighted = joint * weights[:after][:, None, None]
+                    pairs = pairs + pair_sums(sequences.edges, tokens[:after] + 1, weighted)
                     behind = concatenate([log_sum_exp(table, 2), ends])
                 else:
                     behind = ends
@@ -160,9 +167,12 @@ class EnclosedChainRisk(NamedTuple):
         found: list[Ball] = []
         for t, count in enumerate(block.active[:-1]):
             stop_point()
-            nodes = parts.nodes[block.begins[:count] + t]
-            before = parts.start if not t else reduce(found[-1][:count][:, :, None] + parts.transitions, 1)
-            found.append(nodes + before)
+            tokens = block.begins[:count] + t
+            before = parts.start
+            if t:
+                table = pair_scores(self.sequences.edges, parts.transitions, tokens)
+                before = reduce(found[-1][:count][:, :, None] + table, 1)
+            found.append(parts.nodes[tokens] + before)
         return found
 
     @staticmethod
@@ -173,19 +183,17 @@ class EnclosedChainRisk(NamedTuple):
 
     def _own_scores(self, scores: Ball) -> Ball:
         """The score of each sequence's own labelling."""
-        sequences, m = self.sequences, self.sequences.labels
-        own, parts = self.labels, self._split(scores)
+        sequences, own, parts = self.sequences, self.labels, self._split(scores)
         found = segment_sums(parts.nodes[np.arange(sequences.tokens), own], sequences.lengths)
-        pairs = parts.transitions.map(np.ravel)[own[sequences.inner] * m + own[sequences.inner + 1]]
+        after = sequences.inner + 1
+        pairs = scores_of_labels(sequences.edges, parts.transitions, after, own[sequences.inner], own[after])
         found = found + segment_sums(pairs, sequences.lengths - 1)
         return found + parts.start[own[sequences.begins]] + parts.end[own[sequences.lasts]]
 
 
 def enclosed_chains(
     sequences: Sequences, labels: Integers, weights: Array | None, *, max_margin: bool
-) -> EnclosedChainRisk | None:
-    """The enclosure of a risk with these weights, or ones; none is known for features of pairs."""
-    if sequences.edges is not None:
-        return None
+) -> EnclosedChainRisk:
+    """The enclosure of a risk with these weights, or ones."""
     given = np.ones(len(sequences)) if weights is None else np.asarray(weights, dtype=np.float64)
     return EnclosedChainRisk(sequences, labels, given, max_margin)

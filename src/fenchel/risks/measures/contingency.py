@@ -35,7 +35,15 @@ from fenchel.projections.zero_sum import zero_sum_columns
 from fenchel.risks.base import CuttingPlane, Risk, numeric_labels
 from fenchel.risks.decomposition import Decomposable, DecomposedForm
 from fenchel.risks.measures.mixtures import mixed, mixture_form
-from fenchel.risks.measures.separation import Cells, Diagonals, Ranked, best_cells, ranked
+from fenchel.risks.measures.separation import (
+    Cells,
+    Diagonals,
+    Ranked,
+    best_cells,
+    best_zero_cells,
+    ranked,
+    zero_ranked,
+)
 from fenchel.risks.measures.shifts import best_shift, searched_shift
 from fenchel.risks.protocols import Intercepts
 
@@ -134,6 +142,9 @@ class ContingencyRisk(Risk):
 
     def value(self, scores: Array) -> float:
         """R(s)."""
+        if not np.any(scores):
+            # of the models that a limit leaves without a step, one for each class
+            return self.value_at_zero
         return float(np.max(self._cells(self._ranked(scores)).height))
 
     def subgradient(self, scores: Array) -> Floats:
@@ -226,7 +237,7 @@ class ContingencyRisk(Risk):
     @cached_property
     def _at_zero(self) -> tuple[list[End], float]:
         """The ends, and R(0): both are found among the labellings of zero scores."""
-        cells = self._cells(self._ranked(np.zeros(self.examples)))
+        cells = self._zero_cells()
         return self._ends(cells), float(np.max(cells.height))
 
     def _ends(self, cells: Cells) -> list[End]:
@@ -247,6 +258,10 @@ class ContingencyRisk(Risk):
     def _cells(self, order: Ranked) -> Cells:
         """The best labelling for every surplus, or for some (``has_every_surplus``)."""
 
+    def _zero_cells(self) -> Cells:
+        """``_cells`` of scores that are all zero."""
+        return self._cells(zero_ranked(self.n_pos, self.n_neg))
+
     def _ranked(self, scores: Array) -> Ranked:
         return ranked(scores[self.positives], scores[self.negatives], self.examples)
 
@@ -265,6 +280,9 @@ class DiagonalRisk(ContingencyRisk):
 
     def _cells(self, order: Ranked) -> Cells:
         return best_cells(order, self.diagonals)
+
+    def _zero_cells(self) -> Cells:
+        return best_zero_cells(self.diagonals, self.n_pos, self.n_neg)
 
 
 def on_diagonals(diagonals: Diagonals, fn: Array, fp: Array) -> Floats:

@@ -4,8 +4,8 @@ r"""F-beta: the weighted harmonic mean of precision and recall.
     \Delta(fn, fp) = 1 - F_\beta = \frac{fp + \beta^2 fn}{(1+\beta^2)\,n_+ + fp - fn}
 
 (Zhang, Saha and Vishwanathan 2010, eq. 14, for beta = 1.)  The denominator depends on the surplus fp - fn alone, so
-Delta is linear in fn for each surplus.  With beta = 0, which is precision, a labelling without predicted positives
-has 0/0: its F is 0.
+Delta is linear in fn for each surplus; ``smoothed_diagonals`` has the smoothing.  With beta = 0, which is precision, a
+labelling without predicted positives has 0/0: its F is 0.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fenchel.errors import FenchelError
-from fenchel.risks.measures.contingency import DiagonalRisk
 from fenchel.risks.measures.separation import Diagonals
+from fenchel.risks.measures.smoothed_diagonals import SmoothedDiagonalRisk
 from fenchel.validation import check_number
 
 
-class FBeta(DiagonalRisk):
+class FBeta(SmoothedDiagonalRisk):
     """F-beta measure: 1 - F-beta of the worst labelling.
 
     Parameters

@@ -74,6 +74,11 @@ def ranked(positives: Array, negatives: Array, examples: int) -> Ranked:
     return Ranked(low, high, -prefix_sums(low, examples), prefix_sums(high, examples))
 
 
+def zero_ranked(n_pos: int, n_neg: int) -> Ranked:
+    """``ranked`` of scores that are all zero, without sorting them."""
+    return Ranked(np.zeros(n_pos), np.zeros(n_neg), np.zeros(n_pos + 1), np.zeros(n_neg + 1))
+
+
 def prefix_sums(values: Floats, count: int = 1) -> Floats:
     """0, v_1, v_1 + v_2, ... over a count; in extended precision where available: only the last bit is rounded."""
     sums = np.zeros(len(values) + 1)
@@ -83,9 +88,8 @@ def prefix_sums(values: Floats, count: int = 1) -> Floats:
 
 def best_cells(scores: Ranked, measure: Diagonals) -> Cells:
     """The best cell on every diagonal of a measure that is linear in fn there."""
-    surplus = measure.first + np.arange(len(measure.base))
     n_pos, n_neg = len(scores.positives), len(scores.negatives)
-    low, high = np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
+    surplus, low, high = _ends_of_diagonals(measure, n_pos, n_neg)
     # one more false negative gains slope - (s_positive - s_negative) / n
     bar = (n_pos + n_neg) * measure.slope
     if np.all(bar[1:] <= bar[:-1]):
@@ -94,6 +98,20 @@ def best_cells(scores: Ranked, measure: Diagonals) -> Cells:
         fn = _bisect(scores, bar, surplus, low, high)
     delta = measure.base + measure.slope * fn
     return Cells(surplus, delta + scores.A[fn] + scores.B[fn + surplus], fn, delta)
+
+
+def best_zero_cells(measure: Diagonals, n_pos: int, n_neg: int) -> Cells:
+    """``best_cells`` of scores that are all zero: on every diagonal one of its ends."""
+    surplus, low, high = _ends_of_diagonals(measure, n_pos, n_neg)
+    fn = np.where(measure.slope >= 0.0, high, low)
+    delta = measure.base + measure.slope * fn
+    return Cells(surplus, delta, fn, delta)
+
+
+def _ends_of_diagonals(measure: Diagonals, n_pos: int, n_neg: int) -> tuple[Counts, Counts, Counts]:
+    """Every surplus, with the smallest and the largest fn there."""
+    surplus = measure.first + np.arange(len(measure.base))
+    return surplus, np.maximum(0, -surplus), np.minimum(n_pos, n_neg - surplus)
 
 
 def _coarse_to_fine(scores: Ranked, bar: Floats, surplus: Counts, low: Counts, high: Counts) -> Counts:

@@ -14,7 +14,7 @@ Delta is linear in fn.
 Recall@k has the slope 1/n+ for every surplus: conjugate and smoothing are in ``counted``, for p = k - n+.
 
 The slopes of precision@k differ: Delta is not concave in (fn, fp), and neither the conjugate nor the smoothing has
-this form.
+this form; ``smoothed_diagonals`` smooths each surplus and their maximum.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.rounding import UNIT
-from fenchel.risks.measures.contingency import CountBound, DiagonalRisk
+from fenchel.risks.measures.contingency import CountBound
 from fenchel.risks.measures.counted import CountedRisk
 from fenchel.risks.measures.separation import Diagonals
+from fenchel.risks.measures.smoothed_diagonals import SmoothedDiagonalRisk
 from fenchel.validation import is_integer
 
 #: roundings of a sum of theta on its bound that are not mended
 _ROUNDINGS = 64.0
 
 
-class PrecisionAtK(DiagonalRisk):
+class PrecisionAtK(SmoothedDiagonalRisk):
     """Precision at k: 1 - precision of the worst labelling with at least k predicted positives.
 
     Parameters

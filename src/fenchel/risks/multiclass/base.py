@@ -129,10 +129,13 @@ class MulticlassRisk(Risk):
             return
         for begin in range(0, self.examples, step):
             rows = slice(begin, min(self.examples, begin + step))
-            part = copy.copy(self)
-            part.classes, part.examples = self.classes[rows], rows.stop - rows.start
-            part.__dict__["shares"] = self.shares[rows]
-            yield rows, part
+            yield rows, self.part(rows)
+
+    def part(self, rows: slice) -> Self:
+        found = copy.copy(self)
+        found.classes, found.examples = self.classes[rows], rows.stop - rows.start
+        found.__dict__["shares"] = self.shares[rows]
+        return found
 
     def subgradient(self, scores: Array) -> Floats:
         """One element of the subdifferential of R at s."""

@@ -26,7 +26,7 @@ from scipy.special import xlog1py, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
-from fenchel.numerics.rounding import UNIT, gamma, tree_sum
+from fenchel.numerics.rounding import SMALLEST_SIZE, UNIT, gamma, tree_sum
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.risks.multiclass.rows import row_maxima, row_sums
 from fenchel.stopping import stop_point
@@ -39,6 +39,8 @@ _ABSENT_CLASS_MARGIN = 40.0
 _LARGEST_RANGE, _COOLING = 8.0, 3.0
 #: smallest probability whose logarithm is taken
 _TINY = 1e-300
+#: bound on 3 + |log beta| + |log(1 - sum beta)| of floats: logarithms of at least -745 and -37
+_LARGEST_SLOPE = 800.0
 
 
 class Multinomial(MulticlassRisk):
@@ -146,7 +148,8 @@ class Multinomial(MulticlassRisk):
             # an error of beta moves its own logarithm and that of 1 - sum beta
             slopes = 3.0 + np.abs(np.log(np.maximum(beta, _TINY))) + np.abs(np.log(rest))[:, None]
             sizes += tree_sum(shares * beta * slopes)
-        return gamma(self.roundings) * (abs(conjugate) + sizes)
+        # beta may underflow
+        return gamma(self.roundings) * (abs(conjugate) + sizes + _LARGEST_SLOPE * SMALLEST_SIZE * theta.size)
 
 
 def softmax(scores: Array) -> Floats:

@@ -43,7 +43,7 @@ from fenchel.risks.ranking.base import RankingRisk
 from fenchel.risks.ranking.ndcg_enclosure import EnclosedNDCG
 from fenchel.risks.smoothing import Smoothed
 from fenchel.stopping import stop_point
-from fenchel.validation import check_integer
+from fenchel.validation import check_choice, check_integer
 
 #: the gain of a label y, by its name
 GAINS = {
@@ -57,8 +57,7 @@ _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
 def gains_of(labels: ArrayLike, gain: str) -> Floats:
     """The gains of labels; raise unless they are finite and not negative."""
-    if not isinstance(gain, str) or gain not in GAINS:
-        raise FenchelError(f"gain={gain!r} is unknown; choose one of {', '.join(map(repr, GAINS))}")
+    check_choice("gain", gain, tuple(GAINS))
     y = np.asarray(labels, dtype=np.float64)
     with np.errstate(over="ignore"):
         found = GAINS[gain](y)

@@ -82,7 +82,7 @@ class SmoothPairs(RankingRisk):
 
     @abc.abstractmethod
     def noise(self, span: Array) -> tuple[Floats, Floats]:
-        """Bounds on |t| f''(t) and t^2 f''(t) for |t| <= span: what a rounded t does to f' and to t f' - f."""
+        """Bounds on abs(t) f''(t) and t^2 f''(t) for abs(t) <= span: what a rounded t does to f' and t f' - f."""
 
     def enclosure(self) -> EnclosedSmoothPairs:
         return EnclosedSmoothPairs(self.queries, self.examples, self.enclosed_loss)

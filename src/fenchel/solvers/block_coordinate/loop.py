@@ -110,7 +110,15 @@ class _Workspace(NamedTuple):
 
 @helper
 def _improve(
-    inner: Any, sum_bound: float, example: Any, label: int, line: Any, bound: Any, standing: Any, work: Any
+    inner: Any,
+    sum_bound: float,
+    example: Any,
+    sigma: float,
+    label: int,
+    line: Any,
+    bound: Any,
+    standing: Any,
+    work: Any,
 ) -> bool:
     """Lines 5 to 7 for one block: the new ``line`` and its change; whether it changed.
 
@@ -118,7 +126,7 @@ def _improve(
     """
     size = len(line)
     margins, linear, beta, change = work.scores[:size], work.linear[:size], work.beta[:size], work.change[:size]
-    scale, curvature, mass = example[SCALE], example[CURVATURE], standing[2]
+    scale, curvature, mass = sigma * example[SCALE], sigma * example[CURVATURE], standing[2]
     if curvature > 0.0:
         inverse = 1.0 / curvature
         for place in range(np.uint64(size) // _STEP):
@@ -223,7 +231,7 @@ def epoch_blocks(
     """
     alpha, v, classes, table, bounds, sum_bound = blocks
     (state, constant, square), (listed_classes, sizes) = intercepts, lists
-    order, threshold = part.order, part.threshold
+    order, threshold, sigma = part.order, part.threshold, part.sigma
     remaining, violation, changes, gap = begin(part)
     count, room = v.shape[1], listed_classes.shape[1]
     work = _Workspace(np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count, dtype=v.dtype))
@@ -260,7 +268,7 @@ def epoch_blocks(
         gap += table[i, SCALE] * standing[1]
         violation = max(violation, -margin)
         # lines 5 to 7
-        moved = margin <= 0.0 and _improve(inner, sum_bound, table[i], label, line, bound, standing, work)
+        moved = margin <= 0.0 and _improve(inner, sum_bound, table[i], sigma, label, line, bound, standing, work)
         if room and not some:
             # after the step, for every class that has left zero must be listed
             sizes[i] = list_classes(work.beta, work.scores, bound, label, sum_bound, threshold, listed_classes[i])

@@ -9,9 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.problem import Model, Problem, Witness
-from fenchel.solvers.block_coordinate.loop import INTERCEPT, OFFSET, SUM, Blocks, ClassLists, Intercepts
+from fenchel.solvers.block_coordinate.averaging import RunningAverage
+from fenchel.solvers.block_coordinate.loop import (
+    CENTRING,
+    INTERCEPT,
+    OFFSET,
+    SUM,
+    Blocks,
+    ClassLists,
+    Intercepts,
+    epoch_blocks,
+)
 from fenchel.solvers.shrinking import ActiveSet
+from fenchel.solvers.simultaneous import Simultaneous, Sums
 
 #: features that are turned at a time: eight classes of them are 256 kB
 _FEATURES_OF_BLOCK = 1 << 12
@@ -29,18 +41,48 @@ class State:
     #: the logarithms of the probabilities, for the multinomial risk; without rows for others
     logs: Floats
     intercepts: Intercepts
-    #: of the rows, with intercepts
+    #: of the rows, with intercepts; its coefficients with a Gram matrix
     mean: Floats
     random: NDArray[np.uint64]
     lists: ClassLists
     active_set: ActiveSet
+    #: of v and the intercepts, for models; None proposes the present ones
+    average: RunningAverage | None = None
     #: the number of an epoch, and the dual objective at its end
     known_objective: tuple[int, float] = (-1, 0.0)
+    #: the blocks of threads, if there are several
+    simultaneous: Simultaneous | None = None
 
     @property
     def alpha(self) -> Array:
         """The dual blocks without the columns that pad them, (n, k)."""
         return self.blocks.alpha[:, : self.problem.risk.outputs]
+
+    @property
+    def mean_image(self) -> Floats:
+        """The vector whose product with the weights of a model is the score of the mean."""
+        if self.problem.design.kernel() is None or not self.problem.intercept:
+            return self.mean
+        return np.asarray(self.intercepts.square - self.blocks.table[:, CENTRING])
+
+    def epoch(self, part: Part, entries: int) -> Tally:
+        """One part of an epoch with a joint hinge, with ``entries`` entries a turn; in threads if that is worth it."""
+        blocks, intercepts, shrunk = self.blocks, self.intercepts, self.active_set.classes_shrunk
+
+        def run(part: Part, sums: Sums) -> Any:
+            changed = blocks._replace(v=sums.v), intercepts._replace(state=sums.intercept)
+            return epoch_blocks(self.rows, self.images, self.inner, *changed, self.lists, shrunk, part)
+
+        def square(change: Sums) -> float:
+            # of centred rows and the constant feature: |v - m S|^2 + B^2 S^2
+            total, offset = change.intercept[[SUM, OFFSET]]
+            spread = intercepts.square + intercepts.constant
+            return float(np.vdot(change.v, change.v)) + float(total @ (spread * total - 2.0 * offset))
+
+        threads, sums = self.simultaneous, Sums(blocks.v, intercepts.state)
+        if threads is None or not threads.is_worth_it(part, entries, blocks.v.size):
+            return Tally(*run(part, sums))
+        return threads.epoch(part, sums, blocks.alpha, run, square)
 
     def refresh(self) -> None:
         """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""
@@ -59,6 +101,7 @@ class State:
         self.blocks.v[:, :count] = v
         intercepts[SUM, :count] = total / problem.lam
         intercepts[OFFSET, :count] = self.mean @ v
+        self._restart_average()
 
     def in_double_precision(self, *, alpha: bool) -> None:
         """Go on in double precision, from sums without the rounding errors of single precision; alpha if asked to."""
@@ -68,6 +111,12 @@ class State:
         )
         if self.active_set.epochs or np.any(self.alpha):
             self.refresh()
+        self._restart_average()
+
+    def _restart_average(self) -> None:
+        """Average from the present weights on: after changes that are none of an epoch, and at a fixed point."""
+        if self.average is not None:
+            self.average.restart((self.blocks.v, self.intercepts.state))
 
     def objective_of_epoch(self) -> float:
         """The dual objective at the end of the last epoch, or now if nobody asked for it there."""
@@ -84,14 +133,11 @@ class State:
             found = np.einsum("i,ij,ij->", shares, alpha, self.logs) - float(shares @ self.logs[places])
         else:
             found = float(shares @ alpha[places])
-        if problem.design.kernel() is not None:
-            square = float(np.einsum("i,ij,ij->", shares, alpha, v))
-        else:
-            # of centred rows: |v - m S|^2
-            total = intercepts.state[SUM]
-            square = float(np.vdot(v, v))
-            square -= float(total @ (2.0 * intercepts.state[OFFSET] - intercepts.square * total))
-            square *= problem.lam
+        kernel = problem.design.kernel() is not None
+        square = float(np.einsum("i,ij,ij->", shares, alpha, v)) if kernel else problem.lam * float(np.vdot(v, v))
+        # of centred rows: |v - m S|^2
+        total = intercepts.state[SUM]
+        square -= problem.lam * float(total @ (2.0 * intercepts.state[OFFSET] - intercepts.square * total))
         return float(found) - 0.5 * square
 
     def propose(self) -> tuple[Model, Witness]:
@@ -100,8 +146,13 @@ class State:
         # theta needs no more precision than alpha has; the certificate computes in double precision
         theta = alpha * problem.risk.shares[:, None].astype(alpha.dtype)
         if problem.design.kernel() is not None:
-            return Model(problem.design.adjoint(theta) / problem.lam, problem.no_intercept()), Witness(theta)
-        v, intercepts = self.blocks.v[:, :count], self.intercepts.state[:, :count]
+            coefficients = problem.design.adjoint(theta) / problem.lam
+            sums, intercept = self.intercepts.state[SUM, :count], None if problem.intercept else problem.no_intercept()
+            return Model(coefficients - np.multiply.outer(sums, self.mean), intercept), Witness(theta)
+        if self.average is None:
+            v, intercepts = self.blocks.v[:, :count], self.intercepts.state[:, :count]
+        else:
+            v, intercepts = (one[:, :count] for one in self.average.present(self.active_set.expected_gap))
         if not problem.intercept:
             return Model(_rows_of_classes(v), problem.no_intercept()), Witness(theta)
         weights = _rows_of_classes(v, intercepts[SUM], self.mean)

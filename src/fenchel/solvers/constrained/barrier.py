@@ -22,11 +22,17 @@ constraint          :math:`e(\theta)`                                      :math
 ``interpolation``   :math:`-y + \tau^2\theta/(\mu + q)`,                   :math:`\tau^2\mu/(q(\mu + q))`
                     :math:`q = \sqrt{\mu^2 + \tau^2\theta^2}`
 ``hard_margin``     :math:`-y(1 + \mu/\beta)`, :math:`\beta = y\theta > 0`  :math:`\mu/\beta^2`
+``negative_log``    :math:`-yc/\beta`: the loss is its own barrier          :math:`c/\beta^2`
 ==================  =====================================================  ===================================
 
 Where the gradient vanishes, the scores are strictly feasible, the weights are in the domain of :math:`\Omega`, and
 :math:`P(w) - D(\theta) \le n\mu`.  The weights :math:`\nabla\Omega^*(X^T\theta/\lambda)` are therefore a feasible
 model, which becomes optimal as :math:`\mu` decreases.
+
+The lasso with ``negative_log`` (the dual pair 6 of Appendix E).  The conjugate of the 1-norm is a constraint, so it
+gets the barrier: :math:`\lambda\Omega_\mu^*(v) = -\mu\sum_j\ln(1 - v_j^2)`, with the weights :math:`w_j =
+2(\mu/\lambda)v_j/(1 - v_j^2)`.  Where the gradient vanishes :math:`s_i = c_i/\theta_i`, and :math:`P(w) - D(\theta) =
+\lambda\sum_j|w_j|(1 - |v_j|) \le d\mu`.  A dual point inside is known, a small multiple of y.
 
 1. The Newton direction is computed from the Hessian
    :math:`X\,\Omega^{*\prime\prime}X^T/\lambda + \operatorname{diag}(e')`, with a free intercept as the multiplier of
@@ -59,13 +65,22 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fenchel.arrays import Floats
+from fenchel.losses import NegativeLog
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.constrained.barrier_step import Margin, State, Tube, dual_objective, newton_direction, step_length
+from fenchel.solvers.constrained.barrier_step import (
+    Logarithm,
+    Margin,
+    State,
+    Tube,
+    dual_objective,
+    newton_direction,
+    step_length,
+)
 from fenchel.solvers.constrained.barrier_system import TALL
 from fenchel.solvers.farkas import INFEASIBLE_BOUND, infeasible_ray
-from fenchel.solvers.whitening import whitened
+from fenchel.solvers.whitening import in_features, whitened
 
 #: largest order of the matrix that is formed: 4000^2 doubles take 128 MB
 MOST = 4000
@@ -79,23 +94,31 @@ _LONGEST_DIRECTION = 1e6
 _ROUNDING = 1e-15
 #: smallest entry of a warm start for margins, relative to the mean of |theta|: theta must be inside its domain
 _WARM_FLOOR = 1e-3
+#: largest |X^T theta| / lam of the first point for the lasso
+_INSIDE = 0.5
 #: share of nonzeros above which a design is converted to a dense array
 _DENSE = 0.2
+
+
+def _logarithm(problem: Problem) -> bool:
+    mean = problem.risk.separable()
+    return mean is not None and mean.loss == NegativeLog()
 
 
 def _order(problem: Problem) -> int:
     """Return the order of the matrix that is factorized."""
     constraints, features = int(np.count_nonzero(problem.risk.shares)), problem.design.shape[1]
-    tall = problem.mean_risk.loss.constraint == "margin" and constraints > TALL * features
+    tall = problem.mean_risk.loss.constraint != "residual" and constraints > TALL * features
     return features if tall else constraints
 
 
 @dataclass(frozen=True)
 class Barrier(Solver):
-    """Newton's method on a dual with a barrier, for hard constraints.
+    """Newton's method on a dual with a barrier, for hard constraints and the negative logarithm.
 
     For the losses "interpolation" and "hard_margin" and regularizers with a smooth conjugate, such as the entropies.
-    It proves infeasibility where no model meets the constraints.
+    It proves infeasibility where no model meets the constraints.  For the loss "negative_log" it supports the lasso
+    too.
 
     See Also
     --------
@@ -127,12 +150,17 @@ class Barrier(Solver):
     @property
     def needs(self) -> tuple[Need, ...]:
         return (
-            needs.CONSTRAINT,
+            Need(
+                lambda problem: needs.CONSTRAINT.met(problem) or _logarithm(problem),
+                "requires the loss 'hard_margin', 'interpolation' or 'negative_log'",
+            ),
+            needs.BOUNDED_INTERCEPT,
             needs.ONE_OUTPUT,
             needs.NO_KERNEL,
             Need(
                 lambda problem: (
-                    problem.regularizer.quadratic_form() is not None
+                    (_logarithm(problem) and problem.regularizer.l1_ratio == 1.0)
+                    or problem.regularizer.quadratic_form() is not None
                     or problem.regularizer.hess_conjugate(np.zeros(problem.design.shape[1])) is not None
                 ),
                 lambda problem: (
@@ -141,8 +169,8 @@ class Barrier(Solver):
             ),
             Need(
                 lambda problem: _order(problem) <= MOST,
-                f"requires at most {MOST} constraints, or features with the loss 'hard_margin': it factorizes a matrix "
-                "of that order",
+                f"requires at most {MOST} examples, or features with losses of margins: it factorizes a matrix of that "
+                "order",
             ),
         )
 
@@ -155,11 +183,15 @@ class Barrier(Solver):
         rows: Any = problem.design.sparse()[weighted]
         if rows.nnz > _DENSE * len(weighted) * features:
             rows = rows.toarray()
-        margin = risk.loss.constraint == "margin"
-        barrier = Margin(labels) if margin else Tube(labels, risk.loss.tolerance)
+        barrier: Margin | Tube | Logarithm
+        if risk.loss.constraint is None:
+            barrier = Logarithm(labels, risk.shares[weighted])
+        else:
+            barrier = Margin(labels) if risk.loss.constraint == "margin" else Tube(labels, risk.loss.tolerance)
         theta = np.zeros(len(weighted))
         state = State(problem, root, weighted, rows, barrier, theta, np.zeros(features), problem.lam, given)
-        if self._keep_if_feasible(state, problem.regularizer.centre((features,))):
+        centre_feasible = self._keep_if_feasible(state, problem.regularizer.centre((features,)))
+        if centre_feasible and risk.loss.constraint is not None:
             # the minimizer of the regularizer is feasible
             state.stalled = True
             return state
@@ -168,7 +200,7 @@ class Barrier(Solver):
 
     def _set_first_point(self, state: State, labels: Floats, warm: Warm | None) -> None:
         """Set the first dual point: that of the warm start, or one with |X^T theta| <= lam."""
-        problem, margin = state.problem, isinstance(state.barrier, Margin)
+        problem, margin = state.problem, state.barrier.signed
         theta = labels.copy() if margin else labels - state.rows @ problem.regularizer.grad_conjugate(state.v)
         if problem.intercept:
             if margin:
@@ -178,15 +210,19 @@ class Barrier(Solver):
             else:
                 theta -= np.mean(theta)
         largest = float(np.max(np.abs(state.rows.T @ theta), initial=0.0))
-        theta *= problem.lam / largest if largest > 0.0 else problem.lam
+        # the lasso requires |X^T theta| < lam
+        size = _INSIDE * problem.lam if problem.regularizer.l1_ratio == 1.0 else problem.lam
+        theta *= size / largest if largest > 0.0 else size
         state.mu = float(np.mean(np.abs(theta)))
         if warm is not None and np.shape(warm.witness.theta) == problem.theta_shape:
             known = np.asarray(warm.witness.theta, dtype=np.float64)[state.weighted]
             if np.all(np.isfinite(known)) and np.any(known):
                 floor = _WARM_FLOOR * float(np.mean(np.abs(known)))
-                theta = labels * np.maximum(labels * known, floor) if margin else known
+                known = labels * np.maximum(labels * known, floor) if margin else known
+                outside = float(np.max(np.abs(state.rows.T @ known), initial=0.0)) >= problem.lam
+                theta = theta if outside and problem.regularizer.l1_ratio == 1.0 else known
         state.theta, state.v = theta, state.rows.T @ theta / problem.lam
-        self._keep_if_feasible(state, problem.regularizer.grad_conjugate(state.v))
+        self._keep_if_feasible(state, state.regularizer.grad_conjugate(state.v))
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled:
@@ -206,10 +242,12 @@ class Barrier(Solver):
             step = step_length(state, direction, intercept, decrease) if decrease > 0.0 else 0.0
             state.theta = state.theta + step * direction
             state.v = state.rows.T @ state.theta / state.problem.lam
-            feasible = self._keep_if_feasible(state, state.problem.regularizer.grad_conjugate(state.v))
+            feasible = self._keep_if_feasible(state, state.regularizer.grad_conjugate(state.v))
         # 3. a smaller mu
         if step == 0.0 or (feasible and decrease <= _DECREASE * state.mu) or state.steps >= _MAX_STEPS:
             self._decrease_mu(state)
+        if isinstance(state.barrier, Logarithm):
+            return 2.0
         if dual_objective(state) > INFEASIBLE_BOUND * state.given.level_bound:
             state.stalled = True
         elif state.stalled and state.feasible is None and not state.problem.regularizer.fixes_mass:
@@ -226,11 +264,15 @@ class Barrier(Solver):
 
     def propose(self, state: State) -> tuple[Model, Witness]:
         problem = state.problem
-        weights = problem.regularizer.grad_conjugate(state.v) if state.feasible is None else state.feasible
+        with np.errstate(invalid="ignore", divide="ignore"):
+            weights = state.regularizer.grad_conjugate(state.v) if state.feasible is None else state.feasible
+        if not np.all(np.isfinite(weights)):
+            # v has reached the dual ball of the lasso
+            weights = problem.regularizer.centre(np.shape(state.v))
         theta = np.zeros(problem.theta_shape)
         theta[state.weighted] = state.theta
         intercept = None if problem.intercept else problem.no_intercept()
-        return Model(weights if state.root is None else state.root @ weights, intercept), Witness(theta)
+        return Model(in_features(weights, state.root), intercept), Witness(theta)
 
     def _keep_if_feasible(self, state: State, weights: Floats) -> bool:
         """Return whether weights are feasible, and keep them if they are the best feasible ones."""
@@ -239,9 +281,10 @@ class Barrier(Solver):
             return False
         scores = problem.design.scores(weights)
         scores = scores + problem.best_intercept(scores)
-        if problem.risk.value(scores) > 0.0:
+        risk = problem.risk.value(scores)
+        if not math.isfinite(risk):
             return False
-        primal = problem.lam * problem.regularizer.value(weights)
+        primal = problem.lam * problem.regularizer.value(weights) + risk
         if primal < state.primal or state.feasible is None:
             state.feasible, state.primal = weights, primal
         return True

@@ -81,7 +81,8 @@ class AugmentedLagrangian(DualCoordinate):
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
         to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
-        bound for the elastic net, and "newton" otherwise.
+        bound for the elastic net, and "newton" otherwise.  In a gradient step the part of the loss is implicit, see
+        :class:`DualCoordinate`.
     learning_rate : float, default=None
         The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
         Sec. 6.2).
@@ -89,6 +90,10 @@ class AugmentedLagrangian(DualCoordinate):
         The factor of an exact step: above 1 is over-relaxation ([1]_, Sec. 6.2).
     seed : int, default=None
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+    shuffle : bool, default=True
+        Whether each epoch visits the examples in a random order; False is the cyclic order of [1]_.
+    n_jobs : int, default=1
+        Threads for the epochs of large data with ridge, as in :class:`DualCoordinate`.
     mu : float, default=None
         The penalty parameter in the units of [1]_; None is 1 for an intercept, and chosen from the data for free
         directions.
@@ -140,7 +145,7 @@ class AugmentedLagrangian(DualCoordinate):
         return (
             Need(
                 lambda problem: problem.intercept or _has_free_directions(problem),
-                "requires a free intercept or free directions: use dual_coordinate for other problems",
+                "requires a free intercept or free directions",
             ),
             *(need.unless(_has_free_directions) for need in super().needs),
             Need(

@@ -18,11 +18,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.arrays import Array, Floats
+from fenchel.arrays import Array
 from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.random_order import shuffle
 from fenchel.kernels import CachedGram
-from fenchel.problem import Problem
 from fenchel.solvers.dual_coordinate.loop import ALPHA
 from fenchel.solvers.dual_coordinate.loop_cached_gram import Cache, LeastViolations, epoch_cached_gram, missing_rows
 from fenchel.solvers.dual_coordinate.pairs import pairs_among
@@ -35,18 +34,6 @@ _SWEEP_ENTRIES, _SWEEPS, _CALL_ENTRIES = 1 << 29, 5, 1 << 26
 #: the least violations for which a row is computed, and used, in units of the threshold of shrinking (a tenth of the
 #: largest violation of the last epoch); measured as above
 _COMPUTED, _USED = 5.0, 1.0
-#: examples in a sample whose mean replaces that of all
-_SAMPLE = 500
-
-
-def near_mean(problem: Problem) -> Floats:
-    """The shares of examples in a point to centre on: their mean, or near it, if that would need every row of K."""
-    shares = problem.risk.shares
-    if problem.cached_gram is None or np.count_nonzero(shares) <= _SAMPLE:
-        return shares
-    # each is drawn as often as it counts
-    drawn = np.random.default_rng(0).choice(len(shares), _SAMPLE, p=shares / np.sum(shares))
-    return np.bincount(drawn, minlength=len(shares)) / _SAMPLE
 
 
 def epoch_on_demand(state: State, output: OutputState, design: CachedGram, part: Part, *, pairs: bool) -> int:

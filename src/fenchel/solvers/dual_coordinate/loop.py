@@ -156,7 +156,7 @@ def _curvature_within(regularizer: Any, rows: Any, i: Any, v: Any, reach: float)
 @loop
 def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept: Any, part: Any) -> Any:
     """One part of an epoch of Algorithm 1, or of Algorithm 3 with free directions; returns its ``Tally``."""
-    order, threshold, stop = part.order, part.threshold, np.uint64(part.end)
+    order, threshold, stop, sigma = part.order, part.threshold, np.uint64(part.end), part.sigma
     remaining, violation, changes, gap = begin(part)
     state, projection, spread = intercept
     centred = len(projection) > 0
@@ -180,7 +180,7 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
             continue
         violation = max(violation, -margin)
         # (*) minimize (13) exactly, or a quadratic upper bound of it
-        curvature = table[i, CURVATURE]
+        curvature = sigma * table[i, CURVATURE]
         if not linear(regularizer):
             least = scale * (_curvature_within(regularizer, rows, i, v, 0.0) + spread)
             reach = scale * abs(dual_step(loss, label, old, score, least) - old)
@@ -188,9 +188,9 @@ def epoch(rows: Any, loss: Any, regularizer: Any, table: Any, v: Any, intercept:
         new = dual_step(loss, label, old, score, curvature)
         if new != old:
             # update v and alpha
-            row_add(rows, i, scale * (new - old), v)
+            row_add(rows, i, sigma * scale * (new - old), v)
             if centred:
-                move_intercept(state, projection, i, scale * (new - old))
+                move_intercept(state, projection, i, sigma * scale * (new - old))
             table[i, ALPHA] = new
             changes += 1
     return remaining, violation, changes, gap

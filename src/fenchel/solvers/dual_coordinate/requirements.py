@@ -13,6 +13,7 @@ def _unconstrained(problem: Problem) -> bool:
 
 NEEDS: tuple[Need, ...] = (
     needs.MEAN_OF_LOSSES,
+    needs.BOUNDED_INTERCEPT,
     needs.ONE_OUTPUT.unless(_unconstrained),
     Need(
         lambda problem: problem.regularizer.l1_ratio is not None or problem.design.kernel() is not None,
@@ -21,13 +22,6 @@ NEEDS: tuple[Need, ...] = (
             f"{problem.regularizer.name!r}"
         ),
     ).unless(_unconstrained),
-    Need(
-        lambda problem: problem.mean_risk.loss.bounded_below or not problem.intercept,
-        lambda problem: (
-            f"does not support a free intercept with the loss {problem.mean_risk.loss.name!r}, which is not "
-            "bounded below: use intercept=False (of an estimator: fit_intercept=False)"
-        ),
-    ),
     Need(
         lambda problem: problem.mean_risk.loss.constraint != "residual" or problem.regularizer.is_ridge,
         lambda problem: (

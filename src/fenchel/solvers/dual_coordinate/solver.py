@@ -1,11 +1,15 @@
 r"""Dual coordinate descent: Zhang (2002), Algorithm 1 (dual Gauss-Seidel).
 
 Solves :math:`\min_{w,b} \lambda\,\Omega(w) + \sum_i c_i f(x_i\cdot w + b, y_i)` through its dual.  Random permutations
-of the examples; one step changes one dual variable, at the cost of the example's non-zeros.  The inner ``rule``:
+of the examples, or with ``shuffle=False`` the cyclic order that is printed; one step changes one dual variable, at the
+cost of the example's non-zeros.  The inner ``rule``:
 
 - "exact": the dual is minimized over the variable, eq. (13); ``stretch`` takes t times that step (Sec. 6.2);
 - "newton": a step that is certain to raise the dual and nearly minimizes it, at the cost of one or two evaluations;
-- "gradient": eq. (11) with a ``learning_rate``; without one, what Sec. 6.2 advises.  Nothing is certain to rise;
+- "gradient": eq. (11) with a ``learning_rate``; without one, what Sec. 6.2 advises.  Nothing is certain to rise.  Of
+  (19), (20) and (22) the part of the regularizer is explicit, that of the loss implicit: the new variable minimizes
+  :math:`f^*(-a, y) + s(a - \alpha) + (a - \alpha)^2/(2\eta')`, with :math:`\eta' = \eta\lambda n`, which is (23) for
+  the hinge and needs none of the precautions that Sec. 5.2 gives for (19) and (20);
 - "auto": exact for ridge; for the elastic net the minimizer of a quadratic bound of the dual
   (``loop``); newton for the others (``loop_mirror``).
 
@@ -54,9 +58,9 @@ from fenchel.errors import FenchelError
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.curvature import check_curvatures, squared_distances, squared_norms
-from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand, near_mean
-from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE, epoch
+from fenchel.solvers.curvature import check_curvatures, near_mean, squared_distances, squared_norms
+from fenchel.solvers.dual_coordinate.cached_gram import epoch_on_demand
+from fenchel.solvers.dual_coordinate.loop import CENTRE, CURVATURE, SCALE
 from fenchel.solvers.dual_coordinate.loop_pairs import tally_of
 from fenchel.solvers.dual_coordinate.mirror import RULES, MirrorState
 from fenchel.solvers.dual_coordinate.pairs import descend_on_pairs, is_balanced
@@ -70,9 +74,10 @@ from fenchel.solvers.dual_coordinate.state import (
     squared_length,
 )
 from fenchel.solvers.shrinking import random_state
+from fenchel.solvers.simultaneous import Simultaneous
 from fenchel.solvers.warm_start import first_dual
 from fenchel.solvers.whitening import whitened
-from fenchel.validation import check_bool, check_choice, check_number, check_seed
+from fenchel.validation import check_bool, check_choice, check_number, check_seed, processors
 
 #: entries of X that one step of the solver may read: bounds how long Ctrl-C or a time limit waits
 _STEP_ENTRIES = 1 << 23
@@ -98,7 +103,9 @@ class DualCoordinate(Solver):
     rule : {"auto", "exact", "newton", "gradient"}, default="auto"
         The step of one dual variable: the exact minimizer of the dual (eq. 13 of [1]_); a Newton step that is certain
         to increase the dual; or a gradient step (eq. 11).  "auto" is "exact" for ridge, the minimizer of a quadratic
-        bound for the elastic net, and "newton" otherwise.
+        bound for the elastic net, and "newton" otherwise.  In a gradient step the part of the loss is implicit: the
+        derivative of its conjugate, the first terms of eqs. (19), (20) and (22), is taken at the new dual variable, so
+        that the step stays in the domain and does not oscillate where the loss is zero; for the hinge it is eq. (23).
     learning_rate : float, default=None
         The step size of ``rule="gradient"``, the same for all examples; None chooses one for each example ([1]_,
         Sec. 6.2).
@@ -106,6 +113,13 @@ class DualCoordinate(Solver):
         The factor of an exact step: above 1 is over-relaxation ([1]_, Sec. 6.2).
     seed : int, default=None
         Seed of the order of the examples; None uses the ``seed`` of :func:`fenchel.solve`.
+    shuffle : bool, default=True
+        Whether each epoch visits the examples in a random order; False is the cyclic order of Algorithm 1 as printed in
+        [1]_.
+    n_jobs : int, default=1
+        Threads for the epochs of large data with ridge, each with a block of the examples ([3]_).  The steps, and so
+        the result within ``tol``, depend on it, and are the same in each run; ``n_jobs`` of :func:`fenchel.solve` does
+        not set it.
 
     See Also
     --------
@@ -117,6 +131,7 @@ class DualCoordinate(Solver):
     .. [1] T. Zhang. "On the dual formulation of regularized linear systems with convex risks." Machine Learning 46,
            2002.
     .. [2] C.-J. Hsieh et al. "A dual coordinate descent method for large-scale linear SVM." ICML, 2008.
+    .. [3] C. Ma et al. "Adding vs. averaging in distributed primal-dual optimization." ICML, 2015.
 
     Examples
     --------
@@ -140,6 +155,10 @@ class DualCoordinate(Solver):
     stretch: float = 1.0
     #: of the random order; None takes the seed that ``solve`` was given
     seed: int | None = None
+    #: whether the order is random; otherwise it is that of the data
+    shuffle: bool = True
+    #: threads of an epoch
+    n_jobs: int = 1
     name: ClassVar[str] = "dual_coordinate"
     #: whether rows are centred where that costs nothing
     centres: ClassVar[bool] = True
@@ -149,7 +168,9 @@ class DualCoordinate(Solver):
         check_number("stretch", self.stretch, above=0.0)
         check_number("learning_rate", self.learning_rate, above=0.0, optional=True)
         check_bool("shrinking", self.shrinking)
+        check_bool("shuffle", self.shuffle)
         check_seed(self.seed)
+        processors(self.n_jobs)
         if self.learning_rate is not None and self.rule != "gradient":
             raise FenchelError("learning_rate is for rule='gradient'")
         if self.stretch != 1.0 and self.rule not in ("auto", "exact"):
@@ -216,12 +237,19 @@ class DualCoordinate(Solver):
             offset = mean @ v[k] if problem.intercept else 0.0
             intercept = np.array([np.sum(thetas[k]) / problem.lam, offset, centre[k]])
             output = state.new_output(label, thetas[k], v[k], intercept, constant)
+            output.simultaneous = self._simultaneous(problem, mirror_map)
             output.table[:, CURVATURE] = output.table[:, SCALE] * curvatures
             if mirror_map is not None:
                 output.mirror, along_rows = MirrorState.of(problem, self, output.table, output.v)
                 output.mirror.begin(state, output)
                 output.constant = self._first_constant(problem, along_rows) if problem.intercept else 0.0
         return state
+
+    def _simultaneous(self, problem: Problem, mirror_map: Any) -> Simultaneous | None:
+        """Blocks for the threads, if there are several and the weights are v itself."""
+        count, exact = processors(self.n_jobs), self.stretch == 1.0 and self.learning_rate is None
+        plain = problem.regularizer.is_ridge and problem.design.kernel() is None and mirror_map is None
+        return Simultaneous(count) if count > 1 and plain and exact else None
 
     def step(self, state: State, hint: Hint) -> float:
         for output in state.outputs:
@@ -259,8 +287,11 @@ class DualCoordinate(Solver):
     def _advance(self, state: State, output: OutputState) -> int:
         """One part of the present epoch of one output; the number of examples that had a turn."""
         active_set, cached, mirror = output.active_set, state.problem.cached_gram, output.mirror
-        most = _STEP_ENTRIES // self._entries_per_turn(state, output)
-        part = active_set.next_part(most, state.random, self.shrinking)
+        entries = self._entries_per_turn(state, output)
+        most = _STEP_ENTRIES // entries
+        if output.simultaneous is not None:
+            most = output.simultaneous.turns(entries, len(output.v))
+        part = active_set.next_part(most, state.random, self.shrinking, self.shuffle)
         greedy = self._greedy_steps(state, output, part._replace(end=active_set.size), most)
         if greedy:
             part = part._replace(end=active_set.size)
@@ -271,9 +302,7 @@ class DualCoordinate(Solver):
             active_set.record(mirror.epoch(state, output, part), part.end, state.problem.lam)
         else:
             arrays = (output.table, output.v, state.intercept(output), part)
-            tally = (
-                tally_of(state.loss, *arrays) if greedy else epoch(state.rows, state.loss, state.regularizer, *arrays)
-            )
+            tally = tally_of(state.loss, *arrays) if greedy else state.epoch(output, part, entries)
             active_set.record(tally, part.end, state.problem.lam)
         if active_set.position == active_set.size:
             self._end_epoch(state, output)

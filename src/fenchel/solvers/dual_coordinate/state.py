@@ -10,13 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.epoch import Part, Tally
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.problem import Model, Problem, Witness
 from fenchel.regularizers import L2
-from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, Intercept
+from fenchel.solvers.dual_coordinate.loop import ALPHA, CENTRE, CURVATURE, LABEL, OFFSET, SCALE, SUM, Intercept, epoch
 from fenchel.solvers.dual_coordinate.mirror import MirrorState
 from fenchel.solvers.feasibility import Repair
 from fenchel.solvers.shrinking import ActiveSet
+from fenchel.solvers.simultaneous import Simultaneous, Sums
+from fenchel.solvers.whitening import in_features
 
 
 @dataclass
@@ -32,6 +35,8 @@ class OutputState:
     active_set: ActiveSet
     #: B^2, or kappa of free directions
     constant: float = 0.0
+    #: the blocks of threads, if there are several
+    simultaneous: Simultaneous | None = None
     #: of a mirror map that is not linear
     mirror: MirrorState | None = None
     #: of Newton steps with a Gram matrix, relative to its largest diagonal entry
@@ -88,6 +93,24 @@ class State:
         """The intercept of an output as the loops see it."""
         return Intercept(output.intercept, self.projection, self.spread(output))
 
+    def epoch(self, output: OutputState, part: Part, entries: int) -> Tally:
+        """One part of an epoch of one output, with ``entries`` entries of X a turn; in threads if that is worth it."""
+        projection, spread, table = self.projection, self.spread(output), output.table
+
+        def run(part: Part, sums: Sums) -> Any:
+            intercept = Intercept(sums.intercept, projection, spread)
+            return epoch(self.rows, self.loss, self.regularizer, table, sums.v, intercept, part)
+
+        def square(change: Sums) -> float:
+            # of centred rows and the constant feature: |v - S m|^2 + B^2 S^2
+            total, offset = change.intercept[[SUM, OFFSET]]
+            return float(change.v @ change.v + total * (spread * total - 2.0 * offset))
+
+        blocks, sums = output.simultaneous, Sums(output.v, output.intercept)
+        if blocks is None or not blocks.is_worth_it(part, entries, len(output.v)):
+            return Tally(*run(part, sums))
+        return blocks.epoch(part, sums, table[:, ALPHA], run, square)
+
     def spread(self, output: OutputState) -> float:
         """M + B^2, the square of the centre and of the constant feature."""
         return self.centre_square + output.constant
@@ -141,7 +164,7 @@ class State:
         else:
             v = self.dual_vector(theta)
         weights = problem.regularizer.grad_conjugate(v)
-        return self.repair(Model(weights if self.root is None else weights @ self.root.T, intercept), Witness(theta))
+        return self.repair(Model(in_features(weights, self.root), intercept), Witness(theta))
 
     def refresh(self, output: OutputState) -> None:
         """Recompute the running sums of the loop from theta, free of accumulated rounding errors."""

@@ -1,16 +1,48 @@
 r"""Compiled visits of sequences; ``solver`` has the method, the references and the symbols.
 
 The weights are W of shape (d, m), in the order of features, so that the scores of all labels of a token are a sum of
-contiguous rows.
+contiguous rows.  A sequence reads ``rows`` of its tokens and moves W along their ``images``: for features both are the
+rows of X; for a kernel W holds the scores K alpha of all tokens, a token reads its own, and its image is a row of K.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from fenchel.arrays import Array
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
 from fenchel.compile.loop import helper, loop
+
+
+class Chains(NamedTuple):
+    """The sequences: where each begins (and the last ends), the labels of the data and the shares."""
+
+    begins: Array
+    gold: Array
+    shares: Array
+
+
+class Active(NamedTuple):
+    """The labellings of each sequence, (labelling, token), their weights, (labelling, sequence), counts and gaps."""
+
+    labels: Array
+    weights: Array
+    counts: Array
+    gaps: Array
+
+
+class Scratch(NamedTuple):
+    """Room for one visit: a difference of two labellings (S, S_T, S_ends), tables of the oracle, heights."""
+
+    S: Array
+    S_T: Array
+    S_ends: Array
+    tail: Array
+    u: Array
+    table: Array
+    pointers: Array
+    best: Array
+    heights: Array
 
 
 @helper
@@ -70,15 +102,15 @@ def _height(u: Array, gold: Array, T: Array, a: Array, z: Array, labels: Array) 
 
 @helper
 def _add(
-    rows: Any, begin: int, one: Array, other: Array, scale: float, W: Array, T: Array, a: Array, z: Array, tail: Array
+    images: Any, begin: int, one: Array, other: Array, scale: float, W: Array, T: Array, a: Array, z: Array, tail: Array
 ) -> None:
     """Add scale (phi(one) - phi(other)) to the weights; ``tail`` says whether there are transitions and ends."""
     length = len(one)
     for t in range(length):
         j, k, i = one[t], other[t], begin + t
         if j != k:
-            for e in range(row_begin(rows, i), row_end(rows, i)):
-                f, x = row_column(rows, i, e), scale * row_entry(rows, i, e)
+            for e in range(row_begin(images, i), row_end(images, i)):
+                f, x = row_column(images, i, e), scale * row_entry(images, i, e)
                 W[f, j] += x
                 W[f, k] -= x
         if t and tail[0]:
@@ -93,11 +125,20 @@ def _add(
 
 @helper
 def _squared_distance(
-    rows: Any, begin: int, one: Array, other: Array, S: Array, T: Array, a: Array, z: Array, tail: Array
+    rows: Any,
+    images: Any,
+    begin: int,
+    one: Array,
+    other: Array,
+    S: Array,
+    T: Array,
+    a: Array,
+    z: Array,
+    tail: Array,
 ) -> float:
     """|phi(one) - phi(other)|^2 in the space of the weights; S, T, a and z are zero before and after."""
     length, total = len(one), 0.0
-    _add(rows, begin, one, other, 1.0, S, T, a, z, tail)
+    _add(images, begin, one, other, 1.0, S, T, a, z, tail)
     for t in range(length):
         j, k, i = one[t], other[t], begin + t
         if j != k:
@@ -110,8 +151,8 @@ def _squared_distance(
     for t in range(length):
         j, k, i = one[t], other[t], begin + t
         if j != k:
-            for e in range(row_begin(rows, i), row_end(rows, i)):
-                f = row_column(rows, i, e)
+            for e in range(row_begin(images, i), row_end(images, i)):
+                f = row_column(images, i, e)
                 S[f, j] = 0.0
                 S[f, k] = 0.0
         if t:
@@ -141,32 +182,23 @@ def _find(labels: Array, count: int, begin: int, end: int, best: Array) -> int:
 @loop
 def visits(
     rows: Any,
+    images: Any,
     order: Array,
     first: int,
-    begins: Array,
-    gold: Array,
-    shares: Array,
+    chains: Chains,
     lam: float,
     repeats: int,
-    labels: Array,
-    weights: Array,
-    counts: Array,
-    gaps: Array,
+    active: Active,
     W: Array,
     T: Array,
     a: Array,
     z: Array,
-    S: Array,
-    S_T: Array,
-    S_ends: Array,
-    tail: Array,
-    u: Array,
-    table: Array,
-    pointers: Array,
-    best: Array,
-    heights: Array,
+    scratch: Scratch,
 ) -> int:
     """Visit the sequences of ``order`` from ``first`` on; return the first one that needs room for a labelling."""
+    begins, gold, shares = chains
+    labels, weights, counts, gaps = active
+    S, S_T, S_ends, tail, u, table, pointers, best, heights = scratch
     for visit in range(first, len(order)):
         q = order[visit]
         begin, end = begins[q], begins[q + 1]
@@ -201,11 +233,11 @@ def visits(
             if not gain > 0.0:
                 break
             one, other = labels[low, begin:end], labels[high, begin:end]
-            square = _squared_distance(rows, begin, one, other, S, S_T, S_ends[0], S_ends[1], tail)
+            square = _squared_distance(rows, images, begin, one, other, S, S_T, S_ends[0], S_ends[1], tail)
             step = weights[low, q]
             if square * shares[q] * step > lam * gain:
                 step = lam * gain / (square * shares[q])
-            _add(rows, begin, one, other, step * shares[q] / lam, W, T, a, z, tail)
+            _add(images, begin, one, other, step * shares[q] / lam, W, T, a, z, tail)
             weights[high, q] += step
             weights[low, q] -= step
             if not weights[low, q] > 0.0:

@@ -32,24 +32,27 @@ v                    ``state.W``, ``state.T``, ``state.ends``
 The labels of the k-th labelling of all sequences are one row of an array with a column for each token; it has as many
 rows as the sequence with most labellings needs, up to a limit.  At the limit a sequence takes steps among the
 labellings that it has, until one has lost its weight.
+
+With a kernel v has coefficients of the tokens instead of weights of features, and ``state.W`` holds the scores of all
+tokens for v, which a step moves along rows of the Gram matrix (``space``).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
-from fenchel.designs.chains import ChainDesign
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import ChainHinge
 from fenchel.risks.chains.labellings import Labellings, labellings_of
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.frank_wolfe.loop import visits
+from fenchel.solvers.frank_wolfe.loop import Active, Chains, Scratch, visits
+from fenchel.solvers.frank_wolfe.space import Space, has_space, space_of
 from fenchel.validation import check_bool, check_integer, check_seed
 
 #: labellings of a sequence at first, and at most
@@ -67,7 +70,7 @@ class State:
     """The weights v, and the active labellings with their weights."""
 
     problem: Problem
-    design: ChainDesign
+    space: Space
     risk: ChainHinge
     W: Floats
     T: Floats
@@ -77,7 +80,7 @@ class State:
     counts: NDArray[np.int64]
     gaps: Floats
     random: np.random.Generator
-    scratch: dict[str, Array] = field(default_factory=dict)
+    scratch: Scratch
     epochs: int = 0
     still_epochs: int = 0
 
@@ -157,33 +160,23 @@ class FrankWolfe(Solver):
                 lambda problem: needs.max_margin(problem) is not None,
                 "requires the risk ChainHinge of labelled sequences",
             ),
-            Need(lambda problem: problem.design.chains() is not None, "requires a ChainDesign"),
+            Need(
+                lambda problem: problem.design.chains() is not None or problem.design.kernel() is not None,
+                "requires a ChainDesign or a ChainGram",
+            ),
             needs.ALIKE_PAIRS,
-            needs.RIDGE,
+            needs.RIDGE_OR_KERNEL,
+            Need(has_space, "requires the whole Gram matrix of the tokens in memory: raise memory_limit"),
         )
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         needs.check_scale(problem)
-        design, risk = problem.design.chains(), needs.max_margin(problem)
-        assert design is not None
+        space, risk = space_of(problem), needs.max_margin(problem)
         assert risk is not None
         sequences = risk.sequences
         given = None if warm is None or warm.witness.decomposition is None else warm.witness.decomposition
         found = None if given is None or given.ndim != 1 else labellings_of(sequences, given)
-        state = _initial(problem, design, risk, found, np.random.default_rng(self.seed))
-        m, longest = sequences.labels, int(np.max(sequences.lengths))
-        state.scratch = {
-            "S": np.zeros_like(state.W),
-            "S_T": np.zeros((m, m)),
-            "S_ends": np.zeros((2, m)),
-            "tail": np.array([design.has_transitions, design.has_ends]),
-            "u": np.empty((longest, m)),
-            "table": np.empty((longest, m)),
-            "pointers": np.zeros((longest, m), dtype=np.int16),
-            "best": np.empty(longest, dtype=np.int16),
-            "heights": np.empty(_MOST_LABELLINGS),
-        }
-        return state
+        return _initial(problem, space, risk, found, np.random.default_rng(self.seed))
 
     def step(self, state: State, hint: Hint) -> float:
         if state.still_epochs >= _MAX_STILL_EPOCHS:
@@ -207,30 +200,24 @@ class FrankWolfe(Solver):
         return state.random.choice(count, size=count, p=chances / total)
 
     def _epoch(self, state: State, order: NDArray[np.int64]) -> None:
-        sequences, scratch = state.risk.sequences, state.scratch
-        ends = np.append(sequences.begins, sequences.tokens)
-        gold = state.risk.labels.astype(np.int16)
+        sequences, gold = state.risk.sequences, state.risk.labels.astype(np.int16)
+        chains = Chains(np.append(sequences.begins, sequences.tokens), gold, state.risk.shares)
         for begin in range(0, len(order), _VISITS):
             part, first = order[begin : begin + _VISITS], 0
             while first < len(part):
                 first = visits(
-                    state.design.tokens.rows(),
+                    state.space.rows,
+                    state.space.images,
                     part,
                     first,
-                    ends,
-                    gold,
-                    state.risk.shares,
+                    chains,
                     state.problem.lam,
                     self.repeats,
-                    state.labels,
-                    state.weights,
-                    state.counts,
-                    state.gaps,
+                    Active(state.labels, state.weights, state.counts, state.gaps),
                     state.W,
                     state.T,
-                    state.ends[0],
-                    state.ends[1],
-                    *scratch.values(),
+                    *state.ends,
+                    state.scratch,
                 )
                 if first < len(part):
                     if len(state.labels) == _MOST_LABELLINGS:
@@ -245,12 +232,12 @@ class FrankWolfe(Solver):
         stored = state.active().stored()
         form = state.risk.decomposed_form(np.zeros(0), stored)
         assert form is not None
-        weights = state.design.joined(state.W, state.T, state.ends[0], state.ends[1])
+        weights = state.space.weights(state.W, state.T, state.ends, form.theta / state.problem.lam)
         return Model(weights), Witness(form.theta, None, stored)
 
 
 def _initial(
-    problem: Problem, design: ChainDesign, risk: ChainHinge, found: Labellings | None, random: np.random.Generator
+    problem: Problem, space: Space, risk: ChainHinge, found: Labellings | None, random: np.random.Generator
 ) -> State:
     """The labellings of a warm start, or those of the data."""
     sequences = risk.sequences
@@ -271,11 +258,26 @@ def _initial(
     m = sequences.labels
     # those of zero weights; sequences of weight zero are never visited
     gaps = np.where(risk.shares > 0.0, sequences.lengths, 0.0)
-    parts = np.zeros((design.tokens.shape[1], m)), np.zeros((m, m)), np.zeros((2, m))
-    state = State(problem, design, risk, *parts, labels, weights, counts, gaps, random)
+    parts = np.zeros((space.width, m)), np.zeros((m, m)), np.zeros((2, m))
+    state = State(problem, space, risk, *parts, labels, weights, counts, gaps, random, _scratch(space, risk))
     if found is not None:
         _recompute(state)
     return state
+
+
+def _scratch(space: Space, risk: ChainHinge) -> Scratch:
+    m, longest = risk.sequences.labels, int(np.max(risk.sequences.lengths))
+    return Scratch(
+        S=np.zeros((space.width, m)),
+        S_T=np.zeros((m, m)),
+        S_ends=np.zeros((2, m)),
+        tail=space.tail,
+        u=np.empty((longest, m)),
+        table=np.empty((longest, m)),
+        pointers=np.zeros((longest, m), dtype=np.int16),
+        best=np.empty(longest, dtype=np.int16),
+        heights=np.empty(_MOST_LABELLINGS),
+    )
 
 
 def _fill(risk: ChainHinge, found: Labellings, labels: Array, weights: Array) -> NDArray[np.int64]:
@@ -303,5 +305,4 @@ def _recompute(state: State) -> None:
     """V from the labellings."""
     form = state.risk.decomposed_form(np.zeros(0), state.active().stored())
     assert form is not None
-    W, T, a, z = state.design.split(state.problem.design.adjoint(form.theta) / state.problem.lam)
-    state.W[...], state.T[...], state.ends[0], state.ends[1] = W, T, a, z
+    state.W[...], state.T[...], state.ends[0], state.ends[1] = state.space.parts(form.theta / state.problem.lam)

@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from fenchel.arrays import Floats
 from fenchel.compile.loop import helper, loop, summing_helper
 from fenchel.compile.primitives.example_sums import sum_average_hess, sum_derivatives, sum_dual_points
@@ -128,16 +130,24 @@ def _solve(matrix: Any, scale: Any, direction: Any, size: int) -> None:
         direction[j] /= scale[j]
 
 
-@helper
-def _add_outer_product(x: Any, h: float, matrix: Any, size: int) -> None:
-    """Add h (x, 1)(x, 1)^T below the diagonal, without its last entry."""
-    d = len(x)
+@summing_helper
+def _add_outer_products(X: Any, hess: Any, rows: Any, count: int, matrix: Any, size: int) -> None:
+    """Add h (x, 1)(x, 1)^T of the first ``count`` of four rows below the diagonal, without its last entry.
+
+    Four rows at a time read and write the matrix once for all of them.
+    """
+    d = X.shape[1]
+    # a row that is missing counts with a weight of zero
+    x, y, z, u = X[rows[0]], X[rows[1]], X[rows[2]], X[rows[3]]
+    p, q, r, s = hess[rows[0]], hess[rows[1]], hess[rows[2]], hess[rows[3]]
+    q, r, s = (q if count > 1 else 0.0), (r if count > 2 else 0.0), (s if count > 3 else 0.0)
     for j in range(d):
+        a, b, c, e = p * x[j], q * y[j], r * z[j], s * u[j]
         for k in range(j + 1):
-            matrix[j, k] += h * x[j] * x[k]
+            matrix[j, k] += a * x[k] + b * y[k] + c * z[k] + e * u[k]
     if size > d:
         for k in range(d):
-            matrix[d, k] += h * x[k]
+            matrix[d, k] += p * x[k] + q * y[k] + r * z[k] + s * u[k]
 
 
 @summing_helper
@@ -161,9 +171,16 @@ def _direction(small: Any, ridge: float) -> bool:
     if total == 0.0:
         # no row is active: H is regular all the same
         total = min(small.lam, 1.0)
+    rows, count = np.zeros(4, np.intp), 0
     for t in range(n):
         if small.hess[t] != 0.0:
-            _add_outer_product(small.X[t], small.hess[t], matrix, size)
+            rows[count] = t
+            count += 1
+            if count == 4:
+                _add_outer_products(small.X, small.hess, rows, count, matrix, size)
+                count = 0
+    if count:
+        _add_outer_products(small.X, small.hess, rows, count, matrix, size)
     for j in range(d):
         matrix[j, j] += small.lam
     if small.free:
@@ -255,18 +272,18 @@ def _move(loss: Any, small: Any, direction: Any) -> int:
 
 @loop
 def newton_steps(
-    loss: Any, small: Any, ridge: float, least: float, target: float, most: int, rows: int, work: int
+    loss: Any, small: Any, ridge: float, least: float, target: float, most: int, rows: int
 ) -> tuple[int, int]:
     """Make steps until the gap is at most ``target``, at most ``most``; return their number and the rows read.
 
-    No step begins once ``rows`` rows are read, or if H takes more than ``work`` multiplications.  Where no gap is known
-    the dual point is computed first.  Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the
-    diagonal of H.
+    No step begins once ``rows`` rows are read.  Where no gap is known the dual point is computed first; its rows count
+    if no step is asked for.  Gaps below ``least`` may be rounding errors, and ``ridge`` is added to the diagonal of H.
     """
     numbers, d, n = small.numbers, len(small.weights), len(small.labels)
     steps = read = 0
     if math.isinf(numbers[RISK_GAP]):
-        read = _update_dual_point(loss, small)
+        first = _update_dual_point(loss, small)
+        read = 0 if most else first
     while steps < most and (steps == 0 or read < rows) and _gap(small) > max(target, least):
         if numbers[MU] > 0.0:
             if _is_solved(small, target):
@@ -281,7 +298,7 @@ def newton_steps(
                 )
         # 2. the minimizer of the quadratic model
         active = _non_zeros(small.hess)
-        if active * d * d > work or not _direction(small, ridge):
+        if not _direction(small, ridge):
             break
         moved = _move(loss, small, small.system[d + 2] if small.free else small.system[d + 1])
         if moved == 0:

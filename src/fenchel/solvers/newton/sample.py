@@ -31,10 +31,10 @@ from fenchel.problem import Problem
 from fenchel.solvers.newton.loop_small import NUMBERS, Small
 from fenchel.solvers.threads import Parts, weighted_gram
 
-#: features, and entries of X, up to which ``newton_steps`` makes the steps, unless H has too many active rows
+#: features, and entries of X, up to which ``newton_steps`` makes the steps
 _FEW_FEATURES, _FEW_ENTRIES = 64, 1 << 18
-#: multiplications for H up to which its loop takes less time than the calls of BLAS
-LITTLE_WORK = 1 << 21
+#: multiplications for H up to which it makes those of losses with kinks
+_LITTLE_WORK = 1 << 21
 
 
 class RowSample:
@@ -65,8 +65,7 @@ class Sample(RowSample):
         """The arrays of ``newton_steps``, or None if the problem is not small."""
         problem, features = self.problem, self.features
         few = features <= _FEW_FEATURES and len(self.selected) * features <= _FEW_ENTRIES
-        # a loop that returns before its step would move the centre of a smoothing once more
-        few = few and (problem.risk.smooth or len(self.selected) * features**2 <= LITTLE_WORK)
+        few = few and (problem.risk.smooth or len(self.selected) * features**2 <= _LITTLE_WORK)
         if not few or self.parts.count > 1 or not problem.regularizer.is_ridge:
             return None
         examples = self._dense(), self.labels, self.shares, self.centre, self.scores, self.change

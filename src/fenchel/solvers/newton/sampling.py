@@ -63,6 +63,10 @@ class Iterate(abc.ABC):
     def update_dual_point(self) -> int:
         """Update the dual point at the scores and its gap; return the rows read."""
 
+    def begin(self) -> None:
+        """Compute the dual point at the first scores, unless the first step does."""
+        self.update_dual_point()
+
     @abc.abstractmethod
     def resample(self, selected: Array) -> None:
         """Continue with another sample, at the same weights."""
@@ -131,7 +135,7 @@ class SampledNewton(Solver):
         with np.errstate(over="ignore", invalid="ignore"):
             # sorted, so that rows are read in the order of storage
             for output in self.first_iterates(problem, np.sort(state.order[:rows]), usable):
-                output.update_dual_point()
+                output.begin()
                 state.outputs.append(output)
         return state
 

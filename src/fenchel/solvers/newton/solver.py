@@ -191,6 +191,9 @@ class Newton(SampledNewton):
         theta = np.zeros((len(state.outputs), problem.design.shape[0]))
         for k, output in enumerate(state.outputs):
             if state.uses_all_rows(output):
+                if output.sample.small is not None and np.isinf(output.risk_gap):
+                    # no step was made
+                    output.update_dual_point()
                 theta[k, output.sample.selected] = output.sample.theta
         model = Model(weights, None if problem.intercept else problem.no_intercept())
         if problem.risk.smooth and all(map(state.uses_all_rows, state.outputs)):

@@ -12,8 +12,11 @@ from fenchel.numerics.linear_algebra import RIDGE
 from fenchel.solvers.newton.direction import Quadratic
 from fenchel.solvers.newton.loop_small import Small, newton_steps
 from fenchel.solvers.newton.rules import AVERAGING_RADIUS, LINE_SEARCH_TOLERANCE
-from fenchel.solvers.newton.sample import LITTLE_WORK, Sample
+from fenchel.solvers.newton.sample import Sample
 from fenchel.solvers.newton.sampling import CLEARLY_ABOVE_ROUNDING, Iterate
+
+#: multiplications for the Hessians of one compiled call, some hundredths of a second
+_WORK_BETWEEN_STOP_POINTS = 1 << 27
 
 
 @dataclass(kw_only=True)
@@ -69,6 +72,11 @@ class OutputState(Iterate):
         """Move the centre of the smoothing to the dual point."""
         self.sample.centre[:] = self.sample.theta / self.sample.shares
 
+    def begin(self) -> None:
+        # the first compiled step computes the dual point
+        if self.sample.small is None:
+            self.update_dual_point()
+
     def update_dual_point(self) -> int:
         """Update theta, the Hessian of the risk, v and both Fenchel-Young gaps; return the rows read."""
         problem, sample = self.problem, self.sample
@@ -87,6 +95,7 @@ class OutputState(Iterate):
         There are at most ``most`` of them, the last of which reaches or exceeds ``rows`` rows read.
         """
         assert self.sample.small is not None
+        most = min(most, 1 + _WORK_BETWEEN_STOP_POINTS // self.sample.small.X.size // self.sample.features)
         steps, rows_read = self._compiled_steps(self.sample.small, target, most, rows)
         self.steps = max(1, steps)
         return rows_read if steps else 0
@@ -99,7 +108,7 @@ class OutputState(Iterate):
             *(self.theta_sum, self.radius, self.predicted_decrease),
         )
         least = CLEARLY_ABOVE_ROUNDING * self.problem.risk.value_at_zero
-        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows, LITTLE_WORK)
+        steps, rows_read = newton_steps(self.sample.loss, small, RIDGE, least, target, most, rows)
         self.weights, self.v = small.weights.copy(), small.v.copy()
         self.intercept, self.mu, self.risk_gap, self.regularizer_gap, *others = small.numbers.tolist()
         self.theta_sum, self.radius, self.predicted_decrease = others

@@ -80,6 +80,9 @@ class AGM(SmoothedSolver):
     n_jobs : int, default=None
         Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
         on it.
+    prox_bound : float, default=None
+        The bound D in a fixed smoothing parameter; None uses the least one for the measure, 0.5 is that of [1]_ for its
+        two measures.
 
     See Also
     --------
@@ -108,7 +111,7 @@ class AGM(SmoothedSolver):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        return (needs.NO_INTERCEPT, *super().needs)
+        return (*super().needs, needs.NO_INTERCEPT)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
         with np.errstate(over="ignore", invalid="ignore"):

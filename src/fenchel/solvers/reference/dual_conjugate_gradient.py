@@ -26,7 +26,8 @@ With :math:`w = X^T\theta/\lambda` the residual :math:`r = C^{1/2}y - At` has th
 
 Free intercept.  Rows and labels are centred by their weighted means, the rows implicitly.  The solution then has
 :math:`\sum\theta = 0`; before convergence the sum is subtracted along C1, which does not change the weights.  Kernels,
-eq. (15): as in ``dual_coordinate`` the scores :math:`K\theta/\lambda` take the place of the weights.
+eq. (15): as in ``dual_coordinate`` the scores :math:`K\theta/\lambda` take the place of the weights.  Quadratic forms,
+eq. (12): X is whitened (``solvers.whitening``), which leaves A as it is with :math:`XK^{-1}X^T` for :math:`XX^T`.
 
 Several outputs share A and are advanced in turn.
 
@@ -59,6 +60,7 @@ from fenchel.solvers.curvature import squared_norms
 from fenchel.solvers.dual_coordinate.state import squared_length
 from fenchel.solvers.reference.loop_symmetric_sweep import SUM, half_sweep
 from fenchel.solvers.warm_start import first_dual
+from fenchel.solvers.whitening import in_features, whitened
 from fenchel.validation import check_bool
 
 #: the residual is recomputed after this many iterations, or once it has decreased by this factor
@@ -142,6 +144,8 @@ class State:
 
     system: System
     outputs: list[OutputState]
+    #: R of a whitened problem
+    root: Floats | None = None
     turn: int = 0
 
 
@@ -189,12 +193,20 @@ class DualConjugateGradient(Solver):
             lambda problem: problem.mean_risk.loss == Squared(),
             lambda problem: f"requires the loss 'squared', got {problem.mean_risk.loss.name!r}",
         )
-        return (needs.MEAN_OF_LOSSES, squared, needs.RIDGE_OR_KERNEL, needs.GRAM_IN_MEMORY)
+        quadratic = Need(
+            lambda problem: needs.RIDGE_OR_KERNEL.met(problem) or problem.regularizer.quadratic_form() is not None,
+            lambda problem: (
+                f"requires the regularizer 'l2' (ridge), a QuadraticForm or a Gram matrix, got "
+                f"{problem.regularizer.name!r}"
+            ),
+        )
+        return (needs.MEAN_OF_LOSSES, squared, quadratic, needs.GRAM_IN_MEMORY)
 
     def start(self, problem: Problem, warm: Warm | None) -> State:
+        problem, warm, root = whitened(problem, warm, diagonal=True)
         system = System(problem)
         theta, _, _ = first_dual(problem, warm)
-        state = State(system, [])
+        state = State(system, [], root)
         columns = zip(np.atleast_2d(theta.T), np.atleast_2d(problem.mean_risk.labels.T), strict=True)
         for start, labels in columns:
             centre = system.shares @ labels if problem.intercept else 0.0
@@ -229,7 +241,8 @@ class DualConjugateGradient(Solver):
             theta -= np.outer(system.shares, np.sum(theta, axis=0))
         vectors = theta.T / problem.lam if system.in_kernel_form else np.stack([o.weights for o in state.outputs])
         intercept = None if problem.intercept else problem.no_intercept()
-        model = Model(np.ascontiguousarray(vectors).reshape(problem.weights_shape), intercept)
+        weights = in_features(np.ascontiguousarray(vectors).reshape(problem.weights_shape), state.root)
+        model = Model(weights, intercept)
         return model, Witness(theta.reshape(problem.theta_shape))
 
     def _iterate(self, system: System, output: OutputState) -> float:

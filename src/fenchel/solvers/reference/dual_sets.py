@@ -252,12 +252,12 @@ def project_blocks(
     rows = np.atleast_2d(m)
     z = np.broadcast_to(np.asarray(totals, dtype=np.float64), len(rows))
     found = np.empty(rows.shape)
-    # read-only and with reversed columns: a single memory layout, and so one numba signature, for all broadcasts
-    parts = [np.broadcast_to(part, rows.shape)[:, ::-1] for part in (rows, sigma, d * d, low, high)]
+    parts = [*(np.broadcast_to(part, rows.shape) for part in (rows, sigma, d * d, low, high)), z]
     together = max(1, _CALL_ENTRIES // max(1, rows.shape[1]))
     for begin in range(0, len(rows), together):
         some = slice(begin, begin + together)
-        row = project_rows(*(part[some] for part in parts), z[some], found[some, ::-1])
+        # copies: a single memory layout, and so one signature of the loop, for all broadcasts
+        row = project_rows(*(np.array(part[some], order="C") for part in parts), found[some])
         if row >= 0:
             where = "" if m.ndim == 1 else f" (row {begin + row})"
             raise FenchelError(

@@ -153,6 +153,6 @@ def curvature_for(problem: Problem, parts: Parts) -> Curvature | None:
     known = problem.risk.roc_auc() is not None or (table is not None and table.count_bound() is not None)
     rows, features = problem.design.shape
     few = rows < max(4 * features, _FEWEST_ROWS)
-    if not known or features > _MOST_FEATURES or few or problem.intercept:
+    if not known or features > _MOST_FEATURES or few or problem.intercept or not problem.design.has_rows:
         return None
     return Curvature(problem, parts)

@@ -13,8 +13,8 @@ multivariate performance measures, JMLR 13, 2012; Nocedal and Wright, Numerical 
    derivative has lost a tenth of its size, by secant steps in a bracket.  :math:`J_\mu` decreases in every step.
 
 A step needs two products, Xp and :math:`X^T\theta` (in another order where X is wide, see ``smoothing.spaces``), and
-counts as one pass over the data.  ``fixed`` is the paper's method: :math:`\mu = c_\mu\,\varepsilon/D` throughout, with
-:math:`c_\mu = 10` in most of its experiments.
+counts as one pass over the data.  ``fixed`` with ``curvature=False`` is the paper's method: :math:`\mu =
+c_\mu\,\varepsilon/D` throughout, with :math:`c_\mu = 10` in most of its experiments.
 
 =====================  ==========================================================
 symbol                 here
@@ -36,7 +36,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
-from fenchel.numerics.line_search import Bracket
+from fenchel.numerics.line_search import wolfe_step
 from fenchel.problem import Problem
 from fenchel.risks.smoothing import Smoothed
 from fenchel.solvers import needs
@@ -48,16 +48,8 @@ from fenchel.validation import check_bool, check_integer
 
 #: smallest and largest number of pairs: more pairs need fewer steps (a9a, w8a), but cost more where X has many columns
 _FEWEST_PAIRS, _MOST_PAIRS = 10, 80
-#: relative size of the derivative at which the line search ends (Nocedal and Wright's c_2)
-_CURVATURE_CONDITION = 0.9
-#: share of the linear decrease that a step must attain (Nocedal and Wright's c_1)
-_SUFFICIENT_DECREASE = 1e-4
-#: largest number of evaluations in a line search
-_MAX_EVALUATIONS = 40
 #: change of a score, in margins, at the first trial of a line search: the pairs of a few steps may be far off
 _LONGEST_TRIAL = 100.0
-#: factor of the step as long as no upper end of the bracket is known
-_EXTRAPOLATION = 4.0
 #: steps after which scores are recomputed from the weights, to remove accumulated rounding errors
 _RECOMPUTE_STEPS = 100
 #: the method stalls after this many steps without a smaller objective or mu
@@ -113,11 +105,15 @@ class Smoothing(SmoothedSolver):
     n_jobs : int, default=None
         Threads for the products with X; None uses the ``n_jobs`` of :func:`fenchel.solve`.  The result does not depend
         on it.
+    prox_bound : float, default=None
+        The bound D in a fixed smoothing parameter; None uses the least one for the measure, 0.5 is that of [1]_ for its
+        two measures.
     memory : int, default=None
         The number of pairs that L-BFGS keeps; None chooses as many as cost about as much as the products with X.
-    curvature : bool, default=True
+    curvature : bool, default=None
         Whether L-BFGS starts from an approximate Hessian of the risk where X has few columns, instead of a multiple of
-        the identity.
+        the identity.  None does so unless the smoothing parameter is fixed and the measure counts predicted positives,
+        such as "prbep": there the identity needs fewer steps to an accuracy of about 1%.
 
     See Also
     --------
@@ -144,13 +140,13 @@ class Smoothing(SmoothedSolver):
 
     #: number of pairs; None uses as many as cost about as much as the products with X
     memory: int | None = None
-    #: whether L-BFGS starts from an approximate Hessian where X has few columns (``smoothing.curvature``)
-    curvature: bool = True
+    #: whether L-BFGS starts from an approximate Hessian where X has few columns (``smoothing.curvature``); None decides
+    curvature: bool | None = None
     name: ClassVar[str] = "smoothing"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_bool("curvature", self.curvature)
+        check_bool("curvature", self.curvature, optional=True)
         check_integer("memory", self.memory, least=1, optional=True)
 
     @property
@@ -166,8 +162,19 @@ class Smoothing(SmoothedSolver):
             begin = self.start_state(problem, warm)
         affordable = problem.design.stored_entries // max(1, begin.point.weights.size)
         memory = self.memory or min(max(affordable, _FEWEST_PAIRS), _MOST_PAIRS)
-        curvature = curvature_for(problem, begin.objective.parts) if self.curvature and _has_features(problem) else None
+        wanted = self._starts_from_hessian(problem) and _has_features(problem)
+        curvature = curvature_for(problem, begin.objective.parts) if wanted else None
         return State(begin.objective, begin.point, Pairs(memory), curvature)
+
+    def _starts_from_hessian(self, problem: Problem) -> bool:
+        """The option, or its default: with a small fixed mu the Hessian of counts holds near its point only.
+
+        ``reproductions/zhang2012/first_matrix.py`` has the passes of both.
+        """
+        if self.curvature is not None:
+            return self.curvature
+        table = problem.risk.contingency()
+        return not (self.fixed and table is not None and table.count_bound() is not None)
 
     def step(self, state: State, hint: Hint) -> float:
         if state.stalled or state.objective.has_converged(state.point, self.fixed):
@@ -242,25 +249,18 @@ class Smoothing(SmoothedSolver):
         largest = float(np.max(np.abs(score_change)))
         if not (derivative < 0.0 and np.isfinite(largest)):
             return None
-        bracket = Bracket(derivative, growth=_EXTRAPOLATION)
         # without pairs and Hessian the first trial moves the scores by one margin
-        length = 1.0 if largest == 0.0 else 1.0 / largest
+        trial = 1.0 if largest == 0.0 else 1.0 / largest
         if state.pairs or state.inverse is not None:
-            length = min(1.0, _LONGEST_TRIAL * length)
-        for _ in range(_MAX_EVALUATIONS):
+            trial = min(1.0, _LONGEST_TRIAL * trial)
+
+        def at_step(length: float) -> tuple[float, float, Smoothed]:
             at = state.objective.evaluate(point.scores + length * score_change, mu)
             state.evaluations += 1
             here = first + length * curvature - float(np.vdot(at.theta, score_change))
-            difference = length * (first + 0.5 * length * curvature) + (at.value - point.at.value)
-            # J is convex: it decreases as long as its derivative is negative, whatever the rounded difference is
-            decreases = here <= 0.0 or difference <= _SUFFICIENT_DECREASE * length * derivative
-            if decreases and abs(here) <= _CURVATURE_CONDITION * abs(derivative):
-                return length, at
-            following = bracket.secant(length, here)
-            if following in (bracket.low, bracket.high):
-                return (length, at) if decreases else None
-            length = following
-        return (length, at) if decreases else None
+            return here, length * (first + 0.5 * length * curvature) + (at.value - point.at.value), at
+
+        return wolfe_step(at_step, derivative, trial)
 
 
 def _gradient(objective: SmoothedObjective, point: Point) -> Floats:
