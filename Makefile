@@ -27,7 +27,7 @@ coverage: $(VENV)/ci
 	$(BIN)/python -m pip install -q coverage
 	mkdir -p out
 	-COVERAGE_FILE=out/coverage NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run --branch --source=fenchel \
-		-m pytest -q -p no:xdist $(addprefix tests/,$(COVERED))
+		-m pytest -q -p no:xdist -p limited $(addprefix tests/,$(COVERED))
 	COVERAGE_FILE=out/coverage $(BIN)/python tests/coverage_by_folder.py
 
 # random problems and fits, files, arguments, targets, signals and a soak, see campaign/README.md; BUDGET in seconds for
@@ -149,7 +149,7 @@ audit: $(VENV)/pip
 PINNED = $(BIN)/python -m pip install -q --require-hashes --no-build-isolation
 # an install without pins, for a Python or a system that requirements/*.txt have no files for
 UNLOCKED = echo "pip could not install the pinned versions, see above. They are for Linux and Python 3.11 to 3.13; elsewhere \
-	run: $(BIN)/python -m pip install -e '.[plot,test,lint]' && touch $(VENV)/pip $(VENV)/ci" >&2; exit 1
+	run: $(BIN)/python -m pip install -e '.[plot,dask,test,lint]' && touch $(VENV)/pip $(VENV)/ci" >&2; exit 1
 
 $(VENV)/pip: requirements/build.txt
 	$(PYTHON) -m venv $(VENV)

@@ -8,8 +8,11 @@ name                  what it is (classes are -1 and +1, values float64, indices
 a9a, reuters-moneyfx  as published
 w8a, covtype          a random fifth is the test part, because there is no published one; covtype is class 2 against
                       the rest with columns mapped to [0, 1]
+web8, covertype       the same without the rows of w8a that are zero, and with class 1 as the positive one, as in Saha
+                      et al. and Zhang et al. (2012)
 kddcup99              the 10% file and the corrected test file: a column for each value of protocol, service and flag,
                       the other columns mapped to [0, 1] (clipped in the test part); +1 is normal traffic
+kdd99                 the same; +1 is any attack, as in these papers
 imdb, 20news.binary   term counts turned into tf-idf with rows of unit length; imdb: +1 is a rating above 5
 reuters-earn, …       a topic of Reuters-21578 against the rest (any topic but money-fx, which is the set above): term
                       counts turned into tf-idf with rows of unit length
@@ -33,7 +36,7 @@ from benchmarks.kept import kept
 from benchmarks.synthetic import tidy
 
 _TOPIC = "reuters-"
-_HELD_OUT = ("w8a", "covtype", "simulated")
+_HELD_OUT = ("w8a", "web8", "covtype", "covertype", "simulated")
 
 Part = tuple[Any, np.ndarray]
 
@@ -67,8 +70,9 @@ def load_binary(name: str) -> BinarySplit:
 
 def _prepared(name: str) -> list[Part]:
     folder = shared_folder()
-    if name == "kddcup99":
-        return _connections([folder / f"kddcup99-{part}.csv.xz" for part in ("10percent", "corrected")])
+    if name in ("kddcup99", "kdd99"):
+        parts = _connections([folder / f"kddcup99-{part}.csv.xz" for part in ("10percent", "corrected")])
+        return [(matrix, labels if name == "kddcup99" else -labels) for matrix, labels in parts]
     if name.startswith(_TOPIC) and name != "reuters-moneyfx":
         topics = (folder / "reuters21578.topics.txt").read_text(encoding="utf-8").splitlines()
         wanted = next(number for number, topic, *_ in map(str.split, topics) if topic == name.removeprefix(_TOPIC))

@@ -134,7 +134,7 @@ def lines(page: str, question: Question) -> list[Line]:
             cells = dict(zip(head, row, strict=False))
             if not all(_is_kept(cells.get(column, ""), values) for column, values in question.keep):
                 continue
-            names = [row[0].partition(" (")[0], *(f"{_short(n)}{cells[n]}" for n in question.names if n in cells)]
+            names = [row[0].partition(" (")[0], *(_named(n, cells[n]) for n in question.names if n in cells)]
             if heading and len(question.headings) != 1:
                 names.append(heading.partition(" against")[0].lower())
             times = {column: seconds(cell) for column, cell in cells.items() if column in CONTENDERS}
@@ -148,8 +148,12 @@ def _is_kept(cell: str, values: tuple[str, ...]) -> bool:
     return cell.partition(" (")[0] in values
 
 
-def _short(column: str) -> str:
-    return f"{column} = " if len(column) == 1 or "," in column else ""
+def _named(column: str, cell: str) -> str:
+    """What a cell says of a problem: "C = 1", or "C = 1, gamma = 0.5" of a column "C, gamma"; names stand alone."""
+    if len(column) > 1 and "," not in column:
+        return cell
+    pairs = zip(column.split(", "), cell.split(", "), strict=False)
+    return ", ".join(f"{name} = {value}" for name, value in pairs)
 
 
 def tables(page: str, section: str) -> Iterator[tuple[str, list[str], list[list[str]]]]:

@@ -10,9 +10,12 @@ mushrooms             as published; +1 is class 2
 20news.binary         term counts turned into tf-idf with rows of unit length
 imdb                  term counts turned into tf-idf with rows of unit length; +1 is a rating above 5
 reuters-moneyfx       as published: tf-idf with rows of unit length; +1 is the category
+web8                  w8a without its 4,203 rows of zeros, as in Saha et al. and Zhang et al. (2012): 45,546 rows
 covtype               each column mapped to [0, 1]; +1 is class 2
+covertype             the same; +1 is class 1, as in these papers
 kddcup99              the 10% file: a column for each value of protocol, service and flag, the other columns mapped to
                       [0, 1]; +1 is normal traffic, -1 any attack
+kdd99                 the same; +1 is any attack, as in these papers (4.08 times as many as -1; 4.04 in the whole file)
 mnist                 divided by 255; +1 is the digit 0
 abalone, cpusmall,    regression: columns and targets have mean 0 and standard deviation 1
 cadata,
@@ -53,6 +56,8 @@ ROOT = Path(__file__).resolve().parents[1]
 _DENSE = "-dense"
 _UNIT = "-unit"
 _ALL_CLASSES = "-classes"
+#: sets that are made from the file of another name
+_FILES = {"web8": "w8a", "covertype": "covtype"}
 #: names of regression sets begin with these
 _REGRESSION = ("abalone", "cpusmall", "cadata", "housing.scale", "simulated-regression")
 
@@ -115,9 +120,11 @@ def _prepared(name: str) -> tuple[sp.csr_matrix, np.ndarray]:
     """A set read from the shared folder."""
     from sklearn.datasets import load_svmlight_file
 
-    if name == "kddcup99":
-        return _connections(shared_folder() / "kddcup99-10percent.csv.xz")
-    file = shared_folder() / f"{name.removesuffix(_UNIT).removesuffix(_ALL_CLASSES)}.svm.xz"
+    if name in ("kddcup99", "kdd99"):
+        matrix, labels = _connections(shared_folder() / "kddcup99-10percent.csv.xz")
+        return matrix, labels if name == "kddcup99" else -labels
+    stem = name.removesuffix(_UNIT).removesuffix(_ALL_CLASSES)
+    file = shared_folder() / f"{_FILES.get(stem, stem)}.svm.xz"
     if not file.exists():
         raise FileNotFoundError(f"{file} is missing: set FENCHEL_DATA to the folder with the shared data sets")
     with lzma.open(file) as text:
@@ -170,6 +177,12 @@ def _classes(positive: np.ndarray) -> np.ndarray:
     return np.where(positive, 1.0, -1.0)
 
 
+def without_empty_rows(matrix: sp.csr_matrix, labels: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
+    """The rows with a feature that is not zero, and their labels."""
+    kept = np.flatnonzero(np.diff(matrix.indptr) > 0)
+    return matrix[kept], labels[kept]
+
+
 def _numbered(labels: np.ndarray) -> np.ndarray:
     return np.unique(labels, return_inverse=True)[1].astype(np.float64)
 
@@ -178,12 +191,15 @@ def _numbered(labels: np.ndarray) -> np.ndarray:
 _PREPARATIONS: dict[str, Callable[[sp.csr_matrix, np.ndarray], tuple[Any, np.ndarray]]] = {
     "a9a": lambda matrix, labels: (matrix, _classes(labels > 0)),
     "w8a": lambda matrix, labels: (matrix, _classes(labels > 0)),
+    "web8": lambda matrix, labels: without_empty_rows(matrix, _classes(labels > 0)),
     "mushrooms": lambda matrix, labels: (matrix, _classes(labels == 2)),
     "reuters-moneyfx": lambda matrix, labels: (matrix, _classes(labels > 0)),
     "kddcup99": lambda matrix, labels: (matrix, labels),
+    "kdd99": lambda matrix, labels: (matrix, labels),
     "20news.binary": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 0)),
     "imdb": lambda matrix, labels: (_tf_idf(matrix), _classes(labels > 5)),
     "covtype": lambda matrix, labels: (_unit_columns(matrix), _classes(labels == 2)),
+    "covertype": lambda matrix, labels: (_unit_columns(matrix), _classes(labels == 1)),
     "mnist": lambda matrix, labels: (matrix / 255.0, _classes(labels == 0)),
 }
 for _name in ("abalone", "cpusmall", "cadata", "housing.scale"):

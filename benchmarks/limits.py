@@ -10,8 +10,9 @@ A fit with a ``time_limit`` that is too short for it, and a fit without one that
 seconds of the process: on a machine with other work the second is the one to read.  There ``--processor`` also counts
 limits and moments of signals in processor seconds, by replacing the clock of the limits; otherwise a fit would have
 done next to nothing when its limit comes.  ``certificate`` is the time of one certificate of the model that the fit
-returned, measured alone: of all its problems, since the certificate of an estimator is the sum of theirs.  First fits
-that are not timed compile the loops, since a signal would wait for the compiler.
+returned, measured alone: of all its problems, since the certificate of an estimator is the sum of theirs (of paths,
+that of the fit with the limit stands for both fits).  First fits that are not timed compile the loops, since a signal
+would wait for the compiler.
 """
 
 # ruff: noqa: E402 (limits of threads before imports)
@@ -208,24 +209,29 @@ def measured(case: Case, X: Any, y: np.ndarray, limit: float, processor: bool, s
     model.fit(X, y)
     over = clock.over()
     certificate = certificate_seconds(case, model, X, y)
-    since = interrupted(case, X, y, processor) if signals else (float("nan"), float("nan"))
-    times = {"limit_over": over, "signal_over": since, "certificate": certificate}
+    times = {"limit_over": over, "signal_over": (float("nan"), float("nan")), "certificate": certificate}
+    if signals:
+        times["signal_over"], model = interrupted(case, X, y, processor)
+        if case.estimator is not PathOfModels and hasattr(model, "certificate_"):
+            # the fit may have come further, or less far, than the one with a limit
+            times["signal_certificate"] = certificate_seconds(case, model, X, y)
     return {**times, "processor": processor, "load": os.getloadavg()[0]}
 
 
-def interrupted(case: Case, X: Any, y: np.ndarray, processor: bool) -> tuple[float, float]:
-    """Wall-clock and processor seconds from a signal at a random moment to the end of the fit."""
+def interrupted(case: Case, X: Any, y: np.ndarray, processor: bool) -> tuple[tuple[float, float], Any]:
+    """Wall-clock and processor seconds from a signal at a random moment to the end of the fit, and the model."""
+    model = case.made()
     clock = Clock(random.uniform(0.2, LATEST_SIGNAL), sends=True, processor=processor)
     try:
-        case.made().fit(X, y)
-        return clock.over()
+        model.fit(X, y)
+        return clock.over(), model
     except KeyboardInterrupt:
-        return clock.over()
+        return clock.over(), model
 
 
 def excess(cell: Cell, kind: str, clock: int = 1) -> float:
-    """Seconds beyond the moment and one certificate."""
-    return cell[f"{kind}_over"][clock] - cell["certificate"]
+    """Seconds beyond the moment and one certificate of the model that was returned."""
+    return cell[f"{kind}_over"][clock] - cell.get(f"{kind}_certificate", cell["certificate"])
 
 
 def markdown(cells: list[Cell]) -> str:

@@ -252,17 +252,19 @@ def main() -> None:
     parser.add_argument("--cap", type=float, default=60.0, help="seconds for each timed solve")
     parser.add_argument("--lightgbm", metavar="PYTHON", help="an interpreter with lightgbm, for lambdarank")
     parser.add_argument("--only", choices=("times", "quality"), help="one of the two tables")
+    parser.add_argument("--losses", nargs="+", choices=RANKINGS, default=list(RANKINGS), help="of the times")
+    parser.add_argument("--C", nargs="+", type=float, default=list(STRENGTHS), help="of the times")
     add_common_options(parser, "ranking-times.json, ranking-quality.json and their tables")
     options = parser.parse_args()
     fresh = options.fresh and not options.report_only
     times = Ledger(options.output / "ranking-times.json", ("data", "C", "loss", "target", "solver"), fresh)
     quality = Ledger(options.output / "ranking-quality.json", ("data", "method"), fresh)
-    for loss in [] if options.report_only else RANKINGS:
+    for loss in [] if options.report_only else options.losses:
         timed("simulated", simulated(0), 1.0, loss, 1, 10.0)  # compiles
     for name in [] if options.report_only else options.data:
         train, test = load(name)
-        for C in STRENGTHS if options.only != "quality" else ():
-            for loss in RANKINGS:
+        for C in options.C if options.only != "quality" else ():
+            for loss in options.losses:
                 if options.again or not times.has(data=name, C=C, loss=loss, target=TARGETS[-1], solver="bundle"):
                     times.add(timed(name, train, C, loss, options.rounds, options.cap))
                     print(name, C, loss, flush=True)

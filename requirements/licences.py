@@ -19,6 +19,7 @@ contains no code of any of them.
 TITLES = {
     "run": "Fenchel itself",
     "plot": "Plots and the progress line, `fenchel[plot]`",
+    "dask": "Data on the workers of a cluster, `fenchel[dask]`",
     "build": "Building the package",
     "lint": "Linters, `make lint`",
     "test": "Tests, `make test`",

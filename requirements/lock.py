@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 #: distribution of liblinear-official
 BUILD = ["pip", "editables", "setuptools"]
 #: what .ci/run needs
-EXTRAS = ["plot", "test", "lint"]
+EXTRAS = ["plot", "dask", "test", "lint"]
 PYTHONS = ["3.11", "3.12", "3.13"]
 MACHINES = ["x86_64", "aarch64"]
 HEADER = "# Written by make lock: versions and hashes of what .ci/run installs, on Linux with Python {pythons}.\n"

@@ -81,8 +81,16 @@ def portion(request):
     return lambda count, part=5: count if request.config.getoption("full_products") else -(-count // part)
 
 
+@pytest.fixture(scope="session")
+def full_products(request):
+    """Whether all cases run: what a quick run makes smaller has its whole size there."""
+    return request.config.getoption("full_products")
+
+
 #: losses whose Newton steps on small data, few and short, are in plain Python without ``--full-products``
 SELDOM = ("CompiledExponential", "CompiledMargin", "CompiledPower")
+#: operations of a Hessian, up to which plain Python is quicker than the compiler
+LITTLE_WORK = 20_000
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -94,11 +102,19 @@ def seldom_compiled(request):
 
             def call(self, *arguments):
                 if self is newton_steps and type(arguments[0]).__name__ in SELDOM:
-                    return self._function(*arguments)
+                    rows, features = arguments[1].X.shape
+                    if rows * features**2 <= LITTLE_WORK:
+                        return self._function(*arguments)
                 return compiled(self, *arguments)
 
             patch.setattr(Loop, "__call__", call)
         yield
+
+
+@pytest.fixture
+def own_storage(monkeypatch):
+    """Loops read the user's own arrays, however few their entries."""
+    monkeypatch.setattr("fenchel.designs.rows._FEW_ENTRIES", -1)
 
 
 @pytest.fixture

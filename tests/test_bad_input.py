@@ -42,6 +42,8 @@ def test_values_that_are_not_finite(bad, make):
     with pytest.raises(ValueError, match=r"NaN|infinity"):
         LinearClassifier().fit(make(data), y)
     with pytest.raises(ValueError, match=r"NaN|infinity"):
+        MeasureClassifier("f1").fit(make(data), y)
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
         LinearRegressor().fit(X, [1.0, bad, 2.0, 3.0])
 
 
@@ -182,11 +184,11 @@ def test_parts_of_a_problem_are_named():
 
 OPTIONS = {
     "AGM": ("epsilon", "c_mu", "fixed", "n_jobs"),
-    "AugmentedLagrangian": ("mu", "eta", "exactly", "stretch", "seed"),
-    "BlockCoordinate": ("inner", "shrinking", "single", "accuracy", "seed"),
+    "AugmentedLagrangian": ("mu", "eta", "exactly", "stretch", "seed", "n_jobs"),
+    "BlockCoordinate": ("inner", "shrinking", "single", "accuracy", "seed", "n_jobs"),
     "Bundle": ("inner", "stabilisation", "most_planes", "inner_share", "n_jobs"),
     "DualConjugateGradient": ("preconditioned",),
-    "DualCoordinate": ("rule", "stretch", "learning_rate", "shrinking", "seed"),
+    "DualCoordinate": ("rule", "stretch", "learning_rate", "shrinking", "seed", "n_jobs"),
     "Newton": ("seed", "n_jobs", "sampling"),
     "NewtonCG": ("seed", "sampling"),
     "Pegasos": ("batch", "seed"),

@@ -47,6 +47,40 @@ def test_the_page_on_larger_data_runs(capsys, tmp_path, monkeypatch):
     assert "is proved to be within" in capsys.readouterr().out
 
 
+def test_the_page_on_designs_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "custom-design.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    said = capsys.readouterr().out
+    assert "[0 1]" in said
+    assert "is proved to be within" in said
+
+
+def _example_of_a_design(monkeypatch):
+    spec = importlib.util.spec_from_file_location("custom_design", ROOT / "examples" / "custom_design.py")
+    module = importlib.util.module_from_spec(spec)
+    # compiled loops ask for the module of a class
+    monkeypatch.setitem(sys.modules, "custom_design", module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.thorough
+def test_the_example_of_a_design_runs(capsys, monkeypatch):
+    _example_of_a_design(monkeypatch).main()
+    assert "is proved to be within" in capsys.readouterr().out
+
+
+def test_the_example_of_a_design_is_its_matrix(monkeypatch):
+    module = _example_of_a_design(monkeypatch)
+    pairs = np.array([[0, 1], [1, 0], [1, 1]])
+    X = module.Orders(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[5.0], [6.0]]), pairs)
+    rows, matrix = X.rows(), np.array([[1.0, 2.0, 6.0], [3.0, 4.0, 5.0], [3.0, 4.0, 6.0]])
+    np.testing.assert_array_equal(X.sparse().toarray(), matrix)
+    np.testing.assert_array_equal([[rows.row_entry(i, np.uint64(k)) for k in range(3)] for i in range(3)], matrix)
+    np.testing.assert_array_equal([rows.row_square(i) for i in range(3)], X.squared_row_norms)
+
+
 def test_the_page_on_maximum_entropy_runs(capsys):
     page = (ROOT / "docs" / "maximum-entropy.md").read_text(encoding="utf-8")
     exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})

@@ -79,6 +79,19 @@ def test_one_estimator_is_imported_without_the_others():
     assert not {"sklearn.metrics", "sklearn.model_selection"} & set(loaded)
 
 
+def test_a_fit_without_loops_does_not_load_numba():
+    """Multinomial regression of few features is NumPy alone; the import of numba takes longer than many such fits."""
+    code = """
+import sys
+from sklearn.datasets import load_iris
+from fenchel import LinearClassifier
+LinearClassifier("logistic", random_state=0).fit(*load_iris(return_X_y=True))
+print("fenchel.compile.loop" in sys.modules, "numba" in sys.modules)
+"""
+    found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert found.split() == ["True", "False"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 def test_a_child_process_does_not_inherit_what_another_thread_loads():
     began, ended = threading.Event(), threading.Event()

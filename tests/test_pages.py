@@ -1,6 +1,6 @@
 """The pages: every public name is in the reference, and what the glossary points to exists."""
 
-import importlib
+import importlib.util
 import inspect
 import re
 from pathlib import Path
@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 
 import fenchel
+from fenchel.io import model_file, optimum_arrays
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
-ROOMS += ["fenchel.solvers", "fenchel.io"]
+ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features"]
+# the requirements of CI have Dask
+ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: terms that people look for
 TERMS = """
 primal objective
@@ -88,3 +91,10 @@ def test_every_page_is_in_the_contents():
         line for block in re.findall(r"```{toctree}\n(.*?)```", contents, re.DOTALL) for line in block.split("\n")
     }
     assert pages <= listed
+
+
+def test_the_page_on_security_names_what_a_model_file_may_hold():
+    """Every estimator and every array; what the page does not name is refused."""
+    page = (DOCS.parent / "SECURITY.md").read_text()
+    named = {*model_file.KINDS, *model_file._ARRAYS, model_file._DECOMPOSITION(0), optimum_arrays.PREFIX}
+    assert not [name for name in named if f"`{name}" not in page]

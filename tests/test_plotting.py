@@ -17,6 +17,7 @@ from fenchel import (
     regularization_path,
     solve,
 )
+from fenchel.plotting import plot_features
 from fenchel.risks import MeanRisk
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need the plot extra")
@@ -119,3 +120,19 @@ def test_transitions_are_a_table_of_colours(transitions):
     assert len(axes.texts) == (15 if transitions == "full" else 9)
     with pytest.raises(FenchelError, match="plot_transitions needs a fitted SequenceClassifier"):
         plot_transitions(SequenceClassifier())
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_features_of_each_label_are_drawn(named):
+    words, y = [["the", "dog", "barks"], ["a", "cat", "sleeps"]], [["D", "N", "V"], ["D", "N", "V"]]
+    X = words if named else [np.eye(6)[:3], np.eye(6)[3:]]
+    model = SequenceClassifier("logistic", random_state=0).fit(X, y)
+    axes = plot_features(model, count=1)
+    (image,) = axes.get_images()
+    rows = [label.get_text() for label in axes.get_yticklabels()]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["D", "N", "V"]
+    assert rows == [str(one.feature) for label in "DNV" for one in model.top_features(1, label)]
+    names = list(model.vectorizer_.get_feature_names_out()) if named else list(map(str, range(6)))
+    np.testing.assert_array_equal(image.get_array(), model.coef_[:, [names.index(row) for row in rows]].T)
+    with pytest.raises(FenchelError, match="plot_features needs a fitted SequenceClassifier"):
+        plot_features(SequenceClassifier())

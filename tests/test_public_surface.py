@@ -16,7 +16,8 @@ BASES = {
     "fenchel.losses": ["Loss", "CustomLoss"],
     "fenchel.regularizers": ["Regularizer"],
     "fenchel.risks": ["Risk", "MulticlassRisk", "ContingencyRisk", "CustomMeasure"],
-    "fenchel.designs": ["Design"],
+    "fenchel.designs": ["Design", "ComputedDesign"],
+    "fenchel.features": ["Features"],
     "fenchel.solvers": ["Solver", "Hint"],
     "fenchel": ["Progress", "Solution", "Status"],
 }

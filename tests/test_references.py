@@ -11,6 +11,7 @@ from slow_conic import conic_optimum
 every_ratio = pytest.mark.parametrize("l1_ratio", L1_RATIOS)
 
 
+@pytest.mark.meetings(1)
 @every_ratio
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("loss", list(LOSSES))
@@ -29,6 +30,7 @@ def test_the_conic_solver_finds_the_optimum_that_was_built_in(loss, intercept, l
         assert np.linalg.norm(found - w) <= apart
 
 
+@pytest.mark.meetings(1)
 @every_ratio
 @pytest.mark.parametrize("loss", list(LOSSES))
 def test_the_conic_solver_against_brute_force_over_one_weight(loss, l1_ratio):

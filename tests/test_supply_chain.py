@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 #: what .ci/run installs
-LOCKED = ("plot", "test", "lint")
+LOCKED = ("plot", "dask", "test", "lint")
 PERMISSIVE = {
     "MIT",
     "MIT-CMU",

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 
 import fenchel
-from campaign import arguments, cases, checker, faults, files, fits, problems, processes, soak, targets
+from campaign import arguments, cases, checker, checkpoints, faults, files, fits, problems, processes, soak, targets
 from campaign.judging import run_case
-from campaign.loops import use_compiled_loops, use_plain_loops
+from campaign.loops import use_plain_loops
+from fenchel.compile.loop import Loop
 
 SEED = 20
 
 
 @pytest.fixture(autouse=True)
-def loops():
-    """The campaign chooses plain loops for the whole process."""
-    yield
-    use_compiled_loops()
+def loops(monkeypatch):
+    """The campaign chooses plain loops for the whole process; other tests have loops of their own choice."""
+    monkeypatch.setattr(Loop, "__call__", Loop.__call__)
 
 
 def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
@@ -40,8 +40,10 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
-@pytest.mark.parametrize("part, cases", [("kernels", 300), ("estimators", 12)])
-def test_kernels_and_fits_are_judged(tmp_path, part, cases):
+@pytest.mark.parametrize("part, cases", [("kernels", 100), ("estimators", 12)])
+def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
+    # 12 fits reach one that chooses C
+    cases *= 3 if full_products else 1
     found = problems.run(part, SEED, cases, tmp_path / "cases.jsonl", show=False)
     assert found["cases"] == cases
     assert found["problems"] > 0.8 * cases
@@ -143,6 +145,28 @@ def test_a_signal_at_a_random_moment():
     defects = []
     processes.interrupted_fit(np.random.default_rng(SEED), defects)
     assert not defects
+
+
+@pytest.mark.thorough
+def test_a_solve_that_is_killed_goes_on_from_its_checkpoint(tmp_path):
+    defects = []
+    checkpoints.write_store(tmp_path)
+    checkpoints.killed_solve(np.random.default_rng(SEED), tmp_path, defects)
+    assert not defects
+
+
+@pytest.mark.parametrize("kind", [*cases.CUSTOM, "multilabel", "f1"])
+def test_kinds_that_are_drawn_rarely(kind, monkeypatch):
+    """Every cell of a measure, several labels with intercepts, and rows in stores, by a slice of their own."""
+    monkeypatch.setattr(cases, "RISKS", {kind: 1})
+    monkeypatch.setattr(cases, "STORAGES", ("store", "store_csr", "dense"))
+    cases.clear_data()
+    use_plain_loops()
+    outcomes = [run_case(SEED + 1, index) for index in range(40)]
+    cases.clear_data()
+    assert not [line for one in outcomes for line in (*one.wrong, *one.unexpected)]
+    assert sum(one.certificates for one in outcomes) > 20
+    assert {one.strata["risk"] for one in outcomes if one.strata} == {kind}
 
 
 @pytest.mark.filterwarnings("ignore::fenchel.GapWarning")

@@ -178,7 +178,7 @@ def test_floor_covers_large_offsets(data, offset):
 def test_no_certificate_below_the_true_gap_on_ten_thousand_problems(regularizer, chunk, portion):
     """1,000 problems with a known optimum in each chunk; the optimum is built in, no solver is asked."""
     rng = np.random.default_rng([2024, chunk])
-    for _ in range(portion(1000)):
+    for _ in range(portion(1000, 20)):
         l1_ratio = 0.0 if regularizer == "l2" else rng.choice(L1_RATIOS[1:])
         loss, intercept, weighted = rng.choice(list(LOSSES)), bool(rng.integers(2)), bool(rng.integers(2))
         known = known_problem(rng, loss, intercept, weighted, 10.0 ** rng.uniform(-3, 3), l1_ratio)

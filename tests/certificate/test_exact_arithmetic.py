@@ -64,6 +64,7 @@ def assert_not_below_the_exact_gap(certificate, model, witness, data, loss, l1_r
     assert Fraction(certificate.gap) + Fraction(certificate.rounding_floor) >= true_gap
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @with_and_without
 @every_offset
@@ -84,6 +85,7 @@ def test_a_solvers_certificate_is_not_below_the_exact_gap(solver, loss, intercep
             assert_not_below_the_exact_gap(certificate, model, witness, data, loss, l1_ratio, problem.risk.shares)
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @with_and_without
 @every_offset

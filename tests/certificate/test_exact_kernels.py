@@ -60,6 +60,7 @@ def check(problem, gram, model, witness):
     assert Fraction(certificate.lower) <= dual
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("design", [GramDesign, cached])
 @pytest.mark.parametrize("loss", ["hinge", "squared"])
 @pytest.mark.parametrize("offset", [0.0, 1e4])
@@ -104,6 +105,7 @@ RISKS = {
 }
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("design", [GramDesign, cached])
 @pytest.mark.parametrize("name", RISKS)
 def test_a_theta_that_stands_for_a_point_near_it_is_charged(name, design):
@@ -178,6 +180,7 @@ def test_a_matrix_that_is_symmetric_up_to_rounding_is_made_symmetric():
     assert np.shares_memory(GramDesign(gram).rows().values, gram)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("n", [1, 7, 8, 9, 40, 150])
 @pytest.mark.parametrize("design", ["stored", "cached"])
 def test_products_by_blocks_keep_their_bounds(n, design):

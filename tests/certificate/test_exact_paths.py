@@ -30,9 +30,8 @@ def check(case, certificate, model, theta, scale, lam):
     """Both bounds for c as stored; ``scale`` is the multiple of theta that the certificate uses."""
     shares, lam = case.readings[0][0], Decimal(lam)
     with digits(DIGITS):
-        # underflow does not count
-        upper = Decimal(certificate.primal) + Decimal(certificate.primal_error) + Decimal(2.0**-1060)
-        lower = Decimal(certificate.dual) - Decimal(certificate.dual_error) - Decimal(2.0**-1060)
+        upper = Decimal(certificate.primal) + Decimal(certificate.primal_error)
+        lower = Decimal(certificate.dual) - Decimal(certificate.dual_error)
         if case.problem.risk.loss.constraint is None and np.isfinite(certificate.primal):
             exact = exact_primal(case, model, shares, lam)
             assert exact <= upper, f"P {exact:.20} > {upper:.20}"
@@ -89,6 +88,7 @@ def test_from_one_lam_to_the_next(name):
                 check(case, verdict.certificate, first.model, first.witness.theta, total, lam)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e8])
 @pytest.mark.parametrize("loss", ["hinge", "squared", "logistic"])
 def test_the_lasso_near_the_end_of_its_domain(loss, offset):
@@ -152,12 +152,13 @@ def check_charge(problem, certificate, theta, scale, lam, intercepts):
             assert lower <= dual - left * abs(Decimal(b.numerator) / Decimal(b.denominator))
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.usefixtures("left_unbalanced")
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "squared", "absolute", "huber"])
 @pytest.mark.parametrize("offset", [0.0, 100.0])
-def test_the_charge_for_an_unbalanced_theta_covers_every_optimal_intercept(loss, offset):
+def test_the_charge_for_an_unbalanced_theta_covers_every_optimal_intercept(loss, offset, portion):
     tried = 0
-    for seed in range(12):
+    for seed in range(portion(12, 3)):
         X, y, _, lam = random_problem(seed, loss, offset)
         problem, rng = Problem(X, MeanRisk(loss, y), lam, intercept=True), np.random.default_rng([24, seed])
         shares = problem.risk.shares

@@ -136,6 +136,7 @@ def test_a_tight_solve_of_the_logistic_loss_agrees(intercept, regularizer):
     assert found.share_proved > 0.95
 
 
+@pytest.mark.meetings(1)
 @with_and_without
 @pytest.mark.parametrize("risk", [Multinomial, WestonWatkins, CrammerSinger])
 def test_joint_classes(risk, intercept):

@@ -76,7 +76,7 @@ def test_random_models_and_witnesses(loss, portion):
     """Regularizers, storages, scales, intercepts and weights in a random order of their own for each loss."""
     rng = np.random.default_rng([11, EVERY_LOSS.index(loss)])
     ways = list(itertools.product(REGULARIZERS, STORAGES, SCALES, [False, True], [False, True]))
-    for way in rng.permutation(len(ways))[: portion(15)]:
+    for way in rng.permutation(len(ways))[: portion(15, 10)]:
         name, *rest = ways[way]
         try:
             case = random_case(rng, loss, REGULARIZERS[name], *rest)
@@ -90,6 +90,7 @@ def test_random_models_and_witnesses(loss, portion):
                 assert "overflow" in str(error) or "infinite at these weights" in str(error)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", ["hinge", "logistic", "squared", "poisson"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("regularizer", ["l2", "l1", "elastic_net", "quadratic_form"])
@@ -208,6 +209,7 @@ def free_directions():
     }
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("name", free_directions())
 @pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

@@ -94,6 +94,7 @@ def _exact(model, data):
     return objective[1], bound[0], about["certificates"][0]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", ["--intercept", "--no-intercept"])
 @pytest.mark.parametrize("l1_ratio", ["0", "0.3", "1"])
 @pytest.mark.parametrize("loss", [*CLASSIFICATION, *REGRESSION, "poisson"])
@@ -105,6 +106,7 @@ def test_one_score(tmp_path, loss, l1_ratio, intercept):
 MEASURES = [("f1",), ("fbeta", "--beta", "2"), ("fbeta", "--beta", "0"), ("precision_at_k", "--k", "3")]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("options", [("--intercept",), ("--no-intercept",), ("--l1-ratio", "1"), ("--tol", "0")])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_measures_of_the_contingency_table(tmp_path, measure, options):

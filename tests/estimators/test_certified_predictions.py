@@ -219,6 +219,7 @@ def test_a_precomputed_kernel_is_refused():
         model.certified_predictions(T @ X.T)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize(("loss", "k"), [("hinge", 2), ("hinge", 3), ("logistic", 3), ("squared", 0), ("huber", 0)])
 def test_paths(loss, k, fit_intercept):

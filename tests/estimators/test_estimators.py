@@ -218,7 +218,7 @@ def _fitted(X, y):
 
 
 @pytest.mark.parametrize("storage", [sp.csr_matrix, sp.csc_array, sp.coo_array, np.asfortranarray, np.float32])
-def test_every_storage_gives_the_same_model(storage):
+def test_every_storage_gives_the_same_model(storage, own_storage, rarely_compiled):
     X, y = binary()
     X = np.round(X * 8) / 8  # exact in float32
     reference = LinearClassifier(tol=1e-9, max_iter=1e5, random_state=0).fit(X, y)
@@ -324,7 +324,7 @@ def test_a_class_without_weight_is_as_if_removed():
 def test_a_time_limit_is_shared_by_the_classes():
     X, y = load_digits(return_X_y=True)
     with pytest.warns(GapWarning, match="time limit"):
-        settings = {"C": 1e3, "tol": 1e-14, "time_limit": 0.5, "random_state": 0}
+        settings = {"C": 1e3, "tol": 1e-14, "time_limit": 0.5, "random_state": 0, "solver": "dual_coordinate"}
         model = LinearClassifier("logistic", multi_class="ovr", **settings).fit(X, y)
     # on a busy machine the share of a class may end before its first pass
     assert sum(trace[-1].passes >= 1 for trace in model.trace_) >= 5

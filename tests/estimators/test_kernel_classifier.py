@@ -151,15 +151,15 @@ def test_certificates_are_the_formulas(multi_class):
 @pytest.mark.parametrize("inner", ["root", "walrus", "greedy"])
 @pytest.mark.parametrize("shrinking", [False, True])
 @pytest.mark.parametrize("single", [False, True])
-def test_every_inner_solver_and_single_precision(inner, shrinking, single, rarely_compiled):
-    X, y = some_classes(n=30)
+def test_every_inner_solver_and_single_precision(inner, shrinking, single, rarely_compiled, full_products):
+    X, y = some_classes(n=30 if full_products else 18)
     problem = gram_problem(rbf_kernel(X), joint_risk("weston_watkins", y, 3), 0.01)
-    best = solve(problem, tol=1e-10, max_iter=1e5).certificate.primal
+    best = solve(problem, tol=1e-8, max_iter=1e5).certificate.primal
     solver = BlockCoordinate(inner=inner, shrinking=shrinking, single=single)
-    tol, most = (1e-5, 1e4) if single else (1e-9, 1e5)
+    tol, most = (1e-5, 1e4) if single else (1e-7, 1e5)
     solution = solve(problem, solver, tol=tol, max_iter=most)
     assert solution.converged
-    assert solution.certificate.dual <= best * (1 + 1e-9)
+    assert solution.certificate.dual <= best * (1 + 1e-7)
     assert single or solution.certificate.primal == pytest.approx(best)
 
 
@@ -281,10 +281,6 @@ def test_an_unfinished_fit_warns_with_its_bound():
         ({"kernel": "poly", "coef0": -1.0}, "coef0 must be a finite number >= 0"),
         ({"kernel": "poly", "degree": 2.5}, "degree must be an integer >= 1"),
         ({"C": 0.0}, "C must be a positive"),
-        (
-            {"memory_limit": 0.01},
-            "60 examples in memory, which takes 0.0 MB, more than memory_limit=0.01",
-        ),
         ({"memory_limit": -1}, "memory_limit must be"),
         ({"kernel": lambda A, B: -rbf_kernel(A, B)}, "negative entries on its diagonal"),
         ({"kernel": lambda A, B: A @ B[:5].T}, "kernel must return a matrix of shape"),
@@ -324,12 +320,33 @@ def test_a_precomputed_kernel_must_be_positive_semi_definite():
     KernelClassifier(kernel="precomputed").fit(rbf_kernel(twice), np.repeat(y, 2))
 
 
-def test_a_gram_matrix_needs_its_norm_and_takes_no_intercepts():
+def test_a_gram_matrix_needs_its_norm():
     X, y = some_classes()
     design, other = GramDesign(rbf_kernel(X)), GramDesign(rbf_kernel(X))
     risk = joint_risk("weston_watkins", y, 3)
     for matrix, norm in ((design, L2()), (design, GramNorm(other)), (rbf_kernel(X), GramNorm(other))):
         with pytest.raises(FenchelError, match="requires regularizer=GramNorm"):
             Problem(matrix, risk, 0.1, norm)
-    with pytest.raises(FenchelError, match="does not support free intercepts with a Gram matrix"):
-        solve(Problem(design, risk, 0.1, GramNorm(design), intercept=True))
+
+
+@pytest.mark.parametrize("name", ["weston_watkins", "crammer_singer", "multinomial"])
+def test_joint_intercepts_with_a_gram_matrix_are_those_of_the_features(name):
+    X, y = some_classes()
+    design, risk = GramDesign(X @ X.T), joint_risk(name, y, 3)
+    linear = solve(Problem(X, risk, 0.05, intercept=True), tol=1e-7, max_iter=1e4)
+    kernel = solve(Problem(design, risk, 0.05, GramNorm(design), intercept=True), tol=1e-7, max_iter=1e4)
+    assert linear.converged and kernel.converged
+    assert kernel.certificate.primal == pytest.approx(linear.certificate.primal, rel=3e-7)
+    np.testing.assert_allclose(kernel.model.weights @ X, linear.model.weights, atol=2e-3)
+
+
+@pytest.mark.parametrize("multi_class", ["ovr", "weston_watkins"])
+def test_a_fit_without_intercept_keeps_none_of_the_last_fit(multi_class):
+    X, y = some_classes(2 if multi_class == "ovr" else 3, 30)
+    settings = {"multi_class": multi_class, "random_state": 0}
+    model = KernelClassifier(fit_intercept=True, **settings).fit(X, y)
+    assert np.any(model.intercept_)
+    model.set_params(fit_intercept=False).fit(X, y)
+    fresh = KernelClassifier(**settings).fit(X, y)
+    assert "intercept_" not in vars(model)
+    assert np.array_equal(model.decision_function(X), fresh.decision_function(X))

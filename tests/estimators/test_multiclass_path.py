@@ -58,6 +58,7 @@ def test_an_unbalanced_theta_is_charged_at_every_lam(case):
         assert plain.dual - charged.dual > 0
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_follow_and_cover(case):
     problem, lams = case.problem(), [0.02, 1.0, 0.1]

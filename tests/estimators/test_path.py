@@ -116,15 +116,15 @@ def test_follow_certifies_every_point_in_the_order_that_was_asked_for(case):
 
 @every_case
 @pytest.mark.meetings(1)
-def test_cover_proves_every_lam_between(case):
-    accuracy, (low, high) = 0.03, (0.005, 2.0)
+def test_cover_proves_every_lam_between(case, full_products):
+    accuracy, (low, high) = 0.03 if full_products else 0.1, (0.005, 2.0)
     solutions = cover(case.problem(), low, high, accuracy, max_iter=5000)
     lams = [solved_lam(solution) for solution in solutions]
     assert lams[0] == high
     assert lams[-1] == low
     assert lams == sorted(lams, reverse=True)
     random = np.random.default_rng(0)
-    for lam in np.exp(random.uniform(np.log(low), np.log(high), 200)):
+    for lam in np.exp(random.uniform(np.log(low), np.log(high), 200 if full_products else 50)):
         best = min(solutions, key=lambda solution: solution.path_certificate.at(lam).gap).path_certificate.at(lam)
         assert best.gap <= accuracy * best.primal * (1 + 1e-9)
     for lam in np.exp(random.uniform(np.log(low), np.log(high), 5)):
@@ -205,12 +205,12 @@ def test_a_stop_ends_proposals_too(monkeypatch):
     assert all(solution.converged for solution in solutions[:-1])
 
 
-def test_the_lasso_has_at_most_a_hundred_points_by_default():
+def test_the_lasso_has_at_most_a_hundred_points_by_default(full_products):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(50, 6))
     y = X[:, 0] + rng.normal(size=50)
     for loss, labels in (("squared", y), ("absolute", y)):
-        path = regularization_path(X, labels, loss=loss, l1_ratio=1.0, tol=1e-4)
+        path = regularization_path(X, labels, loss=loss, l1_ratio=1.0, tol=1e-4 if full_products else 1e-3)
         assert len(path) == 100
         assert np.all(np.diff(path.Cs) > 0)
         assert not np.any(path.coefs[0])
@@ -245,6 +245,7 @@ def test_points_agree_with_the_estimators():
         assert certificate.primal == pytest.approx(model.certificate_.primal, rel=1e-7)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", ["hinge", "logistic"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.5])
 def test_every_c_of_an_interval_is_certified(loss, l1_ratio, portion):
@@ -298,9 +299,10 @@ def test_points_with_another_regularizer_start_from_the_last(regularizer):
 
 
 @pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.filterwarnings("ignore:C=.* is outside of the path:fenchel.GapWarning")
 def test_a_path_does_not_keep_the_data(intercept):
     X = np.random.default_rng(5).standard_normal((2000, 40))
-    path = regularization_path(X, np.sign(X[:, 0] + 0.3), [0.01, 1.0], loss="squared_hinge", fit_intercept=intercept)
+    path = regularization_path(X, np.sign(X[:, 0] + 0.3), [0.01, 1.0], loss="logistic", fit_intercept=intercept)
     kept = pickle.dumps(path)
     assert len(kept) < X.nbytes / 4
     for C in (0.005, 0.02, 3.0):
@@ -374,11 +376,11 @@ def test_a_path_that_ends_early_says_so():
     assert path.accuracy == 20.0  # of what there is
 
 
-def test_a_lasso_path_of_columns_far_from_zero():
+def test_a_lasso_path_of_columns_far_from_zero(full_products):
     """Centring their Gram matrix would cancel: the points are solved one after the other."""
     random = np.random.default_rng(0)
     X = random.standard_normal((50, 8))
     y = X[:, :3] @ [1.0, -2.0, 3.0] + 0.1 * random.standard_normal(50)
-    for offset in (3e7, 1e8):
+    for offset in (3e7, 1e8) if full_products else (1e8,):
         path = regularization_path(X + offset, y, [0.1, 1.0, 10.0], loss="squared", l1_ratio=1)
         assert all(certificate.relative_gap <= 1e-3 for certificate in path.certificates)

@@ -33,6 +33,7 @@ WEIGHTS_OF_ROWS = dict.fromkeys(
 )
 
 
+@pytest.mark.meetings(1)
 @parametrize_with_checks(
     [LinearRanker(max_iter=200, tol=0.1), LinearRanker("pairwise_logistic", max_iter=200, tol=0.1)],
     expected_failed_checks=lambda estimator: WEIGHTS_OF_ROWS,

@@ -40,6 +40,7 @@ def test_a_refused_refit_leaves_the_last_fit(kind):
     np.testing.assert_array_equal(model.predict(X), predicted)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("change", [{"bogus": 1}, {"tol": 0.5, "bogus": 1}, {"C": 2.0, "loss__x": 1}, {"bogus__a": 1}])
 @pytest.mark.parametrize("kind", ESTIMATORS)
 def test_refused_parameters_change_nothing(kind, change):

@@ -75,7 +75,7 @@ def test_data_frames_series_and_other_sparse_formats(data):
     assert model("hinge").fit(words, [["D", "N"], ["D"]]).n_features_in_ == 3
 
 
-def test_flat_arrays_are_not_copied(data):
+def test_flat_arrays_are_not_copied(data, own_storage):
     X, y = data
     flat = np.concatenate(X)
     task = model("hinge").encode(flat, np.concatenate(y), lengths=[len(x) for x in X])
@@ -347,6 +347,7 @@ def test_sequences_of_one_token(loss):
     assert model(loss, C=100.0).fit(X, y).score(X, y) == 1.0
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @pytest.mark.parametrize("transitions", ["full", "pairs"])
 def test_edge_features(loss, transitions):
@@ -410,3 +411,11 @@ def test_wrong_edge_features(data, wrong):
         model("logistic", edge_features=wrong).fit(*data)
     with pytest.raises(FenchelError, match="edge_features require weights of pairs"):
         model("logistic", edge_features=[0], transitions="none").fit(*data)
+
+
+def test_a_fit_without_kernel_keeps_none_of_the_last_fit(data):
+    fitted = model("hinge", kernel="rbf", gamma=5.0).fit(*data)
+    fitted.set_params(kernel=None).fit(*data)
+    fresh = model("hinge", gamma=5.0).fit(*data)
+    assert not {"dual_coef_", "support_", "gamma_"} & set(vars(fitted))
+    assert all(map(np.array_equal, fitted.predict(data[0]), fresh.predict(data[0])))

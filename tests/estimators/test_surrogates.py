@@ -24,7 +24,7 @@ from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.plug_in import COST_EXPONENTS
 from fenchel.risks import MeanRisk
 from slow_measures import delta
-from slow_thresholds import slow_cut, slow_loss
+from slow_thresholds import slow_held_out_losses
 
 TRIVIAL = "the bound of measure='f1' is trivial"
 
@@ -102,13 +102,13 @@ def test_cost_and_threshold_are_the_best_on_held_out_scores(measure):
         for train, test in StratifiedKFold(5).split(X, y):
             found = solve(by_hand(X[train], y[train], exponent), tol=1e-8).model
             row[test] = X[test] @ found.weights + found.intercept
-        losses.append(slow_cut(row, risk))
-    best = int(np.argmin(np.array(losses) > min(losses) + 1e-9))
+        losses.append(slow_held_out_losses(row, risk))
+    least = np.array([min(own.values()) for own in losses])
+    best = int(np.argmin(least > min(least) + 1e-9))
     expected = (np.sum(y == 0) / np.sum(y == 1)) ** COST_EXPONENTS[best]
     assert model.positive_weights_[0] == pytest.approx(expected, rel=1e-12)
     predicted = scores[best] > model.thresholds_[0] + model.risk_intercept_[0]
-    fn, fp = np.sum(~predicted & (y == 1)), np.sum(predicted & (y == 0))
-    assert slow_loss(risk, fn, fp) == pytest.approx(losses[best], abs=1e-9)
+    assert losses[best][int(np.sum(predicted))] == pytest.approx(least[best], abs=1e-9)
 
 
 def held_out_loss(model, X, y):
@@ -120,7 +120,7 @@ def held_out_loss(model, X, y):
     return delta("f1", fn, fp, int(np.sum(y == 1)), int(np.sum(y == 0)))
 
 
-@pytest.mark.parametrize("labels", ["trivial", "not trivial", "several"])
+@pytest.mark.parametrize("labels", ["trivial", "not trivial", pytest.param("several", marks=pytest.mark.thorough)])
 def test_folds_of_trivial_bounds_are_spared_and_change_nothing(labels, monkeypatch):
     X, y = apart() if labels == "not trivial" else overlapping()
     model = MeasureClassifier("f1", random_state=0)
@@ -152,15 +152,40 @@ def test_folds_of_trivial_bounds_are_spared_and_change_nothing(labels, monkeypat
 def test_auto_takes_what_is_better_on_folds():
     X, y = apart()
     model = MeasureClassifier("f1", random_state=0).fit(X, y)
-    one = MeasureClassifier("f1", surrogate=model.surrogate_, threshold="cv", random_state=0).fit(X, y)
+    one = MeasureClassifier("f1", surrogate=model.surrogate_, random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.coef_, one.coef_)
     np.testing.assert_array_equal(model.thresholds_, one.thresholds_)
     for X, y in (overlapping(), apart(300)):
         losses = [
-            held_out_loss(MeasureClassifier("f1", surrogate=kind, threshold="cv", random_state=0), X, y)
+            held_out_loss(MeasureClassifier("f1", surrogate=kind, random_state=0), X, y)
             for kind in ("auto", "bound", "plug_in")
         ]
         assert losses[0] <= min(losses[1:]) + 0.05
+
+
+def test_auto_compares_the_bound_at_its_own_thresholds_with_the_plug_in():
+    X, y = apart(300)
+    risk = MeasureClassifier("f1")._choice().risk(np.where(y == 1, 1.0, -1.0), None)
+    settings = {"random_state": 0, "tol": 1e-6}
+    predicted = np.zeros(len(y), dtype=int)
+    for train, test in StratifiedKFold(5).split(X, y):
+        # the threshold of the training scores, as surrogate="bound" has it
+        fold = MeasureClassifier("f1", surrogate="bound", **settings).fit(X[train], y[train])
+        predicted[test] = fold.predict(X[test])
+    bound = 1.0 - f1_score(y, predicted)
+    plug_in = MeasureClassifier("f1", surrogate="plug_in", **settings)
+    scores = np.zeros((len(COST_EXPONENTS), len(y)))
+    for row, exponent in zip(scores, COST_EXPONENTS, strict=True):
+        for train, test in StratifiedKFold(5).split(X, y):
+            found = solve(by_hand(X[train], y[train], exponent), tol=1e-6).model
+            row[test] = X[test] @ found.weights + found.intercept
+    least = min(min(slow_held_out_losses(row, risk).values()) for row in scores)
+    auto = MeasureClassifier("f1", **settings).fit(X, y)
+    expected = plug_in if least < bound else MeasureClassifier("f1", surrogate="bound", **settings)
+    expected = clone(expected).fit(X, y)
+    assert auto.surrogate_ == expected.surrogate_
+    np.testing.assert_array_equal(auto.coef_, expected.coef_)
+    np.testing.assert_array_equal(auto.thresholds_, expected.thresholds_)
 
 
 @pytest.mark.parametrize("options", [{"surrogate": "plug_in"}, {"surrogate": "bound", "threshold": "cv"}], ids=str)

@@ -14,7 +14,7 @@ from fenchel.regularizers import Entropy, UnnormalizedEntropy
 UPDATES = ("perceptron", "winnow", "normalized_winnow", "p_norm")
 ESTIMATORS = [
     WinnowClassifier("logistic", tol=0, max_iter=20000, random_state=0),
-    OnlineClassifier(random_state=0, max_iter=50),
+    OnlineClassifier(random_state=0, max_iter=20),
     OnlineClassifier("normalized_winnow", learning_rate=0.1, mass=10.0, random_state=0, max_iter=50),
 ]
 

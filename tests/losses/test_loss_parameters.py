@@ -59,6 +59,7 @@ def test_value_derivative_conjugate_and_steps(loss, formula):
         assert kernel.fenchel_young_gap(y[i], alpha[i], s[i]) == pytest.approx(float(excess), abs=1e-12)
 
 
+@pytest.mark.meetings(1)
 @every_case
 @pytest.mark.parametrize("intercept", [False, True])
 def test_solved_to_the_brute_force_optimum_of_one_weight(loss, formula, intercept):

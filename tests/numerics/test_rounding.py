@@ -56,6 +56,7 @@ def test_floats_are_summed_as_exactly_as_the_depth_allows(count):
     assert error <= Fraction(gamma(tree_depth(count))) * sum(abs(Fraction(value)) for value in values.tolist())
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("dtype", [np.float32, np.float16, np.int32, np.bool_])
 @pytest.mark.parametrize("count", [3, 129, 5000, 70_001])
 def test_narrow_numbers_are_summed_in_float64(count, dtype):

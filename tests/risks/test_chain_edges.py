@@ -15,6 +15,7 @@ from fenchel.certificate import judge
 from fenchel.certificate.primal import evaluate
 from fenchel.certificate.rounding import risk_error
 from fenchel.designs import ChainDesign
+from fenchel.numerics.balls import as_ball
 from fenchel.risks import ChainHinge, ChainLogistic
 from fenchel.risks.chains.oracles import marginals, relative_errors, viterbi
 
@@ -258,3 +259,57 @@ def test_bad_arguments():
         ChainHinge([0, 1, 0], edges=np.full((3, 1), np.nan))
     with pytest.raises(FenchelError, match="edge_features must be"):
         ChainDesign(np.eye(3), 2, transitions=False, edge_features=1)
+
+
+@pytest.mark.usefixtures("plain_loops")
+@pytest.mark.parametrize("kind", [ChainHinge, ChainLogistic])
+@pytest.mark.parametrize("seed", range(2))
+def test_rigorous_bounds_hold_in_sixty_digits(kind, seed):
+    rng, m, lengths, K = np.random.default_rng([seed, 5]), 2, [3, 1, 2], 2
+    n = sum(lengths)
+    X, labels, edges = rng.normal(size=(n, 2)), rng.integers(0, m, n), rng.normal(size=(n, K))
+    edges[rng.random((n, K)) < 0.3] = 0.0
+    weights = np.array([1.0, 0.3, 2.0])
+    risk = kind(labels, lengths, m, weights, edges)
+    problem = Problem(ChainDesign(X, m, edge_features=K), risk, 0.25)
+    w = rng.normal(size=problem.design.shape[1])
+    scores = problem.design.scores(w)
+    with localcontext() as context:
+        context.prec = 60
+        number = [Decimal(one) for one in scores.tolist()]
+        sequences = slow.every(labels, lengths, edges, m, Decimal)
+        shares = [Decimal(one) / sum(map(Decimal, weights.tolist())) for one in weights.tolist()]
+        loss, means, conjugate = Decimal(0), [Decimal(0)] * risk.examples, Decimal(0)
+        for share, (own, features) in zip(shares, sequences, strict=True):
+            values = {y: slow.score(one, number) for y, one in features.items()}
+            if kind is ChainHinge:
+                worst = max(values, key=lambda y, at=values, gold=own: slow.hamming(y, gold) + at[y])
+                loss += share * (slow.hamming(worst, own) + values[worst] - values[own])
+                p, entropy = {worst: Decimal(1)}, Decimal(slow.hamming(worst, own))
+            else:
+                total = sum(value.exp() for value in values.values())
+                loss += share * (total.ln() - values[own])
+                p = {y: value.exp() / total for y, value in values.items()}
+                entropy = -sum(one * one.ln() for one in p.values())
+            conjugate -= share * entropy
+            for y, weight in (*p.items(), (own, Decimal(-1))):
+                for place, value in features[y].items():
+                    means[place] -= share * weight * value
+        enclosed = risk.enclosure()
+        found = enclosed.value(as_ball(scores))
+        assert abs(Decimal(float(found.high)) + Decimal(float(found.low)) - loss) <= Decimal(float(found.radius))
+        assert float(found.radius) <= 1e-25
+        theta = -risk.subgradient(scores)
+        point = enclosed.dual_point(theta, balanced=False, decomposition=risk.decompose(scores, -theta))
+        # the enclosed point times its factor is the exact one, or a multiple of it just below 1
+        product = point.theta * point.factor
+        got = [Decimal(float(a)) + Decimal(float(b)) for a, b in zip(product.high, product.low, strict=True)]
+        multiple = sum(a * b for a, b in zip(got, means, strict=True)) / sum(b * b for b in means)
+        assert 1 - Decimal("1e-15") <= multiple <= 1 + Decimal("1e-25")
+        assert max(abs(a - multiple * b) for a, b in zip(got, means, strict=True)) <= Decimal("1e-25")
+        bound = Decimal(float(point.conjugate.high)) + Decimal(float(point.conjugate.low))
+        assert abs(bound - multiple * conjugate) <= Decimal("1e-15") * (1 - multiple) + Decimal("1e-25")
+    witness = Witness(theta, None, risk.decompose(scores, -theta))
+    rigorous, plain = (certify(problem, Model(w), witness, rigorous=kind_of) for kind_of in (True, False))
+    assert rigorous.dual == pytest.approx(plain.dual, rel=1e-12)
+    assert rigorous.primal == pytest.approx(plain.primal, rel=1e-12)

@@ -104,3 +104,25 @@ def test_subgradients_of_the_multilabel_hinge_are_within_their_bounds():
     for _ in range(50):
         moved = scores + radius * rng.uniform(-1.0, 1.0, scores.shape)
         assert np.all(np.abs(risk.subgradient(moved)) <= bounds)
+
+
+@pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
+def test_what_is_known_without_scores_is_what_scores_of_zero_give(loss):
+    """The best constant model and R*(0), which take less than a general dual point or intercept."""
+    rng = np.random.default_rng(5)
+    for _ in range(5):
+        risk = random_risk(loss, rng)
+        zeros = np.zeros(7)
+        assert risk.conjugate_at_zero == pytest.approx(risk.conjugate(zeros), rel=1e-14, abs=1e-300)
+        best = risk.value(zeros + risk.best_intercept(zeros))
+        assert risk.constant_value == pytest.approx(best, rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
+def test_equal_weights_are_no_weights_for_a_projection(loss):
+    rng = np.random.default_rng(6)
+    labels = np.where(rng.random(7) < 0.5, 1.0, -1.0)
+    labels = labels if loss.task == "classification" else np.abs(labels * rng.normal(size=7)) + 0.1
+    theta = rng.standard_normal(7)
+    weighted, plain = MeanRisk(loss, labels, np.full(7, 2.0)), MeanRisk(loss, labels)
+    np.testing.assert_allclose(weighted.project(theta), plain.project(theta), rtol=1e-14)

@@ -83,6 +83,7 @@ def test_the_subgradient_inequality(name):
         assert np.sum(np.abs(slope)) <= risk.subgradient_norm_bound() * (1 + 1e-12)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @pytest.mark.parametrize("k", [2, 3, 5])
 def test_the_conjugate_is_that_of_a_linear_program(name, k):
@@ -330,6 +331,7 @@ def test_two_classes_are_the_binary_svm_with_twice_the_c(risk, intercept, weight
 # certificates
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 @pytest.mark.parametrize("weighted", [False, True], ids=["even", "weighted"])
 def test_no_pair_of_model_and_witness_proves_too_much(case, weighted):

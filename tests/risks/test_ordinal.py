@@ -205,6 +205,7 @@ def data(seed, n=30, d=4, k=4):
     return X, y, labels
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", [OrdinalHinge, MultilabelHinge])
 def test_bundle_finds_the_optimum_of_a_conic_solver(kind, weighted):

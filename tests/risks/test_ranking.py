@@ -265,6 +265,7 @@ def data(seed=12, n=36, d=4):
     return X, y, queries
 
 
+@pytest.mark.meetings(1)
 @of_every_pairwise
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_optimum_is_that_of_a_conic_solver(kind, weighted):

@@ -5,7 +5,7 @@ import pytest
 
 import fenchel.risks.measures.custom as custom
 from fenchel import FenchelError, MeasureClassifier, Problem, solve
-from fenchel.risks import CustomMeasure, QMeasure
+from fenchel.risks import MEASURES, CustomMeasure, QMeasure
 from fenchel.risks.measures.blocks import Blocks
 from fenchel.risks.measures.monotone import monotone_columns
 from fenchel.risks.measures.separation import best_cells_of_rows
@@ -133,3 +133,17 @@ def test_q_measure_of_many_examples():
     y = X[:, 0] + rng.normal(size=100_000) > 0.5
     model = MeasureClassifier("q", surrogate="bound", C=1e-4, tol=1e-2).fit(X, y)
     assert model.converged_
+
+
+@pytest.mark.parametrize("name", ["f1", "fbeta", "prbep"])
+def test_zero_scores_have_the_cells_of_the_search(name):
+    """On every diagonal the same cell, without sorting; R(0) is the largest of them."""
+    for seed in range(20):
+        rng = np.random.default_rng([3, seed])
+        y = np.where(rng.random(int(rng.integers(2, 30))) < rng.random(), 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        made = MEASURES[name](y)
+        searched, found = made._cells(made._ranked(np.zeros(len(y)))), made._zero_cells()
+        for part, one, other in zip(searched._fields, searched, found, strict=True):
+            assert np.array_equal(one, other), part
+        assert made.value(np.zeros(len(y))) == made.value_at_zero == float(np.max(searched.height))

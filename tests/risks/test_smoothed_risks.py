@@ -6,7 +6,7 @@ import pytest
 import slow_measures
 import slow_smoothing as slow
 from fenchel.losses import LOSSES
-from fenchel.risks import BreakEven, MeanRisk, PrecisionAtK, RecallAtK, RocAUC
+from fenchel.risks import BreakEven, MeanRisk, RecallAtK, RocAUC
 from measure_cases import labels_of
 
 MUS = (1e-9, 1e-4, 0.05, 0.7, 3.0, 1e3, 1e8)
@@ -175,7 +175,6 @@ def test_smooth_losses_need_no_mu_and_unbounded_ones_have_no_range():
         np.testing.assert_array_equal(found.gradient, risk.subgradient(scores))
     assert MeanRisk("squared", y).smoothing_range == np.inf
     assert MeanRisk("hinge", y).smoothing_range == 0.5
-    assert not hasattr(PrecisionAtK(y, 1), "smoothed")
     assert BreakEven(y).smoothing_range == pytest.approx(1 / 3)
 
 

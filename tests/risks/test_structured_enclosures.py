@@ -53,6 +53,7 @@ def planes(case, scale):
     return Model(weights[0]), Witness(theta, None, parts.mixed(np.array([0.3, 0.7]), every))
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 300.0])

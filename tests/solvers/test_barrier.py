@@ -80,6 +80,7 @@ def test_solved_to_the_conic_optimum(name, loss, intercept):
     assert certificate.dual <= optimum * (1 + 1e-6) + 1e-9
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     ("name", "loss"), list(itertools.product(REGULARIZERS, ("interpolation", "hard_margin"))), ids=str
 )
@@ -136,6 +137,7 @@ def least_violation(X, y, loss, regularizer, intercept, tolerance):
     return found.x[-1]
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("loss", ["interpolation", "hard_margin"])
 @pytest.mark.parametrize("name", ["entropy", "entropy-balanced", "unnormalized", "unnormalized-balanced", "q=1.5"])
@@ -274,7 +276,7 @@ def test_both_ways_to_solve_the_linear_system(name, intercept):
 def test_what_it_refuses():
     X, y = np.eye(3), np.array([1.0, -1.0, 1.0])
     for problem, why in (
-        (Problem(X, MeanRisk("hinge", y), 1.0), "is for constraints"),
+        (Problem(X, MeanRisk("hinge", y), 1.0), "requires the loss 'hard_margin'"),
         (Problem(X, MeanRisk(HardMargin(), y), 1.0, "l1"), "twice differentiable"),
         (Problem(X, MeanRisk(HardMargin(), np.column_stack([y, y])), 1.0), "one output"),
     ):

@@ -37,6 +37,7 @@ def hint():
     return Hint(None, 0.0, lambda: False)
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_the_conic_solvers_optimum(case, request):
     # the loops of every inner solver are compiled in every run for one storage, those of one for both
@@ -60,6 +61,7 @@ def test_the_conic_solvers_optimum(case, request):
     assert abs(certificate.primal - float(primal)) <= certificate.rounding_floor
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("k", [2, 3, 30])
 @every_risk
 @with_and_without
@@ -91,6 +93,7 @@ def test_tol_zero_ends_at_the_floor(case):
     assert solution.certificate.rounding_floor <= 1e-10 * solution.certificate.primal
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("single", [False, True], ids=["double", "single"])
 @pytest.mark.parametrize("shrinking", [False, True], ids=["all", "shrinking"])
 @pytest.mark.parametrize("inner", ["root", "walrus", "greedy"])
@@ -125,6 +128,8 @@ def test_the_state_is_valid_after_any_step_and_proposals_are_copies(case, d, mon
     case = replace(case, d=d)
     problem, solver = case.problem(), case.solver()
     state = solver.start(problem, None)
+    # the present weights are those of theta, averages of them are not
+    state.average = None
     for _ in range(40):
         used = solver.step(state, hint())
         assert 0 < used * case.n <= 100 // (case.d * case.k)
@@ -201,6 +206,7 @@ def test_the_same_seed_gives_the_same_bits(case):
     np.testing.assert_array_equal(own.witness.theta, one.witness.theta)
 
 
+@pytest.mark.meetings(1)
 @every_case
 def test_inputs_are_not_modified(case, request):
     if case.inner != "root" and case.storage == "sparse":
@@ -229,6 +235,7 @@ def test_a_warm_start_from_a_solution_stops_at_once(case):
     assert solve(problem, tol=1e-9, warm_start=solution, **LONG).converged
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_a_warm_start_after_a_change(case):
     problem = case.problem()
@@ -267,8 +274,11 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
 @pytest.mark.parametrize("risk", ["weston_watkins", "crammer_singer"])
-def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, layout, rarely_compiled):
-    case = JointCase(risk, intercept=True, n=20)
+def test_every_storage_gives_the_answer_of_its_values_in_float64(
+    risk, dtype, layout, own_storage, rarely_compiled, full_products
+):
+    tol = 1e-9 if full_products else 1e-6
+    case = JointCase(risk, intercept=True, n=20 if full_products else 12)
     X, y, _, _ = case.data()
     X = np.round(2 * X).astype(dtype)
     stored = np.array(X, order=layout) if layout in "CF" else sp.csr_array(X)
@@ -277,9 +287,9 @@ def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, la
     problems = [
         Problem(data, joint_risk(risk, y, case.k), case.lam, intercept=True) for data in (stored, X.astype(np.float64))
     ]
-    solutions = [solve(problem, tol=1e-9, **LONG) for problem in problems]
+    solutions = [solve(problem, tol=tol, **LONG) for problem in problems]
     assert all(solution.converged for solution in solutions)
-    assert_same_optimum(problems[0], *solutions)
+    assert_same_optimum(problems[0], *solutions, tol=10 * tol)
 
 
 @every_risk
@@ -423,6 +433,7 @@ def test_strong_regularization_leaves_nothing_but_the_loss_at_zero(risk):
 # certificates in exact arithmetic
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
 @every_risk
 @with_and_without
@@ -517,7 +528,7 @@ def test_numbers_that_no_step_can_handle_are_refused(risk):
     bad = X.copy()
     bad[0, 0] = np.nan
     for data, lam in ((bad, 0.1), (X * 1e200, 0.1), (X, 1e-300)):
-        with pytest.raises(FenchelError, match=r"NaN or infinity|too small|overflow|not finite"):
+        with pytest.raises(FenchelError, match=r"NaN or infinity|too weak|overflow|not finite"):
             solve(Problem(data, risk(y), lam))
 
 

@@ -22,6 +22,7 @@ def visits(problem, solver, most):
         yield solver.propose(state)[1].theta
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("shrinking", [False, True], ids=["all", "shrinking"])
 @pytest.mark.parametrize(
     ("risk", "inner"),

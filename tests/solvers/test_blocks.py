@@ -63,6 +63,7 @@ def natural_size(b):
     return b.sum() + np.finfo(float).tiny
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", EXACT)
 def test_the_exact_solvers_satisfy_the_conditions(name, kind):
@@ -207,6 +208,7 @@ def test_the_greedy_solver_reaches_its_accuracy():
         np.testing.assert_allclose(b, solved(RootBlock(np.inf), v, np.full(k, bound)), atol=3 * k * accuracy)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["root", "walrus", "greedy", "short_greedy", "bounded_sum"])
 def test_no_inner_step_increases_the_objective(name, kind):

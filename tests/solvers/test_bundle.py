@@ -43,6 +43,7 @@ def steps(solver, problem, count, warm=None):
         yield state.model.value, state.best.value, state
 
 
+@pytest.mark.meetings(1)
 @every_variant
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_bounds_rise_to_the_optimum_from_below_and_values_fall_to_it(case, solver):
@@ -114,6 +115,7 @@ def test_hinge_by_bundle_by_descent_and_by_a_conic_solver(solver, intercept):
     assert found.certificate.primal == pytest.approx(conic_answer(case)[2], rel=2 * tol)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @pytest.mark.parametrize("l1_ratio", [0.0, 0.4])
 @every_variant

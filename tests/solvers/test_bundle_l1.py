@@ -45,6 +45,7 @@ def test_the_linear_program_against_one_that_is_written_down_at_once(features):
         assert again.value >= found.value - 1e-12
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("stabilisation", ["none", "segment", "level"])
 @pytest.mark.parametrize("name", list(MEASURES))
 def test_measures_reach_the_conic_optimum(name, stabilisation):

@@ -1,4 +1,4 @@
-"""Gaussian process sequence labelling: eq. (32) by enumeration, linear kernels, and every form of the Gram matrix."""
+"""Kernels of tokens: eq. (32) by enumeration, max-margin by a conic solver, linear kernels, every form of K."""
 
 import itertools
 import pickle
@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.metrics.pairwise import rbf_kernel
 
 import slow_chains as slow
+from chain_cases import conic_optimum
 from fenchel import FenchelError, Model, Problem, SequenceClassifier, Witness, certify, solve
-from fenchel.kernels import ChainGram, GramDesign, GramNorm
+from fenchel.designs import ChainDesign
+from fenchel.kernels import CachedGram, ChainGram, GramDesign, GramNorm
 from fenchel.risks import ChainHinge, ChainLogistic, RocAUC
 
 every_counting = pytest.mark.parametrize("counting", ["tokens", "pairs"])
@@ -28,7 +30,7 @@ def data():
 
 
 def model(**options):
-    return SequenceClassifier("logistic", **{"tol": 1e-7, "kernel": "rbf", "gamma": 0.3, **options})
+    return SequenceClassifier(**{"loss": "logistic", "tol": 1e-7, "kernel": "rbf", "gamma": 0.3, **options})
 
 
 def counts_of(lengths):
@@ -232,6 +234,38 @@ def test_weights_of_sequences_warm_starts_and_copies(data):
     assert first.set_params(kernel="rbf").fit(X, y).converged_
 
 
+@pytest.mark.parametrize("counting", ["tokens", pytest.param("pairs", marks=pytest.mark.thorough)])
+def test_max_margin_optimum_is_that_of_a_conic_solver_in_the_feature_space(data, counting):
+    X, y = data[0][:8], data[1][:8]
+    lengths, flat = [len(x) for x in X], np.concatenate(X)
+    classes, codes = np.unique(np.concatenate(y), return_inverse=True)
+    values, vectors = np.linalg.eigh(rbf_kernel(flat, gamma=0.3))
+    features = vectors * np.sqrt(np.maximum(values, 0.0))
+    if counting == "pairs":
+        features *= counts_of(lengths)[:, None]
+    risk = ChainHinge(codes, lengths, len(classes))
+    expected = conic_optimum(Problem(ChainDesign(features, len(classes)), risk, 1.0 / (0.7 * len(X))))
+    fitted = model(loss="hinge", C=0.7, tol=1e-6, counting=counting, random_state=0).fit(X, y)
+    assert fitted.converged_
+    assert fitted.solver_ == "frank_wolfe"
+    assert fitted.certificate_.recomputed
+    assert fitted.certificate_.dual <= expected * (1 + 1e-7)
+    assert fitted.certificate_.primal == pytest.approx(expected, rel=2e-6)
+    assert fitted.certificate_.primal >= expected * (1 - 1e-7)
+    # predictions maximize the scores of the stated model
+    K = rbf_kernel(flat, fitted.support_vectors_, gamma=0.3)
+    nodes = np.split(K @ fitted.dual_coef_.T, np.cumsum(lengths)[:-1])
+    tail = np.concatenate([fitted.transitions_.ravel(), fitted.start_, fitted.end_])
+    for own, found in zip(nodes, fitted.predict(X), strict=True):
+        local = own * (counts_of([len(own)])[:, None] if counting == "pairs" else 1.0)
+        best = max(slow.labellings(len(own), 3), key=lambda labels, u=local: slow.score(labels, u, tail, 3))
+        assert found.tolist() == fitted.classes_[list(best)].tolist()
+    # a second fit starts from the labellings of the first
+    again = fitted.set_params(warm_start=True).fit(X, y)
+    assert again.converged_
+    assert again.n_iter_ <= 2
+
+
 def test_gamma_scale_is_that_of_all_tokens(data):
     X, y = data
     fitted = model(gamma="scale", tol=1e-2).fit(X, y)
@@ -244,7 +278,7 @@ def test_gamma_scale_is_that_of_all_tokens(data):
         ({"kernel": "cubic"}, "kernel must be"),
         ({"counting": "edges"}, "counting"),
         ({"counting": "pairs", "kernel": None}, "requires a kernel"),
-        ({"loss": "hinge"}, "requires loss='logistic'"),
+        ({"loss": "hinge", "memory_limit": 0.001}, "raise memory_limit"),
         ({"gamma": -1.0}, "gamma"),
         ({"solver": "bundle"}, "bundle"),
         ({"kernel": "precomputed"}, "square"),
@@ -270,8 +304,9 @@ def test_a_kernel_that_is_none_and_bad_designs(data):
     for call in (chains.rows, chains.descending, lambda: chains.part(0, 1)):
         with pytest.raises(FenchelError):
             call()
+    cached = ChainGram(CachedGram(lambda examples: np.eye(3)[examples], np.ones(3), 1.0), 2)
     with pytest.raises(FenchelError, match="no solver"):
-        solve(Problem(chains, ChainHinge([0, 1, 1], [3]), 0.1, GramNorm(chains)))
+        solve(Problem(cached, ChainHinge([0, 1, 1], [3]), 0.1, GramNorm(cached)))
 
 
 def test_smoothing_of_a_measure_in_a_feature_space_is_that_of_its_features():

@@ -61,6 +61,7 @@ def test_max_margin_optimum_is_that_of_a_conic_solver(case, weighted, solver):
     assert solution.certificate.dual <= expected * (1 + 1e-8) + solution.certificate.rounding_floor
 
 
+@pytest.mark.meetings(1)
 @every_case
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("solver", ["smoothing", "bundle", "auto"])

@@ -1,6 +1,7 @@
 """The table behind solver="auto": which row applies, which solver follows which, and the default seed and threads."""
 
 import importlib
+import itertools
 import logging
 from dataclasses import dataclass, replace
 
@@ -9,7 +10,8 @@ import pytest
 
 from catalog import Case
 from fenchel import FenchelError, Problem, Solution, Status, solve, solvers
-from fenchel.risks import WestonWatkins
+from fenchel.regularizers import ElasticNet, Entropy, FreeDirections, QNorm, QuadraticForm
+from fenchel.risks import F1, BreakEven, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
 from fenchel.solvers import SOLVERS, DualCoordinate, Newton
 from fenchel.solvers.base import STALLED
 from fenchel.solvers.choose import TABLE, Candidate, Facts, choose, facts_of, processors
@@ -37,6 +39,7 @@ ROWS = {
     "joint multiclass risk": {"joint": True},
     "q-norm with q > 2": {"steep": True},
     "smooth loss and very few features": {"smooth": True, "features": 20, "examples": 10},
+    "smooth loss and many features, or fewer rows than features": {"smooth": True, "features": 5000},
     "many features, or fewer rows than features": {"features": 5000},
     "smooth loss": {"smooth": True},
     "very few features, or few features and no strong regularization": {"features": 50, "curvature": 20.0},
@@ -180,3 +183,56 @@ def test_no_solver_hands_over_to_itself():
     # too many weights for the second
     many = choose(Problem(rng.normal(size=(30, 2000)), risk, 0.1), "auto")
     assert [(one.solver.name, one.patience) for one in many] == [("block_coordinate", np.inf), ("bundle", np.inf)]
+
+
+def advised_problems():
+    """Small problems of every kind of risk and regularizer, with and without an intercept."""
+    X, y, k = np.arange(12.0).reshape(6, 2) % 5, np.array([1.0, -1.0] * 3), np.arange(6) % 3
+    sums = [
+        MeanRisk(loss, y) for loss in ("hinge", "logistic", "squared", "hard_margin", "negative_log", "exponential")
+    ]
+    others = [WestonWatkins(k), CrammerSinger(k), Multinomial(k), BreakEven(y), F1(y), RocAUC(y)]
+    regularizers = ["l1", "l2", ElasticNet(0.5), Entropy(), QNorm(1.5), QuadraticForm(np.array([1.0, 2.0]))]
+    for risk, regularizer, intercept in itertools.product([*sums, *others], regularizers, (False, True)):
+        if not intercept or risk.intercepts() is not None:
+            yield Problem(X, risk, 0.1, regularizer, intercept)
+
+
+def refusal_of(problem, solver):
+    try:
+        choose(problem, solver)
+    except FenchelError as error:
+        return str(error)
+    return None
+
+
+def test_advice_names_only_what_a_solver_supports():
+    """Whoever follows "use ..." is not refused again, and no message names a solver by itself."""
+    seen = set()
+    for problem, name in itertools.product(advised_problems(), ["auto", *SOLVERS]):
+        refusal = refusal_of(problem, name)
+        if refusal is None:
+            continue
+        advice = refusal.partition("; use ")[2]
+        assert not any(other in advice for other in SOLVERS), refusal
+        if "solver='auto'" in refusal:
+            seen.add("auto")
+            assert refusal_of(problem, "auto") is None, refusal
+        if "use intercept=False" in refusal and name != "auto":
+            seen.add("intercept")
+            without = Problem(problem.design, problem.risk, problem.lam, problem.regularizer)
+            assert refusal_of(without, name) is None, refusal
+        if "multi_class='ovr'" in refusal:
+            seen.add("ovr")
+            rest = np.where(problem.risk.classes == 0, 1.0, -1.0)
+            loss = "logistic" if problem.risk.smooth else "hinge"
+            alone = Problem(problem.design, MeanRisk(loss, rest), 0.1, problem.regularizer, problem.intercept)
+            assert refusal_of(alone, "auto") is None, refusal
+        elif problem.risk.multiclass() is not None and name == "auto":
+            pytest.fail(f"no way out: {refusal}")
+    assert seen == {"auto", "intercept", "ovr"}
+
+
+def test_free_directions_of_a_joint_risk_are_refused_with_a_way_out():
+    with pytest.raises(FenchelError, match=r"FreeDirections requires a mean of losses.*multi_class='ovr'"):
+        Problem(np.eye(3), WestonWatkins(np.arange(3)), 1.0, FreeDirections.of_features([0], 3))

@@ -59,6 +59,7 @@ def test_narrow_visits_ascend_and_touch_their_classes_only(risk, monkeypatch):
     assert narrow > 5 * case.n
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])
 @every_risk
 def test_the_optimum_is_the_same(risk, intercept):

@@ -12,7 +12,7 @@ from catalog import Case
 from fenchel import FenchelError, Problem, solve
 from fenchel.certificate import judge
 from fenchel.kernels import GramDesign, GramNorm
-from fenchel.regularizers import ElasticNet
+from fenchel.regularizers import ElasticNet, QuadraticForm
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualConjugateGradient
 from fenchel.solvers.base import STALLED
@@ -107,6 +107,62 @@ def test_the_optimum_is_the_closed_form(form, intercept, weighted):
         apart = math.sqrt(2 * max(solution.certificate.gap, solution.certificate.rounding_floor) / lam)
         assert np.linalg.norm(weights_in_features(problem, solution.model, X) - w) <= apart + 1e-8
         assert solution.model.intercept == pytest.approx(b, abs=1e-4)
+
+
+def operator_of(kind, d, seed=7):
+    """K as a diagonal, a matrix or an object with ``solve``, and as a matrix."""
+    rng = np.random.default_rng(seed)
+    if kind == "diagonal":
+        K = np.diag(np.exp(rng.normal(size=d)))
+        return np.diagonal(K), K
+    factor = rng.normal(size=(d, d))
+    K = factor @ factor.T + 0.1 * np.eye(d)
+    return (K if kind == "matrix" else Inverse(K)), K
+
+
+class Inverse:
+    def __init__(self, K):
+        self.K = K
+
+    def solve(self, v):
+        return np.linalg.solve(self.K, v)
+
+
+@pytest.mark.parametrize(
+    ("kind", "form", "intercept"),
+    [("diagonal", "sparse", True), ("diagonal", "dense", False), ("matrix", "dense", True), ("solve", "sparse", False)],
+)
+def test_quadratic_forms_have_the_iterates_and_the_optimum_of_dense_matrices(kind, form, intercept):
+    X, y, weights = degenerate(2)
+    (given, K), c, lam = operator_of(kind, X.shape[1]), weights / weights.sum(), 0.03
+    design = sp.csr_array(X) if form == "sparse" else X
+    problem = Problem(design, MeanRisk("squared", y, weights), lam, QuadraticForm(given), intercept)
+    # A = I + C^1/2 Z K^-1 Z^T C^1/2 / lam
+    Z = np.sqrt(c)[:, None] * (X - c @ X if intercept else X)
+    A = np.eye(len(c)) + Z @ np.linalg.solve(K, Z.T) / lam
+    right = np.sqrt(c) * (y - c @ y if intercept else y)
+    solver = DualConjugateGradient()
+    state = solver.start(problem, None)
+    for t in slow.conjugate_gradient(A, right, slow.preconditioner(A), 3):
+        solver.step(state, None)
+        np.testing.assert_allclose(state.outputs[0].t, t, atol=1e-10)
+        model, witness = solver.propose(state)
+        np.testing.assert_allclose(model.weights, np.linalg.solve(K, X.T @ witness.theta) / lam, atol=1e-9)
+        gap = judge(problem, model, witness).certificate.gap
+        residual = right - A @ (witness.theta / np.sqrt(np.where(c > 0, c, 1.0)))
+        assert gap == pytest.approx(0.5 * residual @ residual, rel=1e-6, abs=1e-13)
+    solution = solve(problem, solver, tol=1e-10)
+    w = np.linalg.solve(lam * K + Z.T @ Z, Z.T @ right)
+    b = c @ (y - X @ w) if intercept else 0.0
+    value = 0.5 * lam * w @ K @ w + 0.5 * c @ (X @ w + b - y) ** 2
+    assert solution.converged
+    certificate = solution.certificate
+    assert certificate.dual - certificate.dual_error <= value * (1 + 1e-14)
+    assert value * (1 - 1e-14) <= certificate.primal + certificate.primal_error
+    np.testing.assert_allclose(solution.model.weights, w, atol=1e-4)
+    again = solve(problem, solver, tol=1e-10, warm_start=solution)
+    assert again.converged
+    assert again.passes < 0.5 * solution.passes
 
 
 def ill_conditioned():

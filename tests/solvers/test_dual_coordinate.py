@@ -122,7 +122,7 @@ def test_shrinking_changes_nothing_but_the_time(case):
 @plain_cases
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, np.bool_])
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
-def test_every_dtype_gives_the_answer_of_its_values_in_float64(case, dtype, layout):
+def test_every_dtype_gives_the_answer_of_its_values_in_float64(case, dtype, layout, own_storage, rarely_compiled):
     X, y, _ = case.data()
     X = np.round(2 * X).astype(dtype)
     stored = np.array(X, order=layout) if layout in "CF" else sp.csr_array(X)

@@ -111,6 +111,7 @@ def test_degenerate_data(loss, intercept, X):
         assert np.all(solution.model.weights[~X.any(axis=0)] == 0)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("lam", [1e-6, 1e-4, 1e-2, 1.0, 1e4])
 @pytest.mark.parametrize("loss", list(LOSSES))

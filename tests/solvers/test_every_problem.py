@@ -32,6 +32,7 @@ plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES
 every_ratio = pytest.mark.parametrize("l1_ratio", [0.0, 0.5], ids=["l2", "elastic_net"])
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @every_case
 def test_every_problem_is_solved_to_the_conic_optimum(case, solver):
@@ -51,6 +52,7 @@ def test_every_problem_is_solved_to_the_conic_optimum(case, solver):
     assert np.linalg.norm(solution.model.weights - w) <= apart
 
 
+@pytest.mark.meetings(1)
 @every_pair
 @every_case
 def test_solvers_agree_with_each_other(case, solver, other):
@@ -66,6 +68,7 @@ def test_well_conditioned_problems_reach_ten_digits(case, solver):
     assert solution.certificate.relative_gap <= 1e-10
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [False, True], ids=["plain", "intercept"])

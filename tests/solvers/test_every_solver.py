@@ -17,6 +17,7 @@ every_case = pytest.mark.parametrize("case", [*CASES, *SPARSE_CASES], ids=str)
 plain_cases = pytest.mark.parametrize("case", [*PLAIN_CASES, *PLAIN_SPARSE_CASES], ids=str)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 def test_the_same_seed_gives_the_same_bits(case, solver):
@@ -26,6 +27,7 @@ def test_the_same_seed_gives_the_same_bits(case, solver):
     assert one.passes == other.passes
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @every_case
 def test_inputs_are_not_modified(case, solver):
@@ -44,6 +46,7 @@ def test_inputs_are_not_modified(case, solver):
     np.testing.assert_array_equal(warm.model.weights, w)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @every_case
 def test_warm_start_from_a_solution_stops_at_once(case, solver):
@@ -57,6 +60,7 @@ def test_warm_start_from_a_solution_stops_at_once(case, solver):
     assert further.converged
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 @pytest.mark.parametrize("factor", [0.3, 3.0])
@@ -67,6 +71,7 @@ def test_warm_start_after_lam_changed(case, factor, solver):
     assert_same_optimum(changed, warm, cold)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 def test_warm_start_after_the_regularizer_changed(case, solver):
@@ -77,6 +82,7 @@ def test_warm_start_after_the_regularizer_changed(case, solver):
     assert_same_optimum(problem, warm, cold)
 
 
+@pytest.mark.meetings(1)
 @every_solver
 @plain_cases
 @pytest.mark.parametrize("rows", [25, 60])
@@ -119,7 +125,9 @@ def test_zero_weight_is_a_removed_row_and_integer_weight_a_repeated_one(case, st
 @pytest.mark.parametrize("loss", ["squared", "hinge"])
 @pytest.mark.parametrize("layout", ["C", "F", "csr", "csr64"])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
-def test_every_storage_gives_the_answer_of_its_values_in_float64(loss, dtype, layout, l1_ratio, solver):
+def test_every_storage_gives_the_answer_of_its_values_in_float64(
+    loss, dtype, layout, l1_ratio, solver, own_storage, rarely_compiled
+):
     case = Case(loss, intercept=True, l1_ratio=l1_ratio)
     X, y, _ = case.data()
     X = np.round(2 * X).astype(dtype)

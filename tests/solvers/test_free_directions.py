@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
-import fenchel.solvers.dual_coordinate.solver as room
+import fenchel.solvers.dual_coordinate.state as room
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, Model, Problem, Status, Witness, certify, solve
 from fenchel.certificate import equalities, judge
 from fenchel.regularizers import L1, L2, FreeDirections
@@ -92,6 +92,7 @@ def test_value_and_conjugate_are_those_of_the_infimum(kind):
         assert one.conjugate(v) == pytest.approx(best, abs=1e-8)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     ("loss", "kind", "intercept"),
     [
@@ -152,6 +153,7 @@ def test_a_constant_feature_is_an_intercept(loss):
     np.testing.assert_allclose(one.model.weights[:-1], other.model.weights, atol=1e-3)
 
 
+@pytest.mark.meetings(1)
 @every_kind
 @with_and_without
 @pytest.mark.parametrize("repaired", [True, False], ids=["repaired", "charged"])

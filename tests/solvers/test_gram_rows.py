@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.svm import SVC
 
 from fenchel import FenchelError, KernelClassifier, KernelRegressor, Problem, certify, solve
 from fenchel.compile.primitives.epoch import Part, Tally
@@ -14,8 +15,10 @@ from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.losses import Hinge
 from fenchel.regularizers import L2
-from fenchel.risks import MeanRisk
-from fenchel.solvers import DualCoordinate, Hint
+from fenchel.risks import CrammerSinger, MeanRisk, WestonWatkins
+from fenchel.solvers import BlockCoordinate, DualCoordinate, Hint
+from fenchel.solvers.block_coordinate.cached_gram import _block_gaps
+from fenchel.solvers.block_coordinate.loop import CENTRING, INTERCEPT, OFFSET, SUM
 from fenchel.solvers.choose import SOLVERS
 from fenchel.solvers.dual_coordinate.loop import Intercept, epoch
 from fenchel.solvers.dual_coordinate.loop_cached_gram import (
@@ -25,6 +28,7 @@ from fenchel.solvers.dual_coordinate.loop_cached_gram import (
     missing_rows,
 )
 from fenchel.solving.solution import Status
+from slow_multiclass import optimum as conic_classes
 
 N = 120
 TIGHT = {"tol": 1e-6, "max_iter": 1e5, "random_state": 0}
@@ -311,8 +315,6 @@ def test_what_is_refused(data, settings, match):
     X = rbf_kernel(X) if settings.get("kernel") == "precomputed" else X
     with pytest.raises(FenchelError, match=match):
         KernelRegressor(**{"memory_limit": LIMIT[20], **settings}).fit(X, y)
-    with pytest.raises(FenchelError, match=r"needs the whole Gram matrix of 120 examples in memory.*multi_class='ovr'"):
-        KernelClassifier(memory_limit=LIMIT[20]).fit(data[0], np.digitize(y, [-0.5, 0.5]))
 
 
 def test_rows_show_what_a_sample_does_not():
@@ -388,3 +390,91 @@ def test_pairs_with_cached_rows_agree_with_the_whole_matrix(data):
         first, second = (solve(one, DualCoordinate(), tol=1e-6, max_iter=20000).certificate for one in problems)
         assert first.meets(1e-6) and second.meets(1e-6)
         assert first.lower <= second.upper and second.lower <= first.upper
+
+
+JOINT = {"weston_watkins": WestonWatkins, "crammer_singer": CrammerSinger}
+
+
+@pytest.mark.parametrize(
+    ("name", "intercept", "rows"),
+    [
+        ("weston_watkins", True, None),
+        ("weston_watkins", True, 6),
+        ("weston_watkins", False, 20),
+        ("crammer_singer", True, 2),
+        ("crammer_singer", True, 20),
+        ("crammer_singer", False, None),
+    ],
+)
+def test_joint_forms_have_the_optimum_of_a_conic_solver(name, intercept, rows):
+    rng = np.random.default_rng(3)
+    X, lam, n = rng.standard_normal((40, 3)) + 1.0, 0.05, 40
+    y = np.digitize(X[:, 0] + 0.5 * X[:, 1] ** 2 + 0.3 * rng.standard_normal(n), [0.8, 2.0])
+    gram = X @ X.T
+    design = GramDesign(gram) if rows is None else cached(gram, rows)[0]
+    problem = Problem(design, JOINT[name](y), lam, GramNorm(design), intercept)
+    solution = solve(problem, "block_coordinate", tol=1e-6, max_iter=5000)
+    _, _, value = conic_classes(name, X, y, 3, np.full(n, 1.0 / n), lam, intercept)
+    certificate = solution.certificate
+    assert solution.converged
+    assert certificate.dual - certificate.dual_error <= value * (1 + 1e-8)
+    assert certificate.primal == pytest.approx(value, rel=2e-6)
+    assert certify(problem, solution.model, solution.witness).gap <= 1e-6 * value + certificate.rounding_floor
+    # a warm start has little to do
+    again = solve(problem, "block_coordinate", tol=1e-6, warm_start=solution)
+    assert again.passes <= 0.5 * solution.passes
+
+
+@pytest.mark.parametrize("name", list(JOINT))
+def test_the_gaps_that_choose_rows_are_those_of_the_blocks(name):
+    rng = np.random.default_rng(4)
+    X, y = rng.standard_normal((30, 2)), rng.integers(0, 3, 30)
+    design, _ = cached(X @ X.T, 10)
+    problem = Problem(design, JOINT[name](y), 0.1, GramNorm(design), True)
+    solver = BlockCoordinate()
+    state = solver.start(problem, None)
+    for _ in range(3):
+        solver.step(state, Hint(None, 0.0, lambda: False))
+        state.refresh()
+        gaps, _ = _block_gaps(state, np.arange(30))
+        theta, part = state.alpha / 30.0, state.intercepts.state[:, :3]
+        scores = state.blocks.v[:, :3] + part[INTERCEPT] - part[OFFSET]
+        scores = scores + np.outer(state.blocks.table[:, CENTRING], part[SUM])
+        total = problem.risk.value(scores) + problem.risk.conjugate(theta) + np.sum(theta * scores)
+        assert np.mean(gaps) == pytest.approx(total, abs=1e-12)
+        np.testing.assert_allclose(part[SUM], theta.sum(axis=0) / 0.1, atol=1e-12)
+
+
+def test_rows_at_hand_are_never_replaced_by_those_that_are_computed():
+    gram = rbf_kernel(np.random.default_rng(5).standard_normal((30, 2)))
+    design, source = cached(gram, 8)
+    rng = np.random.default_rng(6)
+    for _ in range(200):
+        examples = rng.choice(30, design.together, replace=False)
+        np.testing.assert_array_equal(design.cached_rows(examples), gram[examples])
+    assert sum(source.asked) < 200 * design.together
+
+
+@pytest.mark.parametrize("multi_class", ["weston_watkins", "crammer_singer", "ovr"])
+def test_a_classifier_beyond_memory_is_the_one_in_memory(data, multi_class):
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    settings = {"multi_class": multi_class, "fit_intercept": True, "tol": 1e-5, "max_iter": 1e4, "random_state": 0}
+    whole = KernelClassifier(**settings).fit(X, labels)
+    parts = KernelClassifier(memory_limit=LIMIT[20], **settings).fit(X, labels)
+    assert whole.converged_ and parts.converged_
+    assert parts.certificate_.primal == pytest.approx(whole.certificate_.primal, rel=2e-5)
+    assert parts.intercept_.shape == (3,)
+    np.testing.assert_allclose(parts.decision_function(X), whole.decision_function(X), atol=0.05)
+    without = KernelClassifier(multi_class=multi_class, tol=1e-5, max_iter=1e4, random_state=0).fit(X, labels)
+    assert without.certificate_.primal > whole.certificate_.dual
+    assert not hasattr(without, "intercept_")
+
+
+def test_two_classes_with_an_intercept_are_those_of_libsvm(data):
+    X, y = data
+    labels = np.where(y > 0.3, "b", "a")
+    ours = KernelClassifier(C=2.0, gamma=0.5, fit_intercept=True, tol=1e-7, max_iter=1e4).fit(X, labels)
+    theirs = SVC(C=2.0, gamma=0.5, tol=1e-8).fit(X, labels)
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
+    assert ours.intercept_ == pytest.approx(theirs.intercept_, abs=1e-3)

@@ -36,6 +36,7 @@ def some_planes(kind, rng, m, d):
     return G, c
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("threshold", [0.0, 0.2], ids=["square", "elastic_net"])
 @pytest.mark.parametrize("proximal", [False, True], ids=["plain", "proximal"])

@@ -111,7 +111,7 @@ def test_descent_hands_over_and_polishes():
 
 @every_risk
 @pytest.mark.parametrize("dtype", [np.float32, np.int8])
-def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype):
+def test_every_storage_gives_the_answer_of_its_values_in_float64(risk, dtype, own_storage):
     X, y, _, costs = JointCase(risk).data()
     X = np.round(3 * X).astype(dtype)
     make = functools.partial(Problem, risk=joint_risk(risk, y, 4, None, costs), lam=0.1, intercept=True)

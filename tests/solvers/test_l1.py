@@ -80,6 +80,7 @@ def slow_dual(case, theta):
     return -float(np.sum(c @ slow.CONJUGATES[case.loss](slopes, y)))
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("loss", list(LOSSES))
 def test_any_witness_proves_something_true_and_its_best_multiple_is_found(loss, intercept):
@@ -100,6 +101,7 @@ def test_any_witness_proves_something_true_and_its_best_multiple_is_found(loss, 
         assert max(finite, default=-math.inf) <= certificate.dual + 2e-3 * scale
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("loss", SMOOTH)
@@ -128,6 +130,7 @@ def test_other_losses_are_left_to_bundle(loss, intercept):
     assert solution.certificate.primal == pytest.approx(conic_answer(case)[2], rel=2e-6)
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("storage", ["dense", "sparse"])
 @pytest.mark.parametrize("loss", ["hinge", "absolute", "quantile", "epsilon_insensitive"])
@@ -163,6 +166,7 @@ def test_large_working_sets_are_solved_over_columns(loss, storage, monkeypatch):
     np.testing.assert_allclose(columns.model.weights, whole.model.weights, atol=1e-6)
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("loss", SMOOTH)
 def test_screening_never_removes_a_feature_with_a_weight(loss, intercept):
@@ -220,6 +224,7 @@ def test_designs_give_their_columns():
         np.testing.assert_allclose(design.column_squares(shares[: len(dense)]), shares[: len(dense)] @ dense**2)
 
 
+@pytest.mark.meetings(1)
 @intercepts
 @pytest.mark.parametrize("loss", ["logistic", "hinge", "squared"])
 def test_a_proof_holds_for_other_strengths(loss, intercept):

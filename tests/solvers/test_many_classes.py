@@ -24,6 +24,7 @@ def random_parts(name, rng, n=23, k=5):
     return y, joint_risk(name, y, k, weights, costs)
 
 
+@pytest.mark.meetings(1)
 @every_risk
 @pytest.mark.parametrize("at_once", [1, 5, 17, 40])
 def test_risks_in_blocks_of_rows(name, at_once, monkeypatch):
@@ -96,6 +97,7 @@ def test_a_witness_in_single_precision_proves_what_it_is(case):
     assert found.witness.theta.dtype == np.float64
 
 
+@pytest.mark.meetings(1)
 @plain_cases
 def test_many_dual_variables_are_kept_in_single_precision_while_that_is_enough(case, monkeypatch):
     problem, solver = case.problem(), BlockCoordinate()

@@ -93,6 +93,7 @@ def test_rows_without_weight_are_in_no_sample():
     assert len(state.order) == 3000
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("tol", [1e-3, 0.0])
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
 def test_a_class_that_the_first_samples_miss(loss, tol):

@@ -137,6 +137,7 @@ def best_of_signs(H, g, limits, start):
     return found, best
 
 
+@pytest.mark.meetings(1)
 @both_storages
 @intercepts
 @pytest.mark.parametrize("threshold", [1e-3, 0.05, 0.4, 50.0])

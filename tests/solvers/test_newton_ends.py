@@ -9,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 import fenchel.solvers.newton.direction as direction_module
+import fenchel.solvers.newton.sample as sample_module
 import fenchel.solvers.newton.solver as newton_module
 import fenchel.solvers.quadratic_l1 as l1_module
 import fenchel.solvers.threads as parts_module
@@ -36,6 +37,7 @@ def test_ctrl_c_between_steps(case, after):
     assert solve(problem, "newton", tol=1e-8, warm_start=solution).converged
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize(
     "method", ["adjoint", "update_dual_point", "multiply", "directional_derivatives", "gram", "average_hess"]
 )
@@ -71,17 +73,35 @@ def test_a_time_limit_of_nothing_is_one_step(case):
     assert_certified(problem, solution)
 
 
-def test_a_stop_that_is_requested_is_an_interruption():
+def test_a_stop_that_is_requested_is_an_interruption(monkeypatch):
     problem, asked = Case("hinge", n=200, lam=1e-4).problem(), []
 
     def stop():
         asked.append(1)
         return len(asked) > 3
 
+    # no compiled steps, of which a call makes several
+    monkeypatch.setattr(sample_module, "_FEW_FEATURES", 0)
     solution = solve(problem, "newton", tol=0.0, stop_requested=stop)
     assert solution.status is Status.INTERRUPTED
     # the question that ends the solve, and the one for the reason
     assert len(asked) == 5
+    assert_certified(problem, solution)
+
+
+def test_a_stop_before_the_first_compiled_step_leaves_a_dual_point():
+    """The first compiled step computes the dual point; without one the proposal does."""
+    problem, asked = Case("hinge", n=200, lam=10.0).problem(), []
+
+    def stop():
+        asked.append(1)
+        # once before the start, once in it, and then in the first step
+        return len(asked) > 2
+
+    solution = solve(problem, "newton", tol=0.0, stop_requested=stop)
+    assert solution.status is Status.INTERRUPTED
+    assert len(asked) == 4
+    assert np.any(solution.witness.theta)
     assert_certified(problem, solution)
 
 

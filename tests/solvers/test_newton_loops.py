@@ -14,6 +14,8 @@ from fenchel.compile.primitives.coordinate_descent import descend_coordinates
 from fenchel.designs import as_design
 from newton_parts import close, every_loss, smoothed_value
 
+pytestmark = pytest.mark.usefixtures("own_storage")
+
 STORAGES = ("C", "F", "float32", "int8", "csr", "csr32", "unsorted", "duplicates")
 N, D = 13, 5
 #: positions that a loop works on: all, some, one, none
@@ -167,6 +169,7 @@ def test_hessian_is_the_derivative_of_theta_in_the_score(loss, mu):
     np.testing.assert_allclose(-0.5 * (left + right)[plain], found[0.0][1][plain], rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.meetings(1)
 @every_loss
 @pytest.mark.parametrize("radius", [1e-3, 0.5, 4.0])
 def test_mean_hessian_is_the_mean_of_the_hessians(loss, radius):

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from agreement import assert_same_optimum
 from catalog import CASES, Case
 from fenchel import Problem, solve
 from fenchel.risks import MeanRisk
@@ -47,22 +46,22 @@ def test_several_steps_in_one_call_are_several_steps():
     np.testing.assert_array_equal(one.outputs[0].weights, several.outputs[0].weights)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.8, 1.0])
-def test_steps_with_many_active_rows_are_left_to_blas(share, monkeypatch):
-    """The squared hinge begins with all rows active and ends with few: the steps change hands in between."""
-    problem = Case("squared_hinge", intercept=True, n=200).problem()
-    work = int(share * 200 * problem.design.shape[1] ** 2)
-    monkeypatch.setattr(step_module, "LITTLE_WORK", work)
-    compiled, plain = [], []
-    steps, step = step_module.newton_steps, step_module.OutputState.newton_step
-    monkeypatch.setattr(step_module, "newton_steps", lambda *a: compiled.append(steps(*a)) or compiled[-1])
-    monkeypatch.setattr(step_module.OutputState, "newton_step", lambda *a: plain.append(1) or step(*a))
-    solution = solve(problem, Newton(sampling=False), tol=1e-8)
-    assert solution.converged
-    assert (sum(count for count, _ in compiled) > 0) == (share > 0.0)
-    assert bool(plain) == (share < 1.0)
-    monkeypatch.setattr(module, "_FEW_FEATURES", 0)
-    assert_same_optimum(problem, solution, solve(problem, Newton(sampling=False), tol=1e-8))
+def test_long_steps_are_divided_among_calls(monkeypatch):
+    """A call of a larger problem makes fewer steps, so that limits end it between calls; the steps are the same."""
+    problem, hint = Case("squared_hinge", intercept=True, n=200).problem(), Hint(None, 0.0, lambda: False, passes=1e3)
+    solver, steps, counts = Newton(sampling=False), step_module.newton_steps, []
+    monkeypatch.setattr(step_module, "newton_steps", lambda *a: counts.append(steps(*a)) or counts[-1])
+    together, apart = solver.start(problem, None), solver.start(problem, None)
+    counts.clear()
+    solver.step(together, hint)
+    made = counts[-1][0]
+    assert made > 2
+    monkeypatch.setattr(step_module, "_WORK_BETWEEN_STOP_POINTS", 200 * problem.design.shape[1] ** 2)
+    while sum(count for count, _ in counts[1:]) < made:
+        solver.step(apart, hint)
+        # one step, and another one for its work
+        assert counts[-1][0] <= 2
+    np.testing.assert_allclose(apart.outputs[0].weights, together.outputs[0].weights, rtol=1e-12)
 
 
 def test_a_step_does_not_go_beyond_the_target():

@@ -27,6 +27,7 @@ def assert_supports(plane, risk, best, scores, rng, scale=1.0):
         assert np.vdot(plane.slope, other) + plane.offset <= best(other) + 1e-11 * scale * (1 + spread)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("loss", list(LOSSES))
 @pytest.mark.parametrize("outputs", [None, 3])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -75,6 +76,7 @@ def test_planes_stay_below_at_scores_where_differences_lose_all_digits(loss):
         assert plane.offset <= problem.risk.value_at_zero * (1 + 1e-12)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("case", [Case(loss, l1_ratio=ratio) for loss in LOSSES for ratio in (0.0, 0.5)], ids=str)
 def test_the_search_between_two_points_finds_the_lowest(case):
     problem = case.problem()

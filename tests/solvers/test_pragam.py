@@ -121,6 +121,7 @@ def ordered(weighted, lam=0.1):
     return Problem(X, OrdinalHinge(y, weights), lam), slow_ordinal.ordinal_pairs(y, weights)
 
 
+@pytest.mark.meetings(1)
 @pytest.mark.parametrize("lipschitz", ["adaptive", "data", "given"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_excessive_gap_of_ordered_classes_holds_at_every_step(lipschitz, weighted):

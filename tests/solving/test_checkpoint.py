@@ -7,7 +7,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from fenchel import FenchelError, LinearClassifier, Problem, solve
+from fenchel import (
+    FenchelError,
+    LinearClassifier,
+    LinearRanker,
+    MeasureClassifier,
+    OrdinalClassifier,
+    Problem,
+    SequenceClassifier,
+    WinnowClassifier,
+    solve,
+)
+from fenchel.cli.main import main
 from fenchel.replacing import replacing
 from fenchel.risks import MeanRisk, RocAUC
 from fenchel.solving import checkpoint as module
@@ -217,3 +228,42 @@ def test_several_problems_have_a_file_each(path):
     model.fit(X, y)
     assert sorted(one.name for one in path.parent.iterdir()) == [f"long.{k}.npz" for k in range(3)]
     assert model.fit(X, y).n_iter_ == 1
+
+
+GRADES, QUERIES = np.digitize(X[:, 0], [-0.5, 0.5]), np.repeat(np.arange(20), 10)
+ESTIMATORS = {
+    "measure": (partial(MeasureClassifier, "roc_auc"), {}, Y),
+    "ranking": (LinearRanker, {"qid": QUERIES}, GRADES),
+    "ordinal": (OrdinalClassifier, {}, GRADES),
+    "winnow": (WinnowClassifier, {}, Y),
+    "sequences": (SequenceClassifier, {"lengths": [10] * 20}, GRADES),
+}
+
+
+@pytest.mark.filterwarnings("ignore::fenchel.GapWarning")
+@pytest.mark.parametrize(
+    "name", ["measure", *(pytest.param(name, marks=pytest.mark.thorough) for name in list(ESTIMATORS)[1:])]
+)
+def test_fits_of_other_estimators_go_on_where_they_ended(path, name):
+    kind, rows, y = ESTIMATORS[name]
+    first = kind(tol=1e-7, max_iter=3, random_state=0, checkpoint=path).fit(X, y, **rows)
+    second = kind(tol=1e-7, random_state=0, checkpoint=path).fit(X, y, **rows)
+    assert not first.converged_
+    assert second.converged_
+    assert second.trace_[0].primal <= first.certificate_.primal * (1.0 + 1e-6)
+    with pytest.raises(FenchelError, match="of another problem"):
+        kind(tol=1e-7, C=2.0, checkpoint=path).fit(X, y, **rows)
+
+
+def test_the_command_line_resumes_only_if_asked_to(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    np.savetxt("a.csv", np.column_stack([X, Y]), delimiter=",")
+    assert main(["train", "a.csv", "--resume"]) == 2
+    assert "name it with --checkpoint" in capsys.readouterr().err
+    assert main(["train", "a.csv", "--checkpoint", "long.npz"]) == 0
+    assert main(["train", "a.csv", "--checkpoint", "long.npz", "--force"]) == 2
+    assert "add --resume to go on from it" in capsys.readouterr().err
+    assert main(["train", "a.csv", "--checkpoint", "long.npz", "--force", "--resume"]) == 0
+    # the model does not point to the file
+    (tmp_path / "long.npz").write_bytes(b"")
+    assert main(["certify", "a.model.npz", "a.csv"]) == 0

@@ -71,6 +71,18 @@ def test_auto_stays_with_descent_that_is_about_to_end_and_leaves_one_that_is_not
     assert found.handovers
 
 
+def test_auto_leaves_slow_descent_on_a_smooth_loss_with_many_features():
+    rng = np.random.default_rng(0)
+    # fewer rows than features, which are much alike
+    X = rng.standard_normal((120, 3)) @ rng.standard_normal((3, 150)) + 0.1 * rng.standard_normal((120, 150))
+    y = np.where(X[:, 0] + rng.standard_normal(120) > 0.0, 1.0, -1.0)
+    easy = solve(Problem(X, MeanRisk("logistic", y), 10.0), tol=1e-6)
+    hard = solve(Problem(X, MeanRisk("logistic", y), 1e-5), tol=1e-6)
+    assert easy.solver == "dual_coordinate"
+    assert hard.converged
+    assert hard.solver == "dual_coordinate, newton"
+
+
 def test_the_cost_grows_with_the_features_and_the_classes():
     costs = [predicted_passes(JointCase("weston_watkins", n=60, d=d, k=5).problem()) for d in (2, 20, 200)]
     assert costs[0] < costs[1] < costs[2]
