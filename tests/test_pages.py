@@ -85,12 +85,44 @@ def test_rooms_of_the_architecture_exist():
 
 
 def test_every_page_is_in_the_contents():
-    contents = (DOCS / "index.md").read_text(encoding="utf-8")
+    """Each page is in the toctree of one other page, and all of them can be reached from the first."""
+    listed = [
+        match[2] or match[1]
+        for page in DOCS.glob("*.md")
+        for block in re.findall(r"```{toctree}\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for match in re.finditer(r"^(?!:)(.+?)(?: <(.+)>)?$", block, re.MULTILINE)
+    ]
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
-    listed = {
-        line for block in re.findall(r"```{toctree}\n(.*?)```", contents, re.DOTALL) for line in block.split("\n")
-    }
-    assert pages <= listed
+    assert sorted(listed) == sorted({*pages, "api/index", "gallery/index"})
+
+
+def test_the_decision_picture_is_current_and_its_links_are_pages():
+    spec = importlib.util.spec_from_file_location("decision", DOCS / "decision.py")
+    decision = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(decision)
+    assert decision.PICTURE.read_text(encoding="utf-8") == decision.picture(), "run make pages"
+    leaves = [leaf for leaves in decision.TREE.values() for leaf in leaves]
+    assert all((DOCS / f"{leaf.page}.md").exists() for leaf in leaves)
+    names = {name for leaf in leaves for name in re.sub(r"\(.*", "", leaf.estimator).split(", ")}
+    assert names <= set(fenchel.__all__)
+
+
+def test_broken_links_of_a_site_are_found(tmp_path):
+    spec = importlib.util.spec_from_file_location("links", DOCS / "links.py")
+    links = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(links)
+    (tmp_path / "good.html").write_text('<p id="here"></p><a href="#here"></a><a href="https://example.org/"></a>')
+    (tmp_path / "bad.html").write_text(
+        '<a href="good.html#here"></a><a href="good.html#there"></a><a href="none.html"></a><img src="none.png">'
+        '<script src="https://example.org/x.js"></script>'
+    )
+    assert links.broken(tmp_path) == [
+        "bad.html: <script> loads https://example.org/x.js from the network",
+        "bad.html: good.html#there has no such id",
+        "bad.html: none.html does not exist",
+        "bad.html: none.png does not exist",
+    ]
+    assert len(links.broken(tmp_path, remote_scripts=True)) == 3
 
 
 def test_the_page_on_security_names_what_a_model_file_may_hold():
