@@ -58,10 +58,11 @@ pages: $(VENV)/docs
 # the site, in out/docs: a warning of Sphinx, an example that fails and a link that leads nowhere are errors
 docs: pages
 	$(BIN)/python docs/build.py
+	$(BIN)/python docs/browser.py
 
-# pictures of every page of the site as a browser shows it on a desktop and on a phone, in out/screenshots
+# opens every page in Chromium on a desktop and on a phone, and writes pictures of them to out/screenshots
 screenshots: docs
-	$(BIN)/python docs/screenshots.py
+	$(BIN)/python docs/browser.py --screenshots
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/summary.py

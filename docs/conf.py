@@ -32,8 +32,9 @@ extensions = [
 exclude_patterns = ["_templates", "gallery/**/*.ipynb", "gallery/**/*.py"]
 templates_path = ["_templates"]
 
-# a reference that leads nowhere is an error
+# a reference to a name of ours that leads nowhere is an error
 nitpicky = True
+nitpick_ignore_regex = [("py:.*", r"(fractions|numpy|scipy|sklearn)\..*")]
 
 # the pages in Markdown: formulas, definition lists, and the headings that links point to
 myst_enable_extensions = ["dollarmath", "deflist", "colon_fence"]
@@ -52,6 +53,8 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 numpydoc_attributes_as_param_list = True
 
+#: the sections of the gallery in their order
+GALLERY = ("certificates", "classification", "regression", "structured", "extending")
 # the gallery: every script in examples/gallery runs at each build after which it or the package has changed
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
@@ -60,11 +63,13 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("fenchel",),
     "reference_url": {"fenchel": None},
-    "within_subsection_order": "FileNameSortKey",
+    "subsection_order": [f"../examples/gallery/{name}" for name in GALLERY],
+    "thumbnail_size": (480, 320),
     "reset_modules": ("gallery_style.reset",),
     "reset_modules_order": "both",
     "download_all_examples": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 1000,
     "remove_config_comments": True,
     "capture_repr": (),
@@ -81,7 +86,9 @@ html_theme_options = {
     "show_prev_next": False,
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
@@ -116,8 +123,21 @@ def skip(app: Any, what: str, name: str, member: Any, skipped: bool, options: An
     return None if what != "class" or described else True
 
 
+def of_package(app: Any, env: Any, node: Any, contnode: Any) -> Any:
+    """Find a name that a docstring of a submodule, inherited from the top level, refers to without its module."""
+    if node.get("refdomain") != "py":
+        return None
+    for module in ("fenchel", "fenchel.plotting"):
+        target = f"{module}.{node['reftarget']}"
+        found = env.domains["py"].resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, contnode)
+        if found is not None:
+            return found
+    return None
+
+
 def setup(app: Any) -> None:
     """Register what Sphinx calls."""
     app.connect("include-read", relocate)
     app.connect("source-read", redirect)
     app.connect("autodoc-skip-member", skip)
+    app.connect("missing-reference", of_package)

@@ -1,0 +1,157 @@
+"""Opens every page of the built site in headless Chromium, at the width of a desktop and of a phone.
+
+    python docs/browser.py                      what is wrong with the pages: exit status 1 if anything is
+    python docs/browser.py --screenshots        also pictures of all pages, out/screenshots/<width>/*.png
+    python docs/browser.py --only index,faq     some pages alone
+
+A page is wrong if it is wider than the window, if a picture or a formula of it could not be drawn, or if a script
+raised an error.  Without Chromium (the Debian package ``chromium``) the script says so and does nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import html
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SITE, PICTURES = ROOT / "out" / "docs", ROOT / "out" / "screenshots"
+#: widths of windows in pixels, with their heights
+WINDOWS = {1280: 1600, 390: 2400}
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"),
+]
+#: milliseconds that a page has to be loaded, and the patience for a call of the browser in seconds
+PATIENCE, LIMIT = 20_000, 600
+#: opens one page after the other in a frame and writes what is wrong with it
+INSPECTOR = """<!doctype html><pre id="found"></pre><script>
+const pages = %s, width = %d, found = [];
+const frame = document.createElement("iframe");
+frame.style = `width:${width}px;height:900px;border:0`;
+document.body.append(frame);
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+const open = (page) => new Promise((done) => { frame.onload = done; setTimeout(done, %d); frame.src = page; });
+(async () => {
+  for (const page of pages) {
+    const errors = [];
+    const opened = open(page);
+    await pause(0);
+    frame.contentWindow.addEventListener("error", (event) => errors.push(event.message || String(event.target.src)));
+    await opened;
+    const inner = frame.contentWindow, body = frame.contentDocument;
+    inner.addEventListener("error", (event) => errors.push(event.message));
+    if (inner.MathJax?.startup?.promise) await inner.MathJax.startup.promise;
+    await pause(50);
+    const wide = body.documentElement.scrollWidth - width;
+    if (wide > 1) found.push(`${page}: ${wide} pixels wider than a window of ${width}`);
+    for (const img of body.images) {
+      img.loading = "eager";
+      await img.decode().catch(() => found.push(`${page}: no picture ${img.getAttribute("src")}`));
+    }
+    const formulas = body.querySelectorAll(".math").length;
+    if (formulas && !body.querySelector("mjx-container")) found.push(`${page}: formulas are not drawn`);
+    for (const bad of body.querySelectorAll("mjx-merror")) found.push(`${page}: wrong formula ${bad.title}`);
+    for (const error of errors) found.push(`${page}: ${error}`);
+  }
+  document.getElementById("found").textContent = JSON.stringify({pages: pages.length, found});
+})();
+</script>"""
+
+
+@contextmanager
+def served(inspectors: dict[str, str]) -> Iterator[str]:
+    """The address of a server of the site on this machine, with these pages beside it."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            text = inspectors.get(self.path)
+            if text is None:
+                super().do_GET()
+            else:
+                self.send_response(200)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(SITE)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+
+
+def chromium(program: str, *arguments: str) -> str:
+    """What Chromium writes with these arguments and an empty profile."""
+    with tempfile.TemporaryDirectory() as profile:
+        command = [program, *FLAGS, f"--user-data-dir={profile}", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT).stdout
+
+
+def inspect(program: str, pages: list[str]) -> list[str]:
+    """What is wrong with the pages, in both windows."""
+    texts = {f"/inspect-{width}": INSPECTOR % (json.dumps(pages), width, PATIENCE) for width in WINDOWS}
+    problems: list[str] = []
+    with served(texts) as address:
+        for width in WINDOWS:
+            budget = f"--virtual-time-budget={PATIENCE * (len(pages) + 1)}"
+            written = chromium(program, budget, "--window-size=1400,1000", "--dump-dom", f"{address}/inspect-{width}")
+            text = re.search(r'<pre id="found">(.*?)</pre>', written, re.DOTALL)
+            if not text or not text[1]:
+                problems.append(f"Chromium did not finish the {len(pages)} pages in a window of {width} pixels")
+                continue
+            problems += json.loads(html.unescape(text[1]))["found"]
+    return problems
+
+
+def photograph(program: str, pages: list[str]) -> None:
+    """Write a picture of every page in both windows."""
+    with served({}) as address:
+        for width, height in WINDOWS.items():
+            for page in pages:
+                picture = PICTURES / str(width) / f"{page.removesuffix('.html').replace('/', '-')}.png"
+                picture.parent.mkdir(parents=True, exist_ok=True)
+                size = f"--window-size={width},{height}"
+                wait = f"--virtual-time-budget={PATIENCE}"
+                chromium(program, wait, size, f"--screenshot={picture}", f"{address}/{page}")
+
+
+def main() -> int:
+    """Inspect, and take pictures if that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--screenshots", action="store_true", help="also write pictures")
+    parser.add_argument("--only", help="names of pages with commas between, without .html")
+    options = parser.parse_args()
+    program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if program is None:
+        print("skipped: the pages were not opened in a browser, since Chromium is not installed")
+        return 0
+    if options.only:
+        pages = [f"{name}.html" for name in options.only.split(",")]
+    else:
+        pages = sorted(str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts)
+    problems = inspect(program, pages)
+    print("\n".join(problems) or f"{len(pages)} pages are right in windows of {' and '.join(map(str, WINDOWS))} pixels")
+    if options.screenshots:
+        photograph(program, pages)
+        print(f"pictures in {PICTURES.relative_to(ROOT)}")
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
