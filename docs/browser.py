@@ -45,13 +45,8 @@ const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const open = (page) => new Promise((done) => { frame.onload = done; setTimeout(done, %d); frame.src = page; });
 (async () => {
   for (const page of pages) {
-    const errors = [];
-    const opened = open(page);
-    await pause(0);
-    frame.contentWindow.addEventListener("error", (event) => errors.push(event.message || String(event.target.src)));
-    await opened;
+    await open(page);
     const inner = frame.contentWindow, body = frame.contentDocument;
-    inner.addEventListener("error", (event) => errors.push(event.message));
     if (inner.MathJax?.startup?.promise) await inner.MathJax.startup.promise;
     await pause(50);
     const wide = body.documentElement.scrollWidth - width;
@@ -63,10 +58,16 @@ const open = (page) => new Promise((done) => { frame.onload = done; setTimeout(d
     const formulas = body.querySelectorAll(".math").length;
     if (formulas && !body.querySelector("mjx-container")) found.push(`${page}: formulas are not drawn`);
     for (const bad of body.querySelectorAll("mjx-merror")) found.push(`${page}: wrong formula ${bad.title}`);
-    for (const error of errors) found.push(`${page}: ${error}`);
+    for (const error of inner.seenErrors) found.push(`${page}: ${error}`);
   }
   document.getElementById("found").textContent = JSON.stringify({pages: pages.length, found});
 })();
+</script>"""
+#: the first script of every page: keeps the errors of the others, and addresses that could not be loaded
+LISTENER = """<script>window.seenErrors = [];
+const missing = (target) => `no ${target.src || target.href}`;
+addEventListener("error", (event) => seenErrors.push(event.message || missing(event.target)), true);
+addEventListener("unhandledrejection", (event) => seenErrors.push(String(event.reason)));
 </script>"""
 
 
@@ -76,14 +77,16 @@ def served(inspectors: dict[str, str]) -> Iterator[str]:
 
     class Handler(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
-            text = inspectors.get(self.path)
+            text, file = inspectors.get(self.path), SITE / self.path.lstrip("/")
+            if text is None and file.suffix == ".html" and file.is_file():
+                text = file.read_text(encoding="utf-8").replace("<head>", f"<head>{LISTENER}", 1)
             if text is None:
                 super().do_GET()
-            else:
-                self.send_response(200)
-                self.send_header("Content-Type", "text/html; charset=utf-8")
-                self.end_headers()
-                self.wfile.write(text.encode())
+                return
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.end_headers()
+            self.wfile.write(text.encode())
 
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
@@ -94,6 +97,7 @@ def served(inspectors: dict[str, str]) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
+        server.server_close()
 
 
 def chromium(program: str, *arguments: str) -> str:

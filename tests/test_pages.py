@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -123,6 +124,32 @@ def test_broken_links_of_a_site_are_found(tmp_path):
         "bad.html: none.png does not exist",
     ]
     assert len(links.broken(tmp_path, remote_scripts=True)) == 3
+
+
+@pytest.mark.thorough
+def test_the_browser_finds_what_is_wrong_with_a_page(tmp_path, monkeypatch):
+    spec = importlib.util.spec_from_file_location("browser", DOCS / "browser.py")
+    browser = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(browser)
+    program = shutil.which("chromium")
+    if program is None:
+        pytest.skip("Chromium is not installed")
+    monkeypatch.setattr(browser, "SITE", tmp_path)
+    (tmp_path / "good.html").write_text("<html><head></head><body>text</body></html>")
+    (tmp_path / "bad.html").write_text(
+        '<html><head></head><body><div style="width:700px">wide</div><img src="none.png"><span class="math">x</span>'
+        "<script>undefinedFunction();</script></body></html>"
+    )
+    found = "\n".join(browser.inspect(program, ["good.html", "bad.html"]))
+    assert "good.html" not in found
+    for problem in (
+        "wider than a window of 390",
+        "no picture none.png",
+        "not drawn",
+        "undefinedFunction is not defined",
+    ):
+        assert problem in found
+    assert "wider than a window of 1280" not in found
 
 
 def test_the_page_on_security_names_what_a_model_file_may_hold():
