@@ -102,12 +102,18 @@ if _MATHJAX.exists():
 
 def relocate(app: Any, relative_path: Path, parent_docname: str, content: list[str]) -> None:
     """Point the links of an included file, which lies elsewhere, to their places as seen from docs/."""
-    folder = (ROOT / "docs" / relative_path).resolve().parent
+    folder, docs = (ROOT / "docs" / relative_path).resolve().parent, ROOT / "docs"
 
     def seen_from_docs(link: re.Match[str]) -> str:
-        return f"]({os.path.relpath(folder / link[1], ROOT / 'docs')}"
+        target = (folder / link["target"]).resolve()
+        seen = os.path.relpath(target, docs)
+        if target.suffix == ".md" and docs not in target.parents:
+            # no page of the site: a file to look into
+            return "{download}`" + link["text"].replace("`", "") + f" <{seen}>`"
+        return f"[{link['text']}]({seen}{link['place'] or ''})"
 
-    content[0] = re.sub(r"\]\((?!https?:|#)([^)#]+)", seen_from_docs, content[0])
+    pattern = r"\[(?P<text>[^\]]*)\]\((?!https?:|#)(?P<target>[^)#]+)(?P<place>#[^)]*)?\)"
+    content[0] = re.sub(pattern, seen_from_docs, content[0])
 
 
 def redirect(app: Any, docname: str, source: list[str]) -> None:
