@@ -2,6 +2,7 @@
 
     python docs/browser.py                      what is wrong with the pages: exit status 1 if anything is
     python docs/browser.py --screenshots        also pictures of all pages, out/screenshots/<width>/*.png
+    python docs/browser.py --all                the page of every class and function of the reference too
     python docs/browser.py --only index,faq     some pages alone
 
 A page is wrong if it is wider than the window, if a picture or a formula of it could not be drawn, or if a script
@@ -12,9 +13,8 @@ from __future__ import annotations
 
 import argparse
 import functools
-import html
 import json
-import re
+import queue
 import shutil
 import subprocess
 import sys
@@ -35,8 +35,8 @@ FLAGS = [
 ]
 #: milliseconds that a page has to be loaded, and the patience for a call of the browser in seconds
 PATIENCE, LIMIT = 20_000, 600
-#: opens one page after the other in a frame and writes what is wrong with it
-INSPECTOR = """<!doctype html><pre id="found"></pre><script>
+#: opens one page after the other in a frame and sends back what is wrong with them
+INSPECTOR = """<!doctype html><body><script>
 const pages = %s, width = %d, found = [];
 const frame = document.createElement("iframe");
 frame.style = `width:${width}px;height:900px;border:0`;
@@ -60,7 +60,7 @@ const open = (page) => new Promise((done) => { frame.onload = done; setTimeout(d
     for (const bad of body.querySelectorAll("mjx-merror")) found.push(`${page}: wrong formula ${bad.title}`);
     for (const error of inner.seenErrors) found.push(`${page}: ${error}`);
   }
-  document.getElementById("found").textContent = JSON.stringify({pages: pages.length, found});
+  await fetch("/found", {method: "POST", body: JSON.stringify(found)});
 })();
 </script>"""
 #: the first script of every page: keeps the errors of the others, and addresses that could not be loaded
@@ -71,68 +71,95 @@ addEventListener("unhandledrejection", (event) => seenErrors.push(String(event.r
 </script>"""
 
 
+class Handler(SimpleHTTPRequestHandler):
+    """Serves the site, with the listener in every page, and the pages of the inspector; takes what it found."""
+
+    def do_GET(self) -> None:
+        """Answer with a page of the inspector, a page of the site or another file."""
+        text, file = self.server.inspectors.get(self.path), SITE / self.path.lstrip("/")
+        if text is None and file.suffix == ".html" and file.is_file():
+            text = file.read_text(encoding="utf-8").replace("<head>", f"<head>{LISTENER}", 1)
+        if text is None:
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html; charset=utf-8")
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def do_POST(self) -> None:
+        """Keep what the inspector found."""
+        self.server.found.put(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+class Server(ThreadingHTTPServer):
+    """A server of the site on this machine."""
+
+    def __init__(self, inspectors: dict[str, str]) -> None:
+        """Listen at a free port."""
+        super().__init__(("127.0.0.1", 0), functools.partial(Handler, directory=str(SITE)))
+        self.inspectors, self.found = inspectors, queue.Queue[list[str]]()
+        self.address = f"http://127.0.0.1:{self.server_address[1]}"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Ignore pages that the browser left before it had all of them."""
+
+
 @contextmanager
-def served(inspectors: dict[str, str]) -> Iterator[str]:
-    """The address of a server of the site on this machine, with these pages beside it."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def do_GET(self) -> None:
-            text, file = inspectors.get(self.path), SITE / self.path.lstrip("/")
-            if text is None and file.suffix == ".html" and file.is_file():
-                text = file.read_text(encoding="utf-8").replace("<head>", f"<head>{LISTENER}", 1)
-            if text is None:
-                super().do_GET()
-                return
-            self.send_response(200)
-            self.send_header("Content-Type", "text/html; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(SITE)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
+def served(inspectors: dict[str, str]) -> Iterator[Server]:
+    """The running server, with these pages beside the site."""
+    with Server(inspectors) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
 
 
-def chromium(program: str, *arguments: str) -> str:
-    """What Chromium writes with these arguments and an empty profile."""
-    with tempfile.TemporaryDirectory() as profile:
+@contextmanager
+def chromium(program: str, *arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Chromium with these arguments and an empty profile; it is ended with the block."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         command = [program, *FLAGS, f"--user-data-dir={profile}", *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=LIMIT).stdout
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+            try:
+                yield process
+            finally:
+                process.terminate()
 
 
 def inspect(program: str, pages: list[str]) -> list[str]:
     """What is wrong with the pages, in both windows."""
     texts = {f"/inspect-{width}": INSPECTOR % (json.dumps(pages), width, PATIENCE) for width in WINDOWS}
     problems: list[str] = []
-    with served(texts) as address:
+    with served(texts) as server:
         for width in WINDOWS:
-            budget = f"--virtual-time-budget={PATIENCE * (len(pages) + 1)}"
-            written = chromium(program, budget, "--window-size=1400,1000", "--dump-dom", f"{address}/inspect-{width}")
-            text = re.search(r'<pre id="found">(.*?)</pre>', written, re.DOTALL)
-            if not text or not text[1]:
-                problems.append(f"Chromium did not finish the {len(pages)} pages in a window of {width} pixels")
-                continue
-            problems += json.loads(html.unescape(text[1]))["found"]
+            with chromium(
+                program, "--window-size=1400,1000", "--remote-debugging-port=0", f"{server.address}/inspect-{width}"
+            ):
+                try:
+                    problems += server.found.get(timeout=LIMIT)
+                except queue.Empty:
+                    problems.append(f"Chromium did not finish {len(pages)} pages of {width} pixels in {LIMIT} s")
     return problems
 
 
 def photograph(program: str, pages: list[str]) -> None:
     """Write a picture of every page in both windows."""
-    with served({}) as address:
+    with served({}) as server:
         for width, height in WINDOWS.items():
             for page in pages:
                 picture = PICTURES / str(width) / f"{page.removesuffix('.html').replace('/', '-')}.png"
                 picture.parent.mkdir(parents=True, exist_ok=True)
                 size = f"--window-size={width},{height}"
                 wait = f"--virtual-time-budget={PATIENCE}"
-                chromium(program, wait, size, f"--screenshot={picture}", f"{address}/{page}")
+                with chromium(program, wait, size, f"--screenshot={picture}", f"{server.address}/{page}") as process:
+                    process.wait(LIMIT)
 
 
 def main() -> int:
@@ -140,6 +167,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--screenshots", action="store_true", help="also write pictures")
     parser.add_argument("--only", help="names of pages with commas between, without .html")
+    parser.add_argument("--all", action="store_true", help="the page of every class and function too")
     options = parser.parse_args()
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
@@ -148,7 +176,8 @@ def main() -> int:
     if options.only:
         pages = [f"{name}.html" for name in options.only.split(",")]
     else:
-        pages = sorted(str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if "_static" not in page.parts)
+        left_out = {"_static"} if options.all else {"_static", "generated"}
+        pages = sorted(str(page.relative_to(SITE)) for page in SITE.rglob("*.html") if not left_out & {*page.parts})
     problems = inspect(program, pages)
     print("\n".join(problems) or f"{len(pages)} pages are right in windows of {' and '.join(map(str, WINDOWS))} pixels")
     if options.screenshots:

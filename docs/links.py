@@ -37,7 +37,8 @@ class Page(HTMLParser):
 
 def broken(site: Path, *, remote_scripts: bool = False) -> list[str]:
     """A sentence for each link that leads nowhere, and for each file that is loaded from the network."""
-    pages = {path: Page(path.read_text(encoding="utf-8")) for path in sorted(site.rglob("*.html"))}
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
+    pages = {path: Page(path.read_text(encoding="utf-8")) for path in paths}
     found = []
     for path, page in pages.items():
         for tag, address in page.addresses:
