@@ -45,6 +45,7 @@ autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"
 autodoc_default_options = {
     "members": True,
     "inherited-members": "object,ABC,BaseEstimator,Enum,Exception,NamedTuple,tuple,Protocol,Generic",
