@@ -51,6 +51,11 @@ const open = (page) => new Promise((done) => { frame.onload = done; setTimeout(d
     await pause(50);
     const wide = body.documentElement.scrollWidth - width;
     if (wide > 1) found.push(`${page}: ${wide} pixels wider than a window of ${width}`);
+    // the theme lets this part of a page scroll
+    for (const part of body.querySelectorAll(".bd-article-container")) {
+      const more = part.scrollWidth - part.clientWidth;
+      if (more > 1) found.push(`${page}: text is ${more} pixels wider than its place in a window of ${width}`);
+    }
     for (const img of body.images) {
       img.loading = "eager";
       await img.decode().catch(() => found.push(`${page}: no picture ${img.getAttribute("src")}`));
