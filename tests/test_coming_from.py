@@ -114,6 +114,14 @@ def test_scikit_learn(name, data):
     same(*scores, data[0], atol=ROUGH.get(name, 1e-4))
 
 
+def test_n_is_the_sum_of_the_weights(data):
+    X, y = data[:2]
+    weights = np.random.default_rng(2).uniform(0.5, 2.0, N)
+    theirs = linear_model.Lasso(alpha=0.05, **TIGHT).fit(X, y, sample_weight=weights)
+    ours = LinearRegressor(C=1 / (0.05 * weights.sum()), l1_ratio=1, tol=1e-12).fit(X, y, sample_weight=weights)
+    same(theirs.predict, ours.predict, X)
+
+
 def test_every_class_of_the_table_is_compared():
     rows = table("coming-from-scikit-learn.md", "scikit-learn | Fenchel | C |")
     assert [re.match(r"`(\w+)\(", row[0])[1] for row in rows] == list(SKLEARN)
