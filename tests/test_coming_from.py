@@ -163,6 +163,16 @@ def test_liblinear(kind, number, data):
         np.testing.assert_allclose(theirs, ours.decision_function(X), atol=1e-3)
 
 
+def test_an_intercept_of_liblinear_that_is_not_regularized(data):
+    util = pytest.importorskip("liblinear.liblinearutil", reason="LIBLINEAR is not installed")
+    X, _, _, labels = data
+    model = util.train(util.problem(labels, X), util.parameter("-s 0 -c 0.5 -B 1 -R -e 1e-9 -q"))
+    ours = LinearClassifier("logistic", C=0.5, tol=1e-12).fit(X, labels)
+    weights, intercept = model.get_decfun()
+    theirs = (X @ np.array(weights) + intercept) * model.get_labels()[0]
+    np.testing.assert_allclose(theirs, ours.decision_function(X), atol=1e-3)
+
+
 def test_every_number_of_liblinear_is_compared():
     rows = [row for row in table("coming-from-liblinear.md", "`-s` | LIBLINEAR's name | Fenchel |") if row[2] != "none"]
     assert [tuple(map(int, row[0].split(", "))) for row in rows] == list(LIBLINEAR)
