@@ -150,7 +150,8 @@ class Certificate:
                 where = f"one of the objectives that add up to {primal} is below its lower bound"
             return (
                 f"The objective and its lower bound are inconsistent: {where} by more than rounding explains{trust}; "
-                "a kernel must be positive semi-definite to this accuracy: scale or centre X."
+                "a kernel must be positive semi-definite to this accuracy (scale or centre X), and a loss, regularizer "
+                "or risk of your own must pass check_loss, check_regularizer or check_risk."
             )
         if self.optimal:
             exact = "optimal to the accuracy of the arithmetic"

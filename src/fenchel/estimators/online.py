@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -171,7 +171,8 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
             labels = one_vs_rest(codes, k if len(weights) > 1 else 1)
             problem = Problem(X, MeanRisk(as_loss(loss, "classification"), labels), lam, regularizer)
             found.append(certify(problem, Model(weights[k], 0.0), effort=effort))
-        return sum(found[1:], start=found[0])
+        # an online method minimizes no objective of its own: the sentence names the one that it is judged by
+        return replace(sum(found[1:], start=found[0]), about=f"{as_loss(loss).name} loss with C={C:g}")
 
     def _validated(self, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
         """Validate the data and check the parameters."""

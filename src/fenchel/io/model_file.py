@@ -97,6 +97,8 @@ class ModelFile:
 def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
     estimator = model.estimator
+    if "theta_" not in vars(estimator):
+        raise FenchelError("the model has no theta_, which a model file keeps: fit it again, or pickle the estimator")
     arrays = {name: _dense(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
     if getattr(estimator, "surrogate_", "bound") == "bound":
         # NaN for every problem
