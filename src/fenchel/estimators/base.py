@@ -116,7 +116,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 problem,
                 self._solver_for(problem),
                 tol=self._target_gap(),
-                max_iter=self.max_iter,
+                max_iter=self._max_passes(),
                 time_limit=deadline.share(k, len(problems) + later, workers),
                 warm_start=warm[k],
                 callback=show(k),
@@ -217,6 +217,10 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
     def _target_gap(self) -> float:
         """The relative gap at which the solves stop; ``tol`` is the one that they have to prove."""
         return self.tol
+
+    def _max_passes(self) -> float:
+        """The data passes that ``max_iter`` allows."""
+        return self.max_iter
 
     def _has_converged(self, solution: Solution) -> bool:
         return solution.converged or solution.certificate.meets(self.tol)
