@@ -16,11 +16,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from fenchel.compile.loop import Loop
 from fenchel.solvers.newton.loop_small import newton_steps
-from products import left_out
+from products import kept_calls, left_out
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -43,8 +44,28 @@ def pytest_configure(config):
     settings.load_profile("fenchel")
 
 
+def _takes_all(config):
+    return config.getoption("full_products") or any("[" in argument for argument in config.args)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    # --doctest-modules is for src: it would search every test and helper, and finds nothing there
+    collectors = yield
+    return [one for one in collectors if not isinstance(one, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    yield
+    # before pytest makes items of them, twice as many as run; a law of several functions waits for all of them
+    mark = metafunc.definition.get_closest_marker("meetings")
+    if metafunc._calls and not (_takes_all(metafunc.config) or (mark and "law" in mark.kwargs)):
+        metafunc._calls = kept_calls(metafunc._calls, mark)
+
+
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("full_products") or any("[" in argument for argument in config.args):
+    if _takes_all(config):
         return
     left = left_out(items)
     if not any("::" in argument for argument in config.args):
