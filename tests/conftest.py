@@ -20,8 +20,8 @@ from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from fenchel.compile.loop import Loop
-from fenchel.solvers.newton.loop_small import newton_steps
 from products import kept_calls, left_out
+from quick_loops import quickly
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -79,6 +79,8 @@ def pytest_collection_finish():
     # time to traverse them
     gc.collect()
     gc.freeze()
+    # compiling makes hundreds of thousands of objects that live until it ends
+    gc.set_threshold(50_000, 20, 20)
 
 
 def shared_file(name):
@@ -108,27 +110,12 @@ def full_products(request):
     return request.config.getoption("full_products")
 
 
-#: losses whose Newton steps on small data, few and short, are in plain Python without ``--full-products``
-SELDOM = ("CompiledExponential", "CompiledMargin", "CompiledPower")
-#: operations of a Hessian, up to which plain Python is quicker than the compiler
-LITTLE_WORK = 20_000
-
-
 @pytest.fixture(scope="session", autouse=True)
-def seldom_compiled(request):
-    """Without ``--full-products``, Newton's loop is compiled for the usual losses only: each takes three seconds."""
+def quick_loops(request):
+    """Without ``--full-products``, loops are compiled for fewer kinds of arguments, see quick_loops.py."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("full_products"):
-            compiled = Loop.__call__
-
-            def call(self, *arguments):
-                if self is newton_steps and type(arguments[0]).__name__ in SELDOM:
-                    rows, features = arguments[1].X.shape
-                    if rows * features**2 <= LITTLE_WORK:
-                        return self._function(*arguments)
-                return compiled(self, *arguments)
-
-            patch.setattr(Loop, "__call__", call)
+            patch.setattr(Loop, "__call__", quickly(Loop.__call__))
         yield
 
 
