@@ -86,7 +86,7 @@ def covering(rows, strength=2, only=None):
         return sorted({tuple(row.items()): place for place, row in reversed(list(enumerate(rows)))}.values())
     # a number for each value, and for each meeting: tuples would be hashed again and again
     values, numbers, masks = {}, {}, []
-    rows = [{axis: values.setdefault(value, len(values)) for axis, value in zip(row, row.items())} for row in rows]
+    rows = [{axis: values.setdefault((axis, value), len(values)) for axis, value in row.items()} for row in rows]
     for row in rows:
         mask, places = 0, [value for axis, value in row.items() if only is None or axis in only]
         for meeting in itertools.combinations(places, min(strength, len(places))):
@@ -95,7 +95,8 @@ def covering(rows, strength=2, only=None):
     longest = max(map(len, rows), default=0)
     # the last value is that of a row without a further axis, and is never taken
     table = np.array([[*row.values(), *[len(values)] * (longest - len(row))] for row in rows], dtype=np.intp)
-    missing, chosen, taken, gains = (1 << len(numbers)) - 1, [], np.zeros(len(values) + 1, dtype=np.intp), range(len(rows))
+    taken = np.zeros(len(values) + 1, dtype=np.intp)
+    missing, chosen, gains = (1 << len(numbers)) - 1, [], range(len(rows))
     while missing:
         # a row without new meetings has none later
         gains = {place: gain for place in gains if (gain := (masks[place] & missing).bit_count())}

@@ -10,7 +10,6 @@ import functools
 
 import numpy as np
 
-from fenchel.compile.primitives.example_sums import add_adjoint, half_gram, hess_product, multiply
 from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.designs.rows import CSRRows, DenseRows
 from fenchel.losses.compiled_margin import CompiledHinge
@@ -21,20 +20,12 @@ from fenchel.solvers.dual_coordinate.loop import epoch
 from fenchel.solvers.dual_coordinate.loop_mirror import epoch_mirror
 from fenchel.solvers.frank_wolfe.loop import visits
 from fenchel.solvers.l1.loop import descend, moments
-from fenchel.solvers.newton.loop_multinomial import (
-    add_adjoint_classes,
-    add_hess_diag_classes,
-    hess_product_classes,
-    multiply_classes,
-)
 from fenchel.solvers.newton.loop_small import newton_steps
 from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
 
 #: loops that take small dense data as sparse rows
 OF_SPARSE_ROWS = {
-    *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits),
-    *(multiply, add_adjoint, half_gram, hess_product, squared_norms, descend, moments, half_sweep),
-    *(multiply_classes, add_adjoint_classes, hess_product_classes, add_hess_diag_classes),
+    *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits, squared_norms, descend, moments, half_sweep),
 }
 #: the number of entries up to which data are small
 FEW_ENTRIES = 1 << 16
