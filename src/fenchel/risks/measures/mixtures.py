@@ -225,6 +225,8 @@ def _onto_base(a: Array, caps: Array) -> tuple[NDArray[np.int64], Floats]:
     over = sums > (1.0 + _TOLERANCE) * caps
     moved |= over
     moved[1:] |= over[:-1]
+    if not np.any(moved):
+        return falling[:0], np.zeros(0)
     entries = np.diff(np.where(over, caps, sums), prepend=0.0)
     # concave up to rounding
     return falling[moved], np.clip(entries[moved], 0.0, 1.0)
