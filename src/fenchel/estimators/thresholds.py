@@ -155,9 +155,7 @@ def _sorted(scores: Array, weights: Array) -> tuple[Array, NDArray[np.int64], ND
     return scores, order, np.concatenate([[0], np.flatnonzero(scores[:-1] > scores[1:]) + 1, [len(scores)]])
 
 
-def _losses(
-    risk: Risk, fn: Array, fp: Array, amounts: Array | None = None, positive: Array | None = None
-) -> Floats:
+def _losses(risk: Risk, fn: Array, fp: Array, amounts: Array | None = None, positive: Array | None = None) -> Floats:
     """The losses of cuts; of a measure of counts without the amounts and signs of the examples."""
     contingency = risk.contingency()
     if contingency is not None:
