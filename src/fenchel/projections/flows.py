@@ -29,6 +29,8 @@ from fenchel.numerics.limits import EPS
 _TOLERANCE = 4.0 * EPS
 #: sides in all, and examples of a side in the mean, for which a loop over groups is faster than one sort of all
 _FEW_SIDES, _LARGE_SIDE = 16, 256
+#: multiples that are tried
+_ROUNDS = 4
 #: spacing of extended precision at 1
 _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
@@ -95,12 +97,19 @@ class Sides:
             entries = ends - np.where(first, 0.0, np.concatenate([[0.0], ends[:-1]]))
             y[order[moved]] = np.maximum(entries[moved], 0.0)
             y = _balanced(y, sizes)
-            # bounds less their slack are not concave where amounts differ widely: a multiple meets them all
+            y = self._multiple_inside(y)
+        return y
+
+    def _multiple_inside(self, y: Array) -> Floats:
+        """A multiple of y that meets all bounds: less their slack these are not concave where amounts differ widely."""
+        for _ in range(_ROUNDS):
             _, sums, caps = self._cuts(y)
             violated = sums > (1.0 + _TOLERANCE) * caps
-            if np.any(violated):
-                y = y * float(np.min(caps[violated] / sums[violated]))
-        return y
+            if not np.any(violated):
+                return y
+            y = y * float(np.min(caps[violated] / sums[violated]))
+        # no flow at all is always one
+        return np.zeros_like(y)
 
     def _cuts(self, y: Array) -> tuple[NDArray[np.integer[Any]], Floats, Floats]:
         """The upper examples in order of falling x/c, with P and U at each."""
