@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import struct
 import sys
-import tokenize
-import zipfile
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import fenchel
+from fenchel.archive_damage import DAMAGES
 from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
@@ -46,22 +43,6 @@ _DECOMPOSITION = "decomposition_{}".format
 #: of the arrays of features that are computed from raw data
 _FEATURES = "features_"
 _FORMAT = 2
-#: what a damaged archive, a damaged array or text of the wrong kind raises
-_DAMAGES = (
-    *(
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        ArithmeticError,
-        RuntimeError,
-        MemoryError,
-    ),
-    # the header of an array is parsed
-    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError),
-)
 
 
 @dataclass
@@ -161,7 +142,7 @@ def load(path: Path) -> ModelFile:
         return _restored(path, about, arrays, proved)
     except FenchelError:
         raise
-    except _DAMAGES as error:
+    except DAMAGES as error:
         raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
 
 
