@@ -11,10 +11,11 @@ import pandas as pd
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.ticker import NullFormatter
 
 #: relative suboptimality below which rounding decides
 FLOOR = 1e-12
-WIDTH = 3
+WIDTH = 2
 
 
 def curve(runs: pd.DataFrame, best: float) -> pd.DataFrame:
@@ -29,7 +30,7 @@ def main() -> None:
     """Write the picture."""
     target, *files = map(Path, sys.argv[1:])
     rows = math.ceil(len(files) / WIDTH)
-    figure, panels = plt.subplots(rows, WIDTH, figsize=(4 * WIDTH, 3.2 * rows), squeeze=False, layout="constrained")
+    figure, panels = plt.subplots(rows, WIDTH, figsize=(5 * WIDTH, 3.2 * rows), squeeze=False, layout="constrained")
     for panel in panels.flat[len(files) :]:
         panel.axis("off")
     for panel, file in zip(panels.flat, files, strict=False):
@@ -47,6 +48,7 @@ def main() -> None:
         panel.set_xlabel("processor seconds", size=8)
         panel.set_ylabel("(objective - best) / best", size=8)
         panel.tick_params(labelsize=7)
+        panel.xaxis.set_minor_formatter(NullFormatter())
         panel.legend(fontsize=6)
     figure.savefig(target, dpi=80)
 
