@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from fenchel.solving.solution import Status as Status
     from fenchel.solving.solution import TracePoint as TracePoint
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "fenchel.certificate": ("Certificate", "CertifiedPredictions", "ProvedShare"),

@@ -21,6 +21,7 @@ from fenchel.estimators.labels import one_vs_rest, unknown_labels
 from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.stock_linear import with_scores
 from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
 from fenchel.loading import of_package
@@ -120,6 +121,9 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
     fit_intercept: bool = True
     shuffle: bool = True
     random_state: Any = None
+
+    def _stock(self) -> Any:
+        return with_scores(self, self.coef_.copy(), self.intercept_.copy())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y, from nothing."""

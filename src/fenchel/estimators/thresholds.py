@@ -130,6 +130,12 @@ def below_threshold(above: Array) -> Floats:
     return np.where(above > 0.0, -above, np.maximum(-above, _SMALLEST))
 
 
+def reversed_scores(coef: Any, thresholds: Floats) -> tuple[Any, Floats]:
+    """Weights and intercepts of scores that are positive exactly where X w is not above the thresholds."""
+    # the next number: a difference of close numbers is exact, so X w at the threshold itself has a positive score
+    return -coef, np.nextafter(thresholds, np.inf)
+
+
 def with_thresholds(found: dict[str, Any], thresholds: Floats, solutions: Sequence[Solution]) -> dict[str, Any]:
     """The attributes of a fit whose intercepts are replaced by minus these thresholds.
 

@@ -16,6 +16,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.estimators.stock_linear import namesake
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.losses import Logistic, Loss
@@ -186,6 +187,15 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
         if len(scores) == 1 and len(self.classes_) == 2:
             return np.vstack([1.0 - scores, scores]).T
         return scores / np.sum(scores, axis=1, keepdims=True)
+
+    def _stock(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        stock = namesake(self, LogisticRegression, classes=True)
+        if len(self.classes_) > 2 and stock.solver == "liblinear":
+            # before scikit-learn 1.8 its probabilities are those of one-vs-rest
+            stock.set_params(solver="lbfgs")
+        return stock
 
     def _loss(self) -> Loss:
         return Logistic()
