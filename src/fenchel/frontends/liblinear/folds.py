@@ -137,9 +137,7 @@ def first_C(data: Data, options: TrainOptions) -> float:
 def predictions(model: Model, X: sp.csr_matrix) -> Floats:
     """The labels or values of some rows."""
     weights = np.array(model.weights).reshape(model.rows, model.outputs)
-    scores = X @ weights[: model.features] - model.rho
-    if model.bias >= 0:
-        scores = scores + weights[-1] * model.bias
+    scores = X @ weights[: model.features] + np.array(model.scores.offsets)
     return np.array([predicted(model, row) for row in scores.tolist()], dtype=np.float64)
 
 

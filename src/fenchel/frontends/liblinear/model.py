@@ -22,6 +22,7 @@ from pathlib import Path
 
 from fenchel.frontends.liblinear.kinds import NAMED_KINDS, Kind
 from fenchel.frontends.refusal import Refusal
+from fenchel.frontends.scoring import LinearScores
 
 #: characters of a word that an error shows
 _SHOWN = 80
@@ -68,6 +69,15 @@ class Model:
     def rows(self) -> int:
         """The number of features and of the bias."""
         return self.features + (self.bias >= 0)
+
+    @property
+    def scores(self) -> LinearScores:
+        """The scores of rows; the constant feature is the last one."""
+        if self.bias >= 0:
+            offsets = [weight * self.bias for weight in self.weights[-self.outputs :]]
+        else:
+            offsets = [-self.rho] * self.outputs
+        return LinearScores(self.weights, self.features, offsets)
 
     def content(self) -> bytes:
         """The content of the file."""

@@ -144,9 +144,7 @@ def check(options: TrainOptions) -> None:
     elif options.frees_bias and options.bias != 1.0:
         wrong = "To not regularize bias, must specify -B 1 along with -R"
     elif options.frees_bias and not options.kind.frees_bias:
-        wrong = (
-            "-R option supported only for solver L2R_LR, L2R_L2LOSS_SVC, L1R_L2LOSS_SVC, L1R_LR, and L2R_L2LOSS_SVR"
-        )
+        wrong = "-R option supported only for solver L2R_LR, L2R_L2LOSS_SVC, L1R_L2LOSS_SVC, L1R_LR, and L2R_L2LOSS_SVR"
     else:
         negative = [label for label, weight in options.weights if weight < 0]
         if negative:

@@ -1,25 +1,16 @@
-"""LIBLINEAR's ``predict``: labels, values or probabilities of the rows of a file, and how good they are.
-
-Small files are predicted in plain Python, larger ones with NumPy and SciPy; both add the products of a row in the order
-of its features, as LIBLINEAR does, so that all three agree to the last bit.
-"""
+"""LIBLINEAR's ``predict``: labels, values or probabilities of the rows of a file, and how good they are."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 from fenchel.frontends.liblinear.model import Model, load_model
 from fenchel.frontends.liblinear.options import PredictOptions, predict_options
 from fenchel.frontends.refusal import Refusal
-from fenchel.frontends.rows import Row, WrongLineError, data_stream, read_rows
+from fenchel.frontends.rows import WrongLineError
+from fenchel.frontends.scoring import scored
 from fenchel.frontends.writing import check_target, writing
-
-#: bytes of a file, times the outputs of the model, above which the import of NumPy and SciPy is worth its time
-LARGE = 8_000_000
-#: of each row: the label of the file, and the scores
-_Scored = tuple[float, list[float]]
 
 
 def predict(arguments: Sequence[str]) -> int:
@@ -36,11 +27,11 @@ def predict(arguments: Sequence[str]) -> int:
         raise Refusal(1, "probability output is only supported for logistic regression")
     tally = _Tally(model)
     try:
-        scored = _scored(options.data, model)
+        rows = scored(options.data, model.scores)
         with writing(options.output) as stream:
             if options.probabilities:
                 stream.write(" ".join(map(str, ("labels", *(model.labels or [])))).encode("ascii") + b"\n")
-            for label, scores in scored:
+            for label, scores in rows:
                 found = predicted(model, scores)
                 stream.write(_line(model, options, found, scores).encode("ascii"))
                 tally.add(label, found)
@@ -103,63 +94,6 @@ def _readable(path: str) -> bool:
             return True
     except OSError:
         return False
-
-
-def _scored(path: str, model: Model) -> Iterator[_Scored]:
-    file = Path(path)
-    if file.is_file() and file.stat().st_size * model.outputs > LARGE:
-        return _scored_by_scipy(path, model)
-    return _scored_by_python(file, model)
-
-
-def _scored_by_python(path: Path, model: Model) -> Iterator[_Scored]:
-    score = _single_score if model.outputs == 1 else _scores
-    with data_stream(path) as stream:
-        for row in read_rows(stream):
-            yield row.label, score(model, row)
-
-
-def _single_score(model: Model, row: Row) -> list[float]:
-    total, weights, last = 0.0, model.weights, model.features
-    for feature, value in zip(row.features, row.values, strict=True):
-        # the weight of the bias is behind those of the features, which a row may exceed
-        if feature > last:
-            break
-        total += weights[feature - 1] * value
-    if model.bias >= 0:
-        total += weights[last] * model.bias
-    return [total - model.rho]
-
-
-def _scores(model: Model, row: Row) -> list[float]:
-    k, weights, last = model.outputs, model.weights, model.features
-    totals = [0.0] * k
-    for feature, value in zip(row.features, row.values, strict=True):
-        if feature > last:
-            break
-        place = (feature - 1) * k
-        for output in range(k):
-            totals[output] += weights[place + output] * value
-    if model.bias >= 0:
-        for output in range(k):
-            totals[output] += weights[last * k + output] * model.bias
-    return totals
-
-
-def _scored_by_scipy(path: str, model: Model) -> Iterator[_Scored]:
-    import numpy as np
-
-    from fenchel.frontends.matrix import read_data
-
-    data = read_data(path)
-    weights = np.array(model.weights).reshape(model.rows, model.outputs)
-    features = min(data.X.shape[1], model.features)
-    # a product of matrices adds in the order of the features
-    totals = data.X[:, :features] @ weights[:features]
-    if model.bias >= 0:
-        totals += weights[-1] * model.bias
-    totals -= model.rho
-    return zip(data.y.tolist(), totals.tolist(), strict=True)
 
 
 class _Tally:

@@ -105,9 +105,7 @@ def parts(X: sp.csr_matrix, y: Floats, classes: Classes | None, options: TrainOp
         return [_mean(design, loss, np.where(places == 0, 1.0, -1.0), costs[places], options)]
     signs = [np.where(places == k, 1.0, -1.0) for k in range(len(labels))]
     # the others have C without their weights
-    return [
-        _mean(design, loss, sign, np.where(sign > 0, costs[k], options.C), options) for k, sign in enumerate(signs)
-    ]
+    return [_mean(design, loss, sign, np.where(sign > 0, costs[k], options.C), options) for k, sign in enumerate(signs)]
 
 
 def weights_of(part: Part, model: Model, options: TrainOptions) -> Floats:
