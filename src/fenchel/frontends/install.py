@@ -20,6 +20,7 @@ EXECUTABLES = {
 }
 #: the second line of each of them, by which they are known
 _MARK = "# written by `fenchel install-frontends`"
+_CALL = "import sys; from fenchel.frontends.main import main; sys.exit(main(sys.argv[1:]))"
 _USAGE = """\
 usage: fenchel install-frontends [--force] DIR
 
@@ -60,8 +61,8 @@ def install(arguments: Sequence[str]) -> int:
 
 
 def script(program: Sequence[str]) -> str:
-    """The text of an executable; -P keeps the modules of the present folder out."""
-    call = shlex.join([sys.executable, "-P", "-m", "fenchel.frontends", *program])
+    """The text of an executable; -P keeps the modules of the present folder out, and -c starts faster than -m."""
+    call = shlex.join([sys.executable, "-P", "-c", _CALL, *program])
     return f'#!/bin/sh\n{_MARK}\nexec {call} "$@"\n'
 
 

@@ -67,15 +67,42 @@ def _program(arguments: Sequence[str]) -> Callable[[], int]:
         raise Refusal(
             _NO_PROGRAM, f"fenchel {command}: choose {' or '.join(programs)} as the first argument; got {name!r}"
         )
-    if name == "train":
-        from fenchel.frontends.liblinear.training import train as program
-    elif name == "predict":
-        from fenchel.frontends.liblinear.predicting import predict as program
-    elif name == "learn":
-        from fenchel.frontends.svmperf.learning import learn as program
-    else:
-        from fenchel.frontends.svmperf.classifying import classify as program
-    return lambda: program(rest)
+    return {"train": _train, "predict": _predict, "learn": _learn, "classify": _classify}[name](rest)
+
+
+def _train(arguments: Sequence[str]) -> Callable[[], int]:
+    from fenchel.frontends.liblinear.options import train_options
+
+    # wrong options are found before anything is imported that takes its time
+    options = train_options(arguments)
+    from fenchel.frontends.liblinear.training import train
+
+    return lambda: train(options)
+
+
+def _predict(arguments: Sequence[str]) -> Callable[[], int]:
+    from fenchel.frontends.liblinear.options import predict_options
+    from fenchel.frontends.liblinear.predicting import predict
+
+    options = predict_options(arguments)
+    return lambda: predict(options)
+
+
+def _learn(arguments: Sequence[str]) -> Callable[[], int]:
+    from fenchel.frontends.svmperf.options import learn_options
+
+    options = learn_options(arguments)
+    from fenchel.frontends.svmperf.learning import learn
+
+    return lambda: learn(options)
+
+
+def _classify(arguments: Sequence[str]) -> Callable[[], int]:
+    from fenchel.frontends.svmperf.classifying import classify
+    from fenchel.frontends.svmperf.options import classify_options
+
+    options = classify_options(arguments)
+    return lambda: classify(options)
 
 
 def _usage(command: str) -> str:

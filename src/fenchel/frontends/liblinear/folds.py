@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import replace
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -61,7 +61,7 @@ def search(data: Data, options: TrainOptions) -> int:
     print(f"Doing parameter search with {options.folds}-fold cross validation.", flush=True)
     start = options.C if "c" in options.given else None
     if options.kind.task != "regression":
-        best = _search_C(data, folds, options, start)
+        best = _best_cost(data, folds, options, start)
         print(f"Best C = {best.C:g}  CV accuracy = {100.0 * best.score:g}%")
         return 0
     largest = float(np.max(np.abs(data.y)))
@@ -71,7 +71,7 @@ def search(data: Data, options: TrainOptions) -> int:
     found = []
     for k in range(step, -1, -1):
         p = k * largest / _STEPS_OF_P
-        found.append((p, _search_C(data, folds, replace(options, p=p), start)))
+        found.append((p, _best_cost(data, folds, options, start, p)))
     p, best = min(found, key=lambda one: one[1].score)
     print(f"Best C = {best.C:g} Best p = {p:g}  CV MSE = {best.score:g}")
     return 0
@@ -83,19 +83,20 @@ class _Best(NamedTuple):
     score: float
 
 
-def _search_C(data: Data, folds: list[_Fold], options: TrainOptions, start: float | None) -> _Best:
+def _best_cost(
+    data: Data, folds: list[_Fold], options: TrainOptions, start: float | None, p: float | None = None
+) -> _Best:
     """The best one of C = start, 2 start, 4 start, ..., until the models no longer change."""
     regression = options.kind.task == "regression"
     largest = _LARGEST_C[regression]
-    C = min(first_C(data, options) if start is None else start, largest)
+    C = min(first_cost(data, options.quietly(1.0, p)) if start is None else start, largest)
     best, unchanged = _Best(C, math.inf if regression else 0.0), 0
-    quiet = replace(options, quiet=True)
     known: list[tuple[list[Solution], Floats]] | None = None
-    while C <= largest:
+    while largest >= C:
         target, now = np.empty(len(data.y)), []
         for k, fold in enumerate(folds):
             warm = None if known is None else known[k][0]
-            model, fits = trained(data.X[fold.others], data.y[fold.others], replace(quiet, C=C), warm)
+            model, fits = trained(data.X[fold.others], data.y[fold.others], options.quietly(C, p), warm)
             if any(one.interrupted for one in fits):
                 raise KeyboardInterrupt
             now.append(([one.solution for one in fits], np.array(model.weights)))
@@ -107,7 +108,7 @@ def _search_C(data: Data, folds: list[_Fold], options: TrainOptions, start: floa
         if score < best.score if regression else score > best.score:
             best = _Best(C, score)
         if not options.quiet:
-            shown = f"p={options.p:7.2f}\tMean squared error={score:g}" if regression else f"rate={100.0 * score:g}"
+            shown = f"p={p:7.2f}\tMean squared error={score:g}" if regression else f"rate={100.0 * score:g}"
             print(f"log2c={math.log2(C):7.2f}\t{shown}", flush=True)
         unchanged += 1
         if unchanged == _UNCHANGED:
@@ -118,7 +119,7 @@ def _search_C(data: Data, folds: list[_Fold], options: TrainOptions, start: floa
     return best
 
 
-def first_C(data: Data, options: TrainOptions) -> float:
+def first_cost(data: Data, options: TrainOptions) -> float:
     """The power of 2 at which a search begins: there the weights are about zero."""
     squares = np.asarray(data.X.multiply(data.X).sum(axis=1)).ravel()
     if options.bias >= 0:
@@ -151,7 +152,7 @@ def shuffled(count: int) -> list[int]:
 
 
 def c_rand(count: int) -> list[int]:
-    """The first numbers of ``rand`` of the GNU C library: r_i = r_(i-3) + r_(i-31) modulo 2^32, without its last bit."""
+    """The first numbers of ``rand`` of GNU's C library: r_i = r_(i-3) + r_(i-31) modulo 2^32, without the last bit."""
     state = [1]
     for _ in range(30):
         state.append(16807 * state[-1] % (2**31 - 1))
@@ -171,10 +172,7 @@ def _folds(data: Data, options: TrainOptions) -> list[_Fold]:
         )
     order = np.array(shuffled(n))
     ends = [k * n // count for k in range(count + 1)]
-    return [
-        _Fold(order[begin:end], np.concatenate([order[:begin], order[end:]]))
-        for begin, end in zip(ends[:-1], ends[1:], strict=True)
-    ]
+    return [_Fold(order[begin:end], np.concatenate([order[:begin], order[end:]])) for begin, end in pairwise(ends)]
 
 
 def _differ(first: Floats, second: Floats) -> bool:

@@ -17,8 +17,8 @@ for two classes, for regression and for one-class models).  LIBLINEAR refuses fi
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from fenchel.frontends.liblinear.kinds import NAMED_KINDS, Kind
 from fenchel.frontends.refusal import Refusal
@@ -30,34 +30,21 @@ _SHOWN = 80
 _LARGEST = 2**31 - 1
 
 
-@dataclass
-class Model:
-    """A linear model.
-
-    Parameters
-    ----------
-    kind : Kind
-        The solver type.
-    classes : int
-        The number of classes; 2 for regression and one-class models.
-    labels : list of int, default=None
-        The label of each class; None for regression and one-class models.
-    features : int
-        The number of features without the bias.
-    bias : float
-        The value of a constant feature after the others; negative for none.
-    weights : list of float
-        The weights, those of the first feature first.
-    rho : float, default=0.0
-        The threshold of a one-class model.
-    """
+class Model(NamedTuple):
+    """A linear model."""
 
     kind: Kind
+    #: 2 for regression and one-class models
     classes: int
+    #: of each class; None for regression and one-class models
     labels: list[int] | None
+    #: without the bias
     features: int
+    #: the value of a constant feature after the others; negative for none
     bias: float
+    #: those of the first feature first
     weights: list[float]
+    #: the threshold of a one-class model
     rho: float = 0.0
 
     @property
@@ -132,8 +119,8 @@ def _parsed(content: bytes) -> Model:
         raise ValueError("unknown solver type.")
     kind = NAMED_KINDS[found["solver_type"]]
     bias, rho = _number("bias", found["bias"]), _number("rho", found.get("rho", "0"))
-    model = Model(kind, _count(found, "nr_class"), labels, _count(found, "nr_feature"), bias, [])
-    model.rho = rho if kind.task == "one-class" else 0.0
+    rho = rho if kind.task == "one-class" else 0.0
+    model = Model(kind, _count(found, "nr_class"), labels, _count(found, "nr_feature"), bias, [], rho)
     _check(model)
     expected, given = model.rows * model.outputs, len(words) - place - 1
     if given < expected:
@@ -141,10 +128,9 @@ def _parsed(content: bytes) -> Model:
     if given > expected:
         raise ValueError(f"ERROR: the model file has {given} weights, and its header says {expected}")
     try:
-        model.weights = list(map(float, words[place + 1 :]))
+        return model._replace(weights=list(map(float, words[place + 1 :])))
     except ValueError:
         raise ValueError("ERROR: fscanf failed to read the model") from None
-    return model
 
 
 def _check(model: Model) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from copy import copy
 
-from fenchel.frontends.liblinear.kinds import KINDS, Kind
+from fenchel.frontends.liblinear.kinds import KINDS
 from fenchel.frontends.refusal import Refusal
 
 #: called with the letter of an option, the rest of its word, and its value
@@ -47,44 +47,42 @@ options:
 """
 
 
-@dataclass
 class TrainOptions:
-    """What ``train`` was asked for."""
+    """What ``train`` was asked for; a plain class, because ``dataclasses`` takes longer to import than a prediction."""
 
-    kind: Kind = KINDS[1]
-    C: float = 1.0
-    p: float = 0.1
-    nu: float = 0.5
-    #: None: LIBLINEAR's own for the kind
-    eps: float | None = None
-    bias: float = -1.0
-    frees_bias: bool = False
-    #: of classes, as often as -wi was given
-    weights: list[tuple[int, float]] = field(default_factory=list)
-    #: None without cross-validation
-    folds: int | None = None
-    searches: bool = False
-    quiet: bool = False
-    #: the letters of the options that were given
-    given: set[str] = field(default_factory=set)
-    data: str = ""
-    model: str = ""
+    def __init__(self) -> None:
+        self.kind = KINDS[1]
+        self.C, self.p, self.nu = 1.0, 0.1, 0.5
+        #: None: LIBLINEAR's own for the kind
+        self.eps: float | None = None
+        self.bias, self.frees_bias = -1.0, False
+        #: of classes, as often as -wi was given
+        self.weights: list[tuple[int, float]] = []
+        #: None without cross-validation
+        self.folds: int | None = None
+        self.searches = self.quiet = False
+        #: the letters of the options that were given
+        self.given: set[str] = set()
+        self.data = self.model = ""
 
     @property
     def tol(self) -> float:
         """The relative duality gap to prove."""
         return (self.kind.default_eps if self.eps is None else self.eps) / 1000.0
 
+    def quietly(self, C: float, p: float | None = None) -> TrainOptions:
+        """The same without a report, and with other parameters."""
+        found = copy(self)
+        found.C, found.p, found.quiet = C, self.p if p is None else p, True
+        return found
 
-@dataclass
+
 class PredictOptions:
     """What ``predict`` was asked for."""
 
-    probabilities: bool = False
-    quiet: bool = False
-    data: str = ""
-    model: str = ""
-    output: str = ""
+    def __init__(self) -> None:
+        self.probabilities = self.quiet = False
+        self.data = self.model = self.output = ""
 
 
 def train_options(arguments: Sequence[str]) -> TrainOptions:
@@ -103,6 +101,7 @@ def train_options(arguments: Sequence[str]) -> TrainOptions:
             found.kind = KINDS[2]
         elif found.kind.number not in (0, 2, 11):
             raise _help("Warm-start parameter search only available for -s 0, -s 2 and -s 11", _TRAIN_USAGE)
+    _check(found)
     return found
 
 
@@ -123,7 +122,7 @@ def predict_options(arguments: Sequence[str]) -> PredictOptions:
     return found
 
 
-def check(options: TrainOptions) -> None:
+def _check(options: TrainOptions) -> None:
     """End the program for parameters outside of their range, with LIBLINEAR's words where it has some."""
     eps = options.kind.default_eps if options.eps is None else options.eps
     numbers = {"eps": eps, "C": options.C, "p": options.p, "nu": options.nu, "bias": options.bias}

@@ -6,16 +6,15 @@ import math
 from collections.abc import Sequence
 
 from fenchel.frontends.liblinear.model import Model, load_model
-from fenchel.frontends.liblinear.options import PredictOptions, predict_options
+from fenchel.frontends.liblinear.options import PredictOptions
 from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.rows import WrongLineError
 from fenchel.frontends.scoring import scored
 from fenchel.frontends.writing import check_target, writing
 
 
-def predict(arguments: Sequence[str]) -> int:
+def predict(options: PredictOptions) -> int:
     """Run ``predict``; the exit status."""
-    options = predict_options(arguments)
     if not _readable(options.data):
         raise Refusal(1, f"can't open input file {options.data}")
     try:

@@ -90,7 +90,7 @@ def parts(X: sp.csr_matrix, y: Floats, classes: Classes | None, options: TrainOp
         return [_one_class(X, design, options)]
     if kind.task == "regression":
         squared = kind.loss == "squared_epsilon_insensitive"
-        loss = SquaredEpsilonInsensitive(options.p) if squared else EpsilonInsensitive(options.p)
+        loss: Loss = SquaredEpsilonInsensitive(options.p) if squared else EpsilonInsensitive(options.p)
         return [_mean(design, loss, y, np.full(len(y), options.C), options)]
     assert classes is not None
     labels, places = classes

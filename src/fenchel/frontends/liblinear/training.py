@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from fenchel.arrays import Floats
 from fenchel.frontends.fitting import Fit, fit, write_certificate
 from fenchel.frontends.liblinear.model import Model
-from fenchel.frontends.liblinear.options import TrainOptions, check, train_options
+from fenchel.frontends.liblinear.options import TrainOptions
 from fenchel.frontends.liblinear.predicting import wrong_line
 from fenchel.frontends.liblinear.problems import Classes, Part, classes_of, parts, weights_of, with_bias
 from fenchel.frontends.matrix import Data, read_data
@@ -27,10 +27,8 @@ _DONE, _INTERRUPTED = 0, 130
 _ZERO = 1e-12
 
 
-def train(arguments: Sequence[str]) -> int:
+def train(options: TrainOptions) -> int:
     """Run ``train``; the exit status."""
-    options = train_options(arguments)
-    check(options)
     data = _read(options)
     if options.searches or options.folds is not None:
         from fenchel.frontends.liblinear.folds import cross_validate, search

@@ -10,13 +10,12 @@ from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.rows import WrongLineError
 from fenchel.frontends.scoring import scored
 from fenchel.frontends.svmperf.model import load_model
-from fenchel.frontends.svmperf.options import classify_options
+from fenchel.frontends.svmperf.options import ClassifyOptions
 from fenchel.frontends.writing import check_target, writing
 
 
-def classify(arguments: Sequence[str]) -> int:
+def classify(options: ClassifyOptions) -> int:
     """Run ``svm_perf_classify``; the exit status."""
-    options = classify_options(arguments)
     speaks = options.verbosity >= 1
     model = load_model(options.model)
     try:

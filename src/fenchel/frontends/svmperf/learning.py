@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +14,7 @@ from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.rows import WrongLineError
 from fenchel.frontends.svmperf.losses import PERCENT, risk_of
 from fenchel.frontends.svmperf.model import PerfModel
-from fenchel.frontends.svmperf.options import LearnOptions, learn_options
+from fenchel.frontends.svmperf.options import LearnOptions
 from fenchel.frontends.writing import check_target, writing
 from fenchel.problem import Problem
 from fenchel.regularizers import L2
@@ -25,9 +24,8 @@ _OBJECTIVE = "|w|²/2 + C xi"
 _DONE, _INTERRUPTED = 0, 130
 
 
-def learn(arguments: Sequence[str]) -> int:
+def learn(options: LearnOptions) -> int:
     """Run ``svm_perf_learn``; the exit status."""
-    options = learn_options(arguments)
     said = _Said(options.verbosity)
     said("Reading training examples...", end="")
     data = read_examples(options.data)
@@ -75,7 +73,6 @@ def problem_of(data: Data, options: LearnOptions) -> tuple[Problem, float]:
     if options.bias != 0.0:
         X = sp.csr_matrix(sp.hstack([X, np.full((X.shape[0], 1), options.bias)], format="csr"))
     risk = risk_of(np.where(data.y > 0, 1.0, -1.0), options)
-    assert options.C is not None
     scale = PERCENT * options.C
     return Problem(X, risk, 1.0 / scale, L2()), scale
 
@@ -97,7 +94,6 @@ def _statistics(found: Fit, options: LearnOptions, seconds: float) -> list[str]:
     """The lines of SVM-perf that have a meaning here, and the certificate."""
     certificate, solution = found.certificate, found.solution
     norm = float(np.linalg.norm(np.asarray(solution.model.weights)))
-    assert options.C is not None
     lines = [] if solution.converged else ["WARNING: reaching max number of iterations"]
     return [
         *lines,

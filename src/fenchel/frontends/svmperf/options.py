@@ -7,7 +7,6 @@ what is refused here (kernels, slack rescaling, squared slacks).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fenchel.frontends.refusal import Refusal
 
@@ -37,30 +36,25 @@ _IGNORED_LONG = "sikrf"
 _ALGORITHMS = (0, 1, 2, 3, 4, 5, 9)
 
 
-@dataclass
 class LearnOptions:
     """What ``svm_perf_learn`` was asked for."""
 
-    C: float | None = None
-    loss: int = 2
-    epsilon: float = 0.1
-    beta: float = 1.0
-    #: of the positives, for k
-    fraction: float = 0.0
-    bias: float = 1.0
-    verbosity: int = 1
-    data: str = ""
-    model: str = "svm_struct_model"
+    def __init__(self) -> None:
+        self.C = -1.0
+        self.loss, self.epsilon, self.beta = 2, 0.1, 1.0
+        #: of the positives, for k
+        self.fraction = 0.0
+        self.bias = 1.0
+        self.verbosity = 1
+        self.data, self.model = "", "svm_struct_model"
 
 
-@dataclass
 class ClassifyOptions:
     """What ``svm_perf_classify`` was asked for."""
 
-    verbosity: int = 1
-    data: str = ""
-    model: str = ""
-    output: str = "svm_predictions"
+    def __init__(self) -> None:
+        self.verbosity = 1
+        self.data, self.model, self.output = "", "", "svm_predictions"
 
 
 def learn_options(arguments: Sequence[str]) -> LearnOptions:
@@ -80,7 +74,7 @@ def learn_options(arguments: Sequence[str]) -> LearnOptions:
         raise wrong("Not enough input parameters!", _LEARN_USAGE)
     found.data = files[0]
     found.model = files[1] if len(files) > 1 else found.model
-    if found.C is None or not 0 < found.C < float("inf"):
+    if not found.C > 0:
         raise wrong("You have to specify a value for the parameter '-c' (C>0)!", _LEARN_USAGE)
     if not found.epsilon > 0:
         raise wrong("The epsilon parameter must be greater than zero!", _LEARN_USAGE)
