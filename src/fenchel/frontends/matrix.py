@@ -51,12 +51,12 @@ def read_data(path: str, *, svm_light: bool = False) -> Data:
     """
     with _regular(Path(path)) as file:
         try:
-            found = read_svmlight(file, zero_based=False)
+            found = read_svmlight(file, zero_based=False, queries=not svm_light)
         except FenchelError:
             found = None
-        if found is not None and (svm_light or len(found.y) == _lines(file)):
+        if found is not None and (svm_light or (found.qid is None and len(found.y) == _lines(file))):
             return Data(found.X, found.y)
-        # the compiled reader skips blank lines and comments, and does not know every field of SVM-light
+        # the compiled reader skips blank lines and comments, reads queries, and knows no other field of SVM-light
         with data_stream(file) as stream:
             return _assembled(list(read_rows(stream, svm_light=svm_light)))
 

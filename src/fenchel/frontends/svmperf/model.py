@@ -26,8 +26,8 @@ _KERNEL = (
 )
 #: the lines of the header
 _HEADER = 11
-#: a damaged header must not ask for more memory than this many numbers, unless the file is as long
-_LARGEST = 10**8
+#: the largest number of a feature
+_LARGEST = 99_999_999
 
 
 class PerfModel(NamedTuple):
@@ -73,16 +73,18 @@ def load_model(path: str) -> PerfModel:
     found = lines[_HEADER : _HEADER + vectors] if vectors >= 0 else []
     if vectors < 0 or len(found) < vectors:
         raise Refusal(1, f"Parsing error while reading model file in SV {len(found) + 1}!\n{path}: it is cut off")
-    if not 0 <= highest <= max(_LARGEST, len(content)):
-        raise Refusal(1, f"{path}: the highest feature index {highest} is out of range")
-    weights = [0.0] * highest
+    if not 0 <= highest <= _LARGEST:
+        raise Refusal(1, f"{path}: the highest feature index must be between 0 and {_LARGEST}, got {highest}")
     try:
-        for row in read_rows(found, svm_light=True):
-            for feature, value in zip(row.features, row.values, strict=True):
-                if feature <= highest:
-                    weights[feature - 1] += row.label * value
+        parts = list(read_rows(found, svm_light=True))
     except WrongLineError as error:
         raise Refusal(1, f"Parsing error while reading model file in SV {error.line}!\n{path}: {error.why}") from None
+    # features without a weight at the end need no memory
+    weights = [0.0] * min(highest, max((row.features[-1] for row in parts if row.features), default=0))
+    for row in parts:
+        for feature, value in zip(row.features, row.values, strict=True):
+            if feature <= highest:
+                weights[feature - 1] += row.label * value
     return PerfModel(weights, threshold, rows)
 
 
