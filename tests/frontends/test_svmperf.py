@@ -191,10 +191,10 @@ def test_models_of_svm_light_with_several_vectors(call, folder):
         "1 # kernel parameter -s \n1 # kernel parameter -r \nempty# kernel parameter -u \n3 # highest feature index \n"
     )
     header += "9 # number of training documents \n3 # number of support vectors plus 1 \n0.5 # threshold b, ...\n"
-    (folder / "m").write_text(header + "2 1:1 3:0.5 #\n-1 2:4 qid:1 3:1 # a comment\n")
+    (folder / "m").write_text(header + "2 1:1 3:0.5 #\n-1 2:4 qid:1 3:2 # a comment\n")
     (folder / "d").write_text("1 1:1 2:1 3:1 # with a comment\n# a line of comments\n-1 sid:2 cost:0.3 2:-1 9:5\n0\n")
     assert call("svmperf classify d m out").status == 0
-    assert (folder / "out").read_text() == "-2.50000000\n3.50000000\n-0.50000000\n"
+    assert (folder / "out").read_text() == "-3.50000000\n3.50000000\n-0.50000000\n"
     model = load_model("m")
     (folder / "again").write_bytes(model.content())
     assert load_model("again") == model

@@ -13,8 +13,9 @@ class Kind(NamedTuple):
     name: str
     loss: Literal["logistic", "squared_hinge", "hinge", "epsilon_insensitive", "squared_epsilon_insensitive", "none"]
     task: Literal["classification", "regression", "one-class"]
-    #: LIBLINEAR's own tolerance, where -e is not given
+    #: LIBLINEAR's own tolerance, where -e is not given, and the relative duality gap that is proved for it
     default_eps: float
+    default_tol: float
     #: whether the regularizer is the sum of absolute values instead of half the sum of squares
     l1: bool = False
     #: whether LIBLINEAR solves the dual problem, and prints its objective
@@ -49,18 +50,18 @@ class Kind(NamedTuple):
 
 
 _ALL = (
-    Kind(0, "L2R_LR", "logistic", "classification", 0.01),
-    Kind(1, "L2R_L2LOSS_SVC_DUAL", "squared_hinge", "classification", 0.1, dual=True),
-    Kind(2, "L2R_L2LOSS_SVC", "squared_hinge", "classification", 0.01),
-    Kind(3, "L2R_L1LOSS_SVC_DUAL", "hinge", "classification", 0.1, dual=True),
-    Kind(4, "MCSVM_CS", "hinge", "classification", 0.1, dual=True, joint=True),
-    Kind(5, "L1R_L2LOSS_SVC", "squared_hinge", "classification", 0.01, l1=True),
-    Kind(6, "L1R_LR", "logistic", "classification", 0.01, l1=True),
-    Kind(7, "L2R_LR_DUAL", "logistic", "classification", 0.1, dual=True),
-    Kind(11, "L2R_L2LOSS_SVR", "squared_epsilon_insensitive", "regression", 0.0001),
-    Kind(12, "L2R_L2LOSS_SVR_DUAL", "squared_epsilon_insensitive", "regression", 0.1, dual=True),
-    Kind(13, "L2R_L1LOSS_SVR_DUAL", "epsilon_insensitive", "regression", 0.1, dual=True),
-    Kind(21, "ONECLASS_SVM", "none", "one-class", 0.01, dual=True),
+    Kind(0, "L2R_LR", "logistic", "classification", 0.01, 1e-5),
+    Kind(1, "L2R_L2LOSS_SVC_DUAL", "squared_hinge", "classification", 0.1, 1e-4, dual=True),
+    Kind(2, "L2R_L2LOSS_SVC", "squared_hinge", "classification", 0.01, 1e-5),
+    Kind(3, "L2R_L1LOSS_SVC_DUAL", "hinge", "classification", 0.1, 1e-4, dual=True),
+    Kind(4, "MCSVM_CS", "hinge", "classification", 0.1, 1e-4, dual=True, joint=True),
+    Kind(5, "L1R_L2LOSS_SVC", "squared_hinge", "classification", 0.01, 1e-4, l1=True),
+    Kind(6, "L1R_LR", "logistic", "classification", 0.01, 1e-4, l1=True),
+    Kind(7, "L2R_LR_DUAL", "logistic", "classification", 0.1, 1e-4, dual=True),
+    Kind(11, "L2R_L2LOSS_SVR", "squared_epsilon_insensitive", "regression", 0.0001, 1e-6),
+    Kind(12, "L2R_L2LOSS_SVR_DUAL", "squared_epsilon_insensitive", "regression", 0.1, 1e-4, dual=True),
+    Kind(13, "L2R_L1LOSS_SVR_DUAL", "epsilon_insensitive", "regression", 0.1, 1e-4, dual=True),
+    Kind(21, "ONECLASS_SVM", "none", "one-class", 0.01, 1e-5, dual=True),
 )
 #: by the number of ``-s``
 KINDS = {kind.number: kind for kind in _ALL}

@@ -31,7 +31,8 @@ options:
 -c cost : C (default 1)
 -p epsilon : of the losses of regression (default 0.1)
 -n nu : of the one-class SVM (default 0.5)
--e epsilon : the relative duality gap to prove, times 1000 (default 0.01 for -s 0, 2, 5, 6, 21; 0.0001 for 11; else 0.1)
+-e epsilon : tolerance (default 0.01 for -s 0, 2, 5, 6, 21, 0.0001 for -s 11, else 0.1); the proved relative
+   duality gap is proportional to it: at the default 1e-5 for -s 0, 2, 21, 1e-6 for -s 11, else 1e-4
 -B bias : if bias >= 0, a constant feature of this value (default -1)
 -R : the bias is not regularized; with -B 1, for -s 0, 2, 5, 6, 11
 -wi weight : C of class i is multiplied by weight
@@ -68,7 +69,7 @@ class TrainOptions:
     @property
     def tol(self) -> float:
         """The relative duality gap to prove."""
-        return (self.kind.default_eps if self.eps is None else self.eps) / 1000.0
+        return self.kind.default_tol * (1.0 if self.eps is None else self.eps / self.kind.default_eps)
 
     def quietly(self, C: float, p: float | None = None) -> TrainOptions:
         """The same without a report, and with other parameters."""

@@ -149,7 +149,7 @@ def _support_vectors(part: Part, found: Fit, options: TrainOptions) -> int:
 def _words(options: TrainOptions) -> str:
     """The options of the problem, all of them."""
     kind = options.kind
-    found = [f"-s {kind.number} -c {options.C:g} -B {options.bias:g} -e {options.tol * 1000.0:g}"]
+    found = [f"-s {kind.number} -c {options.C:g} -B {options.bias:g} -e {options.eps or kind.default_eps:g}"]
     found += [f"-p {options.p:g}"] if kind.task == "regression" else []
     found += [f"-n {options.nu:g}"] if kind.task == "one-class" else []
     found += ["-R"] if options.frees_bias else []
