@@ -7,13 +7,15 @@ import json
 import re
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from hashlib import sha256
 
 import numpy as np
 import pytest
 
+from fenchel import Status
 from fenchel.frontends import scoring
-from fenchel.frontends.liblinear import folds
+from fenchel.frontends.liblinear import folds, training
 from fenchel.frontends.liblinear.kinds import KINDS
 from fenchel.frontends.liblinear.model import load_model
 from fenchel.interop import peers
@@ -399,6 +401,27 @@ def test_what_is_written(call, folder):
     before = (folder / "d.model.certificate").read_text()
     call("liblinear train -q -c 3 d")
     assert (folder / "d.model.certificate").read_text() != before
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_ctrl_c(call, folder, monkeypatch, classes):
+    """The best model so far is written, unless some classes have no weights yet."""
+    X, y = data_of(0, classes)
+    (folder / "d").write_text(lines_of(X, y))
+    solved = training.fit
+
+    def interrupted(*arguments):
+        found = solved(*arguments)
+        return found._replace(solution=replace(found.solution, status=Status.INTERRUPTED, converged=False))
+
+    monkeypatch.setattr(training, "fit", interrupted)
+    said = call("liblinear train -s 0 d")
+    assert said.status == 130
+    assert (folder / "d.model").exists() == (classes == 2)
+    if classes == 2:
+        assert "WARNING: reaching max number of iterations" in said.out
+        assert not json.loads((folder / "d.model.certificate").read_text())["problems"][0]["proved"]
+    assert call("liblinear train -s 0 -v 2 d").status == 130
 
 
 def test_wrong_calls_of_predict(call, folder):

@@ -79,8 +79,12 @@ def trained(
             # nothing to tell apart: zero weights have the objective zero
             return Model(kind, 1, classes.labels, features, options.bias, [0.0] * (features + (options.bias >= 0))), []
     fits, columns = [], []
-    for k, part in enumerate(parts(with_bias(X, options), y, classes, options)):
+    problems = parts(with_bias(X, options), y, classes, options)
+    for k, part in enumerate(problems):
         found = fit(part.problem, part.scale, kind.objective, options.tol, warm[k] if warm else None)
+        if found.interrupted and k + 1 < len(problems):
+            # the other classes have no weights yet
+            raise KeyboardInterrupt
         fits.append(found)
         columns.append(weights_of(part, found.solution.model, options))
         if not options.quiet:
