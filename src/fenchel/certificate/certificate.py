@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
@@ -118,6 +118,31 @@ class Certificate:
     def meets(self, tol: float) -> bool:
         """Whether this proves ``tol``; with ``tol=0``, or for a trivial model, whether the gap is within rounding."""
         return self.proves(tol) or (self.optimal and (tol == 0.0 or self.trivial))
+
+    def scaled(self, factor: float, about: str = "") -> Certificate:
+        """The certificate of the same problem with its objective multiplied by a positive number.
+
+        Parameters
+        ----------
+        factor : float
+            The positive number: the sum of all C, say, for an objective of sums instead of means.
+        about : str, default=""
+            The objective in words.
+
+        Returns
+        -------
+        Certificate
+            The same gap in the units of the other objective; the roundings of the products are added to its errors.
+        """
+        primal, dual = self.primal * factor, self.dual * factor
+        # each product is rounded once
+        errors = [
+            _sum_up(_up(error * factor) if error else 0.0, _up(abs(value) * 2.0**-53) if value else 0.0)
+            if math.isfinite(value)
+            else error
+            for error, value in ((self.primal_error, primal), (self.dual_error, dual))
+        ]
+        return replace(self, primal=primal, dual=dual, primal_error=errors[0], dual_error=errors[1], about=about)
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +11,17 @@ from typing import Any
 from fenchel.cli.options import parser
 from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_checkpoint, check_output, say, write
 from fenchel.errors import FenchelError
+from fenchel.frontends.main import COMMANDS as FRONT_ENDS
+from fenchel.frontends.main import main as front_end
 
 __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; the exit status."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given and given[0] in FRONT_ENDS:
+        return front_end(given)
     options = parser().parse_args(arguments)
     commands: dict[str, Callable[[Namespace], int]] = {
         "train": _train,
