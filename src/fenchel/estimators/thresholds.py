@@ -57,21 +57,46 @@ def best_cut(scores: Array, risk: Any, *, held_out: bool = False) -> Cut:
     measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
     positives as there are.
     """
+    found = cut_losses(scores, risk)
+    scores, cuts, fn, fp, losses = found.scores, found.cuts, found.fn, found.fp, found.losses
+    if not np.any(np.isfinite(losses)):
+        losses = np.abs(fp - fn).astype(np.float64)
+    if held_out:
+        losses = _neighbourly(losses, cuts, np.rint(_before(found.positive, cuts) ** (2.0 / 3.0)))
+    least = _least(losses, fn + fp)
+    good = cuts[least]
+    gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
+    best = int(np.argmax(gaps))
+    return Cut(_middle(scores, int(good[best])), float(losses[least[best]]))
+
+
+class CutLosses(NamedTuple):
+    """Every cut of some scores: the errors it makes, and the loss of the measure; infinite where it allows none."""
+
+    #: falling, of the examples with weight
+    scores: Floats
+    #: cut m predicts the first m
+    cuts: NDArray[np.int64]
+    fn: Array
+    fp: Array
+    #: whether each of the scores is that of a positive example
+    positive: Array
+    losses: Floats
+
+    def thresholds(self) -> Floats:
+        """A threshold for each cut: ``score > threshold`` predicts the scores before it."""
+        return np.array([_middle(self.scores, int(cut)) for cut in self.cuts])
+
+
+def cut_losses(scores: Array, risk: Any) -> CutLosses:
+    """The loss of the measure for every cut of these scores."""
     scores, order, cuts = _sorted(scores, risk.shares)
     positive, counts = risk.labels[order] > 0.0, risk.contingency() is not None
     amounts = np.ones(len(scores), dtype=np.int64) if counts else risk.shares[order]
     tp, fp = (_before(np.where(kind, amounts, 0), cuts) for kind in (positive, ~positive))
     fn = np.sum(amounts[positive]) - tp
     losses = _losses(risk, fn, fp, amounts, positive)
-    if not np.any(np.isfinite(losses)):
-        losses = np.abs(fp - fn).astype(np.float64)
-    if held_out:
-        losses = _neighbourly(losses, cuts, np.rint(_before(positive, cuts) ** (2.0 / 3.0)))
-    least = _least(losses, fn + fp)
-    good = cuts[least]
-    gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
-    best = int(np.argmax(gaps))
-    return Cut(_middle(scores, int(good[best])), float(losses[least[best]]))
+    return CutLosses(scores, cuts, fn, fp, positive, losses)
 
 
 def loss_above(scores: Array, risk: Any, threshold: float) -> float:
