@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,8 @@ _SHARES = {
     "roc_auc": "true positive rate - false positive rate",
     "precision_at_k": "precision among the first k",
     "recall_at_k": "recall among the first k",
-    "prbep": "precision at the break-even point",
+    # at the break-even point precision, recall and F1 are equal
+    "prbep": "F1",
     "q": "Q-measure",
 }
 #: measures of quantification, which are losses
@@ -184,7 +186,8 @@ def _curves(
         if np.all(signs[:, k] == signs[0, k]):
             # a class that all of these rows have, or none, has no measure
             continue
-        risk = choice.risk(signs[:, k], None)
+        # the break-even point is a single cut
+        risk = (replace(choice, measure="f1") if name == "prbep" else choice).risk(signs[:, k], None)
         cuts = cut_losses(scores[:, k], risk)
         # the ends predict all or none, wherever the threshold is beyond the scores
         thresholds = np.clip(cuts.thresholds(), cuts.scores[-1], cuts.scores[0])[::-1]

@@ -91,7 +91,9 @@ class CertificateDisplay:
     title: str = ""
 
     @classmethod
-    def from_certificate(cls, certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Any = None) -> Self:
+    def from_certificate(
+        cls, certificate: Any, *, labels: Any = None, tol: float | None = None, ax: Any = None
+    ) -> Self:
         """Draw a certificate, or several.
 
         Parameters
@@ -213,13 +215,15 @@ def _bounds(given: Any, labels: Any, tol: float | None) -> tuple[list[Bounds], s
         names = [None] * len(given) if labels is None else list(labels)
         if not given or len(names) != len(given):
             raise FenchelError(f"labels must have a name for each of the {len(given)} certificates, got {len(names)}")
-        return [_total(one, name, k, tol) for k, (one, name) in enumerate(zip(given, names, strict=True))], "Certificates"
+        return [
+            _total(one, name, k, tol) for k, (one, name) in enumerate(zip(given, names, strict=True))
+        ], "Certificates"
     model = fitted_part(given)
     found = _certificates(model)
     if len(found) == 1:
         return [Bounds(type(model).__name__, found[0], _tol(model, tol))], _title(model)
-    names = problem_names(model, len(found))
-    return [Bounds(name, one, _tol(model, tol)) for name, one in zip(names, found, strict=True)], _title(model)
+    problems = problem_names(model, len(found))
+    return [Bounds(name, one, _tol(model, tol)) for name, one in zip(problems, found, strict=True)], _title(model)
 
 
 def _total(given: Any, name: Any, k: int, tol: float | None) -> Bounds:

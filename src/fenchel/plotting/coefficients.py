@@ -37,6 +37,8 @@ class CoefficientsDisplay:
         weights speak for, if that is known.
     title : str, default=""
         The title of the picture.
+    output_kind : str, default="output"
+        What the outputs are.
 
     Attributes
     ----------
@@ -70,6 +72,7 @@ class CoefficientsDisplay:
     features: Sequence[str]
     outputs: Sequence[str]
     title: str = ""
+    output_kind: str = "output"
 
     @classmethod
     def from_estimator(
@@ -115,7 +118,7 @@ class CoefficientsDisplay:
         else:
             ax = one_axes("plot_coefficients", ax, table_size(*self.weights.shape))
             self.image_ = colour_table(ax, self.weights, self.features, self.outputs)
-            finish(ax, self.title, xlabel="output", ylabel="feature")
+            finish(ax, self.title, xlabel=self.output_kind, ylabel="feature")
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -126,11 +129,12 @@ class CoefficientsDisplay:
         ax.axvline(0.0, color="0.4", linewidth=0.8)
         ax.margins(y=0.02)
         if not len(self.weights):
-            ax.text(0.5, 0.5, "all weights are zero", ha="center", va="center", transform=ax.transAxes)
+            ax.set(xticks=[], yticks=[])
+            ax.text(0.5, 0.6, "all weights are zero", ha="center", va="center", transform=ax.transAxes)
         if len(self.outputs) == 2 and len(self.weights):
             # what the signs mean, in the place of a legend that would cover bars
             low, high = (short(name, 18) for name in self.outputs)
-            finish(ax, self.title, xlabel=f"weight (← {low}, {high} →)")
+            finish(ax, self.title, xlabel=f"weight (← {low} | {high} →)")
         else:
             finish(ax, self.title, xlabel="weight")
 
@@ -213,14 +217,12 @@ def plot_features(model: Any, *, count: int = 3, ax: Any = None) -> Any:
     """
     if "transitions_" not in attributes(fitted_part(model)):
         raise FenchelError(f"plot_features needs a fitted SequenceClassifier, got {type(fitted_part(model)).__name__}")
-    ax = CoefficientsDisplay(*_largest(model, "plot_features", None, None, count)).plot(ax).ax_
-    ax.set_xlabel("label")
-    return ax
+    return CoefficientsDisplay(*_largest(model, "plot_features", None, None, count)).plot(ax).ax_
 
 
 def _largest(
     model: Any, wanted_by: str, names: Sequence[str] | None, count: int | None, of_each: int | None = None
-) -> tuple[Floats, list[str], list[str], str]:
+) -> tuple[Floats, list[str], list[str], str, str]:
     """The weights, the features and the outputs to draw, and the title: ``count`` in all or ``of_each`` output."""
     check_integer("count", count if of_each is None else of_each, least=1)
     model = fitted_part(model)
@@ -236,7 +238,7 @@ def _largest(
         # negative ones first, so that the largest bar of all is at an end
         order = order[np.argsort(weights[0, order], kind="stable")]
         title = _title(len(order), used, weights.size, type(model).__name__)
-        return weights[0, order], [known[k] for k in order], _sides(model), title
+        return weights[0, order], [known[k] for k in order], _sides(model), title, "output"
     outputs = problem_names(model, len(weights))
     places = np.arange(len(weights))
     if of_each is None and len(weights) > _MOST_COLUMNS:
@@ -244,8 +246,9 @@ def _largest(
     assert count is not None or of_each is not None
     most = max(1, -(-min(count, _MOST_ROWS) // len(places))) if of_each is None and count is not None else of_each
     chosen = _of_each(weights[places], int(most or 1), None if of_each is not None else count)
-    title = _title(len(chosen), used, weights.size, type(model).__name__, "feature")
-    return weights[np.ix_(places, chosen)].T, [known[k] for k in chosen], [outputs[k] for k in places], title
+    title = _title(len(chosen), used, weights.size, type(model).__name__, int(np.sum(np.any(weights, axis=0))))
+    drawn, names_drawn = weights[np.ix_(places, chosen)].T, [known[k] for k in chosen]
+    return drawn, names_drawn, [outputs[k] for k in places], title, _kind(model, len(weights))
 
 
 def _of_each(weights: Floats, most: int, count: int | None) -> NDArray[np.int64]:
@@ -283,9 +286,19 @@ def _sides(model: Any) -> list[str]:
     return [str(one) for one in (classes[::-1] if fitted.get("pos_label_") == classes[0] else classes)]
 
 
-def _title(shown: int, used: int, total: int, name: str, noun: str = "weight") -> str:
+def _kind(model: Any, count: int) -> str:
+    """What the rows of weights belong to."""
+    fitted = attributes(model)
+    if "varying_" in fitted or "transitions_" in fitted:
+        return "label"
+    classes = len(fitted.get("classes_", ()))
+    return "class" if classes == count else "pair of classes" if classes else "target"
+
+
+def _title(shown: int, used: int, total: int, name: str, features: int | None = None) -> str:
     of = f"{used:,} of {total:,} weights are not zero" if used < total else counted(total, "weight")
-    return f"{name}: the {shown:,} largest {noun}s ({of})" if shown < used else f"{name}: {of}"
+    most, noun = (used, "weights") if features is None else (features, "features by weight")
+    return f"{name}: the {shown:,} largest {noun} ({of})" if shown < most else f"{name}: {of}"
 
 
 def _why_none(model: Any, wanted_by: str) -> str:

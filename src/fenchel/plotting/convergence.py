@@ -15,7 +15,19 @@ from fenchel.arrays import Floats
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.plotting.models import attributes, fitted_part, problem_names
-from fenchel.plotting.style import MARKERS, NOTE, beside, checked_axes, colour, counted, dash, finish, one_axes, scale_of, short
+from fenchel.plotting.style import (
+    MARKERS,
+    NOTE,
+    beside,
+    checked_axes,
+    colour,
+    counted,
+    dash,
+    finish,
+    one_axes,
+    scale_of,
+    short,
+)
 from fenchel.solving.solution import Solution, TracePoint
 from fenchel.validation import check_choice
 
@@ -133,7 +145,8 @@ class ConvergenceDisplay:
         """
         ax = one_axes("plot_convergence", None if ax is None else checked_axes(ax))
         several = len(self.curves) > _MOST_NAMED and len({curve.label for curve in self.curves}) == 1
-        self.lines_, self.estimates_ = [], []
+        self.lines_: list[Any] = []
+        self.estimates_: list[Any] = []
         for k, curve in enumerate(self.curves):
             own = {"color": colour(0), "alpha": 0.5} if several else {"color": colour(k), "linestyle": dash(k)}
             label = counted(len(self.curves), "problem") if several and not k else None
@@ -144,7 +157,7 @@ class ConvergenceDisplay:
         self._tolerances(ax)
         floor = max((curve.floor for curve in self.curves), default=0.0)
         lowest = min((float(np.min(curve.gaps)) for curve in self.curves if len(curve.gaps)), default=1.0)
-        if 0.0 < floor and lowest <= floor:
+        if floor > 0.0 and lowest <= floor:
             ax.axhspan(0.0, floor, color=NOTE, alpha=0.15, linewidth=0, label="rounding")
         finish(ax, self.title, xlabel="seconds" if against == "seconds" else "passes over the data")
         self._scale(ax, against)
@@ -236,10 +249,10 @@ def _curves_and_title(model: Any, labels: Any) -> tuple[list[GapCurve], str]:
     title = f"Convergence of {name} ({short(solver, 50)})" if solver else f"Convergence of {name}"
     if len(traces) == 1:
         return [_curve(traces[0], "certificates" if labels is None else str(labels[0]), solved)], title
-    names = problem_names(solved, len(traces))
+    problems = problem_names(solved, len(traces))
     # too many for a legend
-    names = [""] * len(names) if len(names) > _MOST_NAMED else names
-    return [_curve(trace, label, solved, k) for k, (trace, label) in enumerate(zip(traces, names, strict=True))], title
+    problems = [""] * len(problems) if len(problems) > _MOST_NAMED else problems
+    return [_curve(trace, label, solved, k) for k, (trace, label) in enumerate(zip(traces, problems, strict=True))], title
 
 
 def _traces(model: Any) -> list[Sequence[TracePoint]]:
@@ -281,9 +294,9 @@ def _curve(trace: Sequence[TracePoint], label: str, model: Any, problem: int = 0
     floor = found[problem].rounding_floor / size if problem < len(found) and np.any(known) else 0.0
     gaps = (primal[known] - dual[known]) / scale[known]
     tol = attributes(model).get("tol", 0.0)
-    return GapCurve(
-        label, seconds[known], passes[known], gaps, *expected[:, :2].T, expected[:, 2] / size, floor, float(tol or 0.0)
-    )
+    by_seconds, by_passes, expected_gaps = expected.T
+    points = seconds[known], passes[known], gaps
+    return GapCurve(label, *points, by_seconds, by_passes, expected_gaps / size, floor, float(tol or 0.0))
 
 
 def total_curve(model: Any, label: str | None) -> GapCurve:

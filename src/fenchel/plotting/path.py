@@ -114,7 +114,7 @@ class PathDisplay:
             )
         for each in ax:
             checked_axes(each)
-        values = np.unique(np.concatenate([np.geomspace(*self.path.Cs[[0, -1]], _VALUES), self.path.Cs]))
+        values = np.unique(np.concatenate([np.geomspace(self.path.Cs[0], self.path.Cs[-1], _VALUES), self.path.Cs]))
         # rounding moves the ends
         proved = [self.path.at(C)[2] for C in np.clip(values, self.path.Cs[0], self.path.Cs[-1])]
         self._draw_weights(ax[0], names)
@@ -140,17 +140,18 @@ class PathDisplay:
         shown = [k for k in order[:_LINES] if sizes[k] > 0.0]
         marker = {"marker": "o", "markersize": 3} if len(self.path.Cs) < 8 else {}
         self.lines_, self.others_ = [], []
-        for k in shown[_NAMED:]:
-            self.others_ += ax.plot(self.path.Cs, coefs[:, k], linewidth=0.8, color="0.75", zorder=1, **marker)
         for place, k in enumerate(shown[:_NAMED]):
             own = {"color": PALETTE[place], "linewidth": 1.8, "label": short(names[k], 22)}
             self.lines_ += ax.plot(self.path.Cs, coefs[:, k], **own, **marker)
+        for k in shown[_NAMED:]:
+            self.others_ += ax.plot(self.path.Cs, coefs[:, k], linewidth=0.8, color="0.75", zorder=1, **marker)
         if self.others_:
             self.others_[0].set_label(counted(len(self.others_), "other weight"))
         ax.axhline(0.0, color="0.4", linewidth=0.8, zorder=0)
         used = int(np.sum(sizes > 0.0))
-        left = f", {used:,} of {len(names):,} used" if used < len(names) else ""
-        title = f"Regularization path: {counted(len(self.path.Cs), 'point')}, {counted(len(names), 'weight')}{left}"
+        weights = counted(len(names), "weight")
+        weights = f"{used:,} of {weights} used" if used < len(names) else weights
+        title = f"Regularization path: {counted(len(self.path.Cs), 'point')}, {weights}"
         finish(ax, title, xscale="log", ylabel="weight")
         if shown:
             beside(ax)
@@ -167,7 +168,7 @@ class PathDisplay:
         tops = [gap for gap in (*between, *points) if np.isfinite(gap)]
         tops += [] if self.path.accuracy is None else [self.path.accuracy]
         top = max(tops, default=1.0)
-        bottom = max(min(tops, default=top) / 3.0, top * 10.0**-_DECADES)
+        bottom = min(max(min(tops, default=top) / 3.0, top * 10.0**-_DECADES), top / 20.0)
         heights = np.where(np.isfinite(between), np.maximum(between, bottom), bottom)
         ax.fill_between(values, bottom, heights, color=PROVED, alpha=0.25, linewidth=0)
         (self.gap_line_,) = ax.plot(values, heights, color=PROVED, linewidth=1.2, label="proved for every C")
@@ -175,7 +176,7 @@ class PathDisplay:
         ax.plot(self.path.Cs[seen], points[seen], "o", color=PALETTE[0], markersize=4, label="points of the path")
         if not np.all(seen):
             below = "within rounding" if not np.any(np.isfinite(points[~seen])) else f"below {bottom:.0e}"
-            ax.plot(self.path.Cs[~seen], np.full(np.sum(~seen), bottom), "v", color=PALETTE[0], markersize=5,
+            ax.plot(self.path.Cs[~seen], np.full(int(np.sum(~seen)), bottom), "v", color=PALETTE[0], markersize=5,
                     markerfacecolor="none", clip_on=False, label=f"points of the path, {below}")  # fmt: skip
         if self.path.accuracy is not None:
             label = f"accuracy = {self.path.accuracy:g}"

@@ -148,15 +148,19 @@ class ThresholdDisplay:
         for k, curve in enumerate(shown):
             x, values = _thinned(curve)
             own = {"color": colour(first + k)}
-            label = f"{short(curve.label)}: {curve.value:.3g} at {curve.chosen:.3g}"
+            known = np.isfinite(curve.value)
+            label = f"{short(curve.label)}: {f'{curve.value:.3g}' if known else 'not defined'} at {curve.chosen:.3g}"
             alone = "." if np.sum(np.isfinite(values)) < 3 else None
             self.lines_ += ax.plot(x, values, linewidth=1.5, marker=alone, label=label, **own)
-            ax.plot([curve.chosen], [curve.value], "o", markersize=7, markeredgecolor="white", zorder=3, **own)
+            if known:
+                ax.plot([curve.chosen], [curve.value], "o", markersize=7, markeredgecolor="white", zorder=3, **own)
+            else:
+                ax.axvline(curve.chosen, linestyle="--", linewidth=1, **own)
         left = len(self.curves) - len(shown)
         more = f" ({left} more not drawn)" if left > 0 else ""
-        finish(ax, self.title + more, xlabel="threshold of the score (dots: in use)", ylabel=self.measure)
+        finish(ax, self.title + more, xlabel="threshold of the score", ylabel=self.measure)
         self._scale(ax, shown)
-        ax.legend(frameon=False, fontsize="small")
+        ax.legend(frameon=False, fontsize="small", title="at the threshold in use (dot)", title_fontsize="small")
         self.ax_, self.figure_, self.line_ = ax, ax.figure, self.lines_[0]
         return self
 

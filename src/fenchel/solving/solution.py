@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-import html
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from fenchel.certificate import Certificate, OptimumSketch, PathCertificate
+from fenchel.markup import OPEN, PROVED, card
 from fenchel.problem import Model, Witness
 
 
@@ -224,4 +224,8 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
+        seconds = f"{self.trace[-1].seconds_solving + self.trace[-1].seconds_certifying:.3g}" if self.trace else ""
+        header = ("status", "solver", "data passes", "seconds", "certificates")
+        row = (self.status.name.lower(), self.solver, f"{self.passes:.4g}", seconds, len(self.trace))
+        sentences = [str(self.certificate), f"{self.status.value[0].upper()}{self.status.value[1:]}.", *self.handovers]
+        return card(PROVED if self.converged else OPEN, sentences, header, [row])
