@@ -19,13 +19,13 @@ _VOID = {"img", "meta", "br", "hr"}
 PROVED, OPEN, WRONG = "#009E73", "#E69F00", "#D55E00"
 
 
-def element(name: str, *children: Any, **attributes: Any) -> Markup:
+def element(tag: str, *children: Any, **attributes: Any) -> Markup:
     """An element with its children; ``class_`` is the attribute class, and None omits one."""
     given = {key.rstrip("_").replace("_", "-"): value for key, value in attributes.items() if value is not None}
-    start = name + "".join(f' {key}="{html.escape(str(value))}"' for key, value in given.items())
-    if name in _VOID:
+    start = tag + "".join(f' {key}="{html.escape(str(value))}"' for key, value in given.items())
+    if tag in _VOID:
         return Markup(f"<{start}>")
-    return Markup(f"<{start}>{joined(children)}</{name}>")
+    return Markup(f"<{start}>{joined(children)}</{tag}>")
 
 
 def joined(children: Iterable[Any]) -> Markup:

@@ -173,7 +173,15 @@ class _Points:
         status = Status.CONVERGED if certificate.proves(self.options["tol"]) else Status.FLOOR
         point = TracePoint(*self.seconds, self.passes, certificate.primal, certificate.dual)
         return Solution(
-            model, witness, certificate, status, True, self.passes, self.proposer, Trace([point]), path_certificate=known
+            model,
+            witness,
+            certificate,
+            status,
+            True,
+            self.passes,
+            self.proposer,
+            Trace([point]),
+            path_certificate=known,
         )
 
     def _blocks(self, lams: Sequence[float]) -> Iterator[list[Model]] | None:

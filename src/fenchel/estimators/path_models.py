@@ -89,8 +89,11 @@ class RegularizationPath:
     def _repr_html_(self) -> str:
         shown = np.unique(np.linspace(0, len(self) - 1, _SHOWN).astype(int))
         used = [np.count_nonzero(self.coefs[k]) for k in shown]
-        rows = [(f"{self.Cs[k]:.3g}", f"{self.certificates[k].primal:.5g}", f"{self.certificates[k].relative_gap:.2g}", count)
-                for k, count in zip(shown, used, strict=True)]  # fmt: skip
+        points = [(self.Cs[k], self.certificates[k]) for k in shown]
+        rows = [
+            (f"{C:.3g}", f"{one.primal:.5g}", f"{one.relative_gap:.2g}", count)
+            for (C, one), count in zip(points, used, strict=True)
+        ]
         return card(PROVED, [repr(self)], ("C", "objective", "relative gap", "weights that are not zero"), rows)
 
     def at(self, C: float) -> tuple[Floats, Any, Certificate]:

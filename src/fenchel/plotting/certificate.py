@@ -13,7 +13,7 @@ from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.plotting.convergence import certificates_of
 from fenchel.plotting.models import attributes, fitted_part, problem_names
-from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, beside, finish, one_axes, short
+from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
 
 #: rows of a picture; of more certificates the worst ones are drawn
 _MOST_ROWS = 12
@@ -141,14 +141,17 @@ class CertificateDisplay:
         right = 10.0 * max([*finite, *tols, 1e-12])
         self.bars_ = [self._draw(ax, row, one, left, right) for row, one in enumerate(shown)]
         for tol in tols:
-            ax.axvline(tol, linestyle="--", linewidth=1.2, color=PALETTE[1], label=f"tol = {tol:g}")
+            # across the bars alone, where it crosses no words
+            rows = [row for row, one in enumerate(shown) if one.tol == tol]
+            ax.vlines([tol] * len(rows), *([row + side for row in rows] for side in (-0.2, 0.24)), linestyle="dashed",
+                      linewidth=1.8, color=PALETTE[1], label=f"tol = {tol:g}")  # fmt: skip
         labels = [short(one.label, 24) for one in shown]
         finish(ax, title, xscale="log", xlim=(left, right), ylim=(len(shown) - 0.35, -0.75))
         ax.set_xlabel("distance from the lower bound D, relative to the objective")
         ax.set_yticks(range(len(shown)), labels if len(shown) > 1 else [""])
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
-        beside(ax)
+        below(ax)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
@@ -163,8 +166,7 @@ class CertificateDisplay:
                 label="rounding" if first else None)  # fmt: skip
         ax.plot([end], [row], "X" if wrong else ">" if math.isinf(one.gap) else "o", color=PALETTE[0], markersize=8,
                 linestyle="none", clip_on=False, label="objective P of the model" if first else None)  # fmt: skip
-        ax.annotate(one.words, (0.0, row - 0.27), xycoords=("axes fraction", "data"), fontsize="small", va="bottom",
-                    bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5})  # fmt: skip
+        ax.annotate(one.words, (0.0, row - 0.25), xycoords=("axes fraction", "data"), fontsize="small", va="bottom")
         return bar
 
 

@@ -37,6 +37,8 @@ _MOST_NAMED = 8
 _SMALLEST = 1e-16
 #: the axis ends at most this factor above tol and the gaps: estimates of the first epoch may be huge
 _HIGHEST = 30.0
+#: ratio of the times or passes of several models from which their axis is logarithmic
+_LOG_FROM = 6.0
 
 
 class GapCurve(NamedTuple):
@@ -155,9 +157,10 @@ class ConvergenceDisplay:
             # of all curves alike
             ax.plot([], [], color=NOTE, linestyle=(0, (3, 2)), linewidth=1, label="estimate of the solver")
         self._tolerances(ax)
-        floor = max((curve.floor for curve in self.curves), default=0.0)
-        lowest = min((float(np.min(curve.gaps)) for curve in self.curves if len(curve.gaps)), default=1.0)
-        if floor > 0.0 and lowest <= floor:
+        floor = max(
+            (curve.floor for curve in self.curves if np.min(curve.gaps, initial=1.0) <= curve.floor), default=0.0
+        )
+        if floor > 0.0:
             ax.axhspan(0.0, floor, color=NOTE, alpha=0.15, linewidth=0, label="rounding")
         finish(ax, self.title, xlabel="seconds" if against == "seconds" else "passes over the data")
         self._scale(ax, against)
@@ -183,7 +186,8 @@ class ConvergenceDisplay:
     def _scale(self, ax: Any, against: str) -> None:
         """Logarithmic axes, without the decades that only the estimates of the first epoch reach."""
         x = np.concatenate([curve.seconds if against == "seconds" else curve.passes for curve in self.curves])
-        ax.set_xscale(scale_of(x.tolist()))
+        # of several models the fastest is to be seen beside the slowest
+        ax.set_xscale(scale_of(x.tolist(), _LOG_FROM if len(self.curves) > 1 else 10.0 * _LOG_FROM))
         ax.set_yscale("log")
         gaps = np.concatenate([np.maximum(curve.gaps, max(curve.floor, _SMALLEST)) for curve in self.curves])
         known = [*gaps.tolist(), *(curve.tol for curve in self.curves if curve.tol > 0.0)]
@@ -252,7 +256,9 @@ def _curves_and_title(model: Any, labels: Any) -> tuple[list[GapCurve], str]:
     problems = problem_names(solved, len(traces))
     # too many for a legend
     problems = [""] * len(problems) if len(problems) > _MOST_NAMED else problems
-    return [_curve(trace, label, solved, k) for k, (trace, label) in enumerate(zip(traces, problems, strict=True))], title
+    return [
+        _curve(trace, label, solved, k) for k, (trace, label) in enumerate(zip(traces, problems, strict=True))
+    ], title
 
 
 def _traces(model: Any) -> list[Sequence[TracePoint]]:

@@ -20,8 +20,10 @@ MARKERS = "osD^vPX*"
 POSITIVE, NEGATIVE, NOTE, PROVED, WRONG = PALETTE[0], PALETTE[1], "0.45", PALETTE[2], PALETTE[1]
 #: characters of a name in a picture
 _LONGEST_NAME = 28
-#: ratio of the largest to the smallest abscissa from which the axis is logarithmic
-_LOG_FROM = 30.0
+#: inches: the width of a figure that has room for a legend at the right, and the height of the axis with its label
+_WIDE, _UNDER_AXIS = 6.6, 0.5
+#: letters of a title on an inch of a figure's width
+_TITLE = 9.0
 
 
 def pyplot(wanted_by: str) -> Any:
@@ -53,14 +55,29 @@ def checked_axes(ax: Any) -> Any:
 def finish(ax: Any, title: str, **labels: Any) -> None:
     """Set the labels, and the title unless the caller's Axes have one; without the box around the picture."""
     ax.set(**labels)
+    if len(title) > _TITLE * ax.figure.get_size_inches()[0]:
+        title = title.replace(": ", ":\n", 1)
     if title and not ax.get_title():
         ax.set_title(title, fontsize="medium")
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def beside(ax: Any) -> None:
-    """A legend at the right of the picture, where it covers no line."""
-    ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    """A legend that covers no line: at the right, or below a narrow picture."""
+    if ax.figure.get_size_inches()[0] >= _WIDE:
+        ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
+    else:
+        below(ax)
+
+
+def below(ax: Any) -> None:
+    """A legend below the label of the horizontal axis."""
+    from matplotlib.transforms import ScaledTranslation
+
+    under = ax.transAxes + ScaledTranslation(0.0, -_UNDER_AXIS, ax.figure.dpi_scale_trans)
+    ax.legend(
+        frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, 0.0), bbox_transform=under, ncols=2
+    )
 
 
 def colour(k: int) -> str:
@@ -80,10 +97,10 @@ def short(name: Any, most: int = _LONGEST_NAME) -> str:
     return words.replace("$", r"\$")
 
 
-def scale_of(values: Sequence[float]) -> str:
-    """The scale of an axis: logarithmic for positive values of different sizes."""
+def scale_of(values: Sequence[float], log_from: float) -> str:
+    """The scale of an axis: logarithmic for positive values whose ratios exceed ``log_from``."""
     known = [value for value in values if math.isfinite(value)]
-    return "log" if known and min(known) > 0.0 and max(known) > _LOG_FROM * min(known) else "linear"
+    return "log" if known and min(known) > 0.0 and max(known) > log_from * min(known) else "linear"
 
 
 def counted(number: int, singular: str) -> str:

@@ -4,6 +4,6 @@ They require matplotlib, of the extra ``plot``.
 """
 
 from fenchel.reporting.comparison import compare
-from fenchel.reporting.report import report
+from fenchel.reporting.one_model import report
 
 __all__ = ["compare", "report"]

@@ -102,7 +102,8 @@ def _judged(model: Any, train: Rows) -> tuple[Certificate | None, str]:
     try:
         found = certify(model, train.X, train.y)
     except FenchelError as refusal:
-        return None, f"not judged: {refusal}"
+        # the sentence without the list of all classes that are known
+        return None, f"not judged: {str(refusal).partition('. ')[0]}"
     return found.certificate, f"judged: {found.objective}"
 
 
@@ -118,7 +119,7 @@ def entries_table(entries: list[Entry]) -> Markup:
         known = (
             ("-", "-")
             if one is None
-            else (f"{one.primal:.7g}", "rounding" if one.at_floor else f"{one.relative_gap:.2g}")
+            else (f"{one.primal:.7g}", "within rounding" if one.at_floor else f"{one.relative_gap:.2g}")
         )
         shown = entry.test[:2] if entry.test is not None else entry.train[1:2]
         seconds = "-" if entry.seconds is None else f"{entry.seconds:.3g}"
@@ -128,7 +129,7 @@ def entries_table(entries: list[Entry]) -> Markup:
 
 def remarks(entries: list[Entry]) -> list[Markup]:
     """What was judged and what was warned of, and how to read the table."""
-    found = [note(f"{entry.label}: {entry.remark}.") for entry in entries if entry.remark]
+    found = [note(f"{entry.label}: {entry.remark.rstrip('.')}.") for entry in entries if entry.remark]
     words = (
         "Objectives can be compared where the judged objectives are the same, which the treatment of the intercept may "
         "prevent; seconds of Fenchel include the proof and exclude compilation."

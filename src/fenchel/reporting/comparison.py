@@ -18,7 +18,7 @@ from fenchel.reporting.baseline import Entry, entries_table, fitted_entry, remar
 from fenchel.reporting.figures import needs_matplotlib, picture
 from fenchel.reporting.fit_sections import data_section
 from fenchel.reporting.page import Section, checked_target, note, page, write
-from fenchel.reporting.report import held_out
+from fenchel.reporting.one_model import held_out
 from fenchel.reporting.subject import Rows, subject_of
 
 
@@ -96,7 +96,11 @@ def compare(
         Section("certificates", "Certificates", _certificates(entries)),
         *([data] if data is not None else []),
     ]
-    words = f"{len(entries)} models were fitted to the same {len(train):,} rows, and each was judged by a certificate."
+    judged = sum(entry.certificate is not None for entry in entries)
+    words = (
+        f"{len(entries)} models were fitted to the same {len(train):,} rows; {judged} of them "
+        f"{'has' if judged == 1 else 'have'} a certificate."
+    )
     return write(
         target, page(title or "Comparison of models", element("p", words, class_="lead"), _tiles(entries), sections)
     )
@@ -142,7 +146,7 @@ def _time(curves: list[GapCurve]) -> Markup:
     drawn = picture(
         lambda ax: ConvergenceDisplay(curves, "Certified relative gap against time").plot(ax),
         "Certified relative gap against seconds, one line for each model",
-        (7.2, 3.8),
+        (5.6, 4.4),
     )
     words = (
         "Markers are certificates. A model of another library has one: the gap that is proved for it, at the time of "
@@ -156,7 +160,7 @@ def _certificates(entries: list[Entry]) -> Markup:
     if not known:
         return note("None of the models has a certificate.")
     sentences = [element("p", element("b", label), ": ", str(one)) for label, one in known.items()]
-    size = (6.4, 1.2 + 0.6 * min(12, len(known)))
+    size = (5.6, 1.5 + 0.55 * min(12, len(known)))
     return joined([picture(lambda ax: plot_certificate(known, ax=ax), "The certificates", size), *sentences])
 
 

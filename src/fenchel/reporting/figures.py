@@ -9,6 +9,9 @@ from typing import Any
 
 from fenchel.markup import Markup, element
 
+#: of an inch, at full size
+_PIXELS = 100
+
 
 def needs_matplotlib() -> None:
     """Raise a clear error if the pictures can't be drawn."""
@@ -18,7 +21,7 @@ def needs_matplotlib() -> None:
         raise ImportError("a report needs matplotlib for its pictures: pip install 'fenchel[plot]'") from error
 
 
-def picture(draw: Callable[[Any], Any], alt: str, size: tuple[float, float] = (5.6, 3.4), caption: str = "") -> Markup:
+def picture(draw: Callable[[Any], Any], alt: str, size: tuple[float, float] = (4.6, 3.3), caption: str = "") -> Markup:
     """A figure that ``draw`` draws on the Axes that it is given."""
     import matplotlib as mpl
     from matplotlib import style
@@ -33,7 +36,9 @@ def picture(draw: Callable[[Any], Any], alt: str, size: tuple[float, float] = (5
         figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None})
     source = f"data:image/svg+xml;base64,{base64.b64encode(stream.getvalue()).decode('ascii')}"
     below = [element("figcaption", caption)] if caption else []
-    return element("figure", element("img", src=source, alt=alt), *below)
+    # letters have the same size in all pictures
+    width = f"width: {round(_PIXELS * size[0])}px"
+    return element("figure", element("img", src=source, alt=alt, style=width), *below)
 
 
 def side_by_side(*figures: Markup) -> Markup:

@@ -125,6 +125,8 @@ def model_section(subject: Subject) -> Section:
         "surrogate_": "surrogate",
         "C_": "chosen C",
     }
+    if subject.kind is not Kind.CLASSES:
+        words.pop("multi_class_")
     rows += [(word, str(fitted[name])) for name, word in words.items() if fitted.get(name) is not None]
     if "n_iter_" in fitted:
         rows.append(("passes over the data", f"{float(np.max(fitted['n_iter_'])):,.4g}"))
@@ -196,7 +198,7 @@ def certificate_section(subject: Subject) -> Section:
         picture(
             lambda ax: plot_certificate(given, tol=tol, ax=ax),
             f"The objective above its lower bound, relative gap {whole.relative_gap:.2g}",
-            (6.4, 1.2 + 0.6 * count),
+            (5.4, 1.5 + 0.55 * count),
             "The optimum lies in the shaded interval, which ends at the objective of this model.",
         )
     )
@@ -212,7 +214,7 @@ def convergence_section(subject: Subject) -> Section:
         picture(
             partial(_draw_convergence, subject.estimator, by),
             f"The certified relative gap against {by}",
-            (6.0, 3.2),
+            (4.6, 3.6),
         )
         for by in ("seconds", "passes")
     ]
@@ -246,4 +248,4 @@ def weights_section(subject: Subject) -> Section:
 def _weights_size(subject: Subject) -> tuple[float, float]:
     shape = np.shape(np.atleast_2d(subject.fitted.get("coef_", np.zeros((1, 1)))))
     rows = min(20, shape[1])
-    return (5.6, 1.3 + 0.2 * max(5, rows)) if shape[0] == 1 else (min(9.0, 3.4 + 0.42 * shape[0]), 1.6 + 0.28 * rows)
+    return (5.2, 1.2 + 0.2 * max(5, rows)) if shape[0] == 1 else (min(9.0, 3.4 + 0.42 * shape[0]), 1.6 + 0.28 * rows)

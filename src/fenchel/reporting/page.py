@@ -54,17 +54,18 @@ p { margin: .45em 0; }
   align-items: start; }
 .figures > *, .tiles > * { min-width: 0; }
 figure { margin: .5rem 0; }
-figure img { display: block; width: 100%; max-width: 42rem; height: auto; }
+figure img { display: block; max-width: 100%; height: auto; }
 figcaption { color: var(--soft); font-size: .9rem; }
 .tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(8.5rem, 1fr)); gap: .7rem; margin: 1rem 0; }
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .6rem .8rem; }
 .tile b { display: block; font-size: 1.25rem; font-variant-numeric: tabular-nums; line-height: 1.3; }
 .tile span { color: var(--soft); font-size: .85rem; }
-.scroll { overflow-x: auto; overflow-wrap: normal; }
+.scroll { overflow-x: auto; }
+.listed td, .listed th { white-space: nowrap; }
 table { border-collapse: collapse; font-size: .92rem; font-variant-numeric: tabular-nums; margin: .5rem 0; }
 th, td { text-align: left; padding: .25rem .9rem .25rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 thead th { color: var(--soft); font-weight: 600; }
-tbody th { font-weight: 500; color: var(--soft); white-space: nowrap; }
+tbody th { font-weight: 500; color: var(--soft); min-width: 7rem; }
 code { font: .9em ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 details { margin: .5rem 0; }
 summary { cursor: pointer; color: var(--accent); }
@@ -89,7 +90,7 @@ def page(title: str, lead: Markup, tiles: Sequence[tuple[str, str]], sections: S
     head = element(
         "head",
         element("meta", charset="utf-8"),
-        element("meta", content="width=device-width, initial-scale=1", **{"name_": "viewport"}),
+        element("meta", content="width=device-width, initial-scale=1", name="viewport"),
         element("meta", http_equiv="Content-Security-Policy", content=_POLICY),
         element("title", title),
         element("style", Markup(_STYLE)),
@@ -99,7 +100,7 @@ def page(title: str, lead: Markup, tiles: Sequence[tuple[str, str]], sections: S
 
 def scrolling(header: Sequence[Any], rows: Sequence[Sequence[Any]]) -> Markup:
     """A table that scrolls by itself on a narrow screen."""
-    return element("div", table(header, rows), class_="scroll")
+    return element("div", table(header, rows), class_="scroll listed" if header else "scroll")
 
 
 def note(words: str) -> Markup:

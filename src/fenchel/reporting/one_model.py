@@ -148,7 +148,7 @@ def _tiles(subject: Subject) -> list[tuple[str, str]]:
     found += [("features", f"{features:,}")] if features is not None else []
     if subject.certificates:
         whole = total(subject.certificates)
-        found.append(("proved relative gap", "rounding" if whole.at_floor else f"{whole.relative_gap:.2g}"))
+        found.append(("proved relative gap", "within rounding" if whole.at_floor else f"{whole.relative_gap:.2g}"))
     seconds = seconds_of(subject.estimator)
     found += [] if seconds is None else [("seconds of the fit", f"{seconds:.3g}")]
     rows, where = (subject.train, "training") if subject.test is None else (subject.test, "held out")
