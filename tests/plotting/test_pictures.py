@@ -106,6 +106,8 @@ def test_the_steps_of_a_pipeline_are_passed():
     model = make_pipeline(StandardScaler(), LinearClassifier(random_state=0)).fit(X[50:], Y[50:])
     assert plotting.plot_convergence(model).get_title().startswith("Convergence of LinearClassifier")
     assert len(plotting.plot_coefficients(model).get_yticklabels()) == 4
+    (curve,) = plotting.ThresholdDisplay.from_estimator(model, X[50:], Y[50:]).curves
+    assert curve.value == pytest.approx(f1_score(Y[50:], model.predict(X[50:]), pos_label=2))
 
 
 # --- paths

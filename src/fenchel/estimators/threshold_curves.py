@@ -14,6 +14,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.designs import as_design
 from fenchel.errors import FenchelError
 from fenchel.estimators.labels import one_vs_rest, unknown_labels
+from fenchel.estimators.last_step import last_step
 from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measures import MeasureClassifier
@@ -80,6 +81,7 @@ def threshold_curves(model: Any, X: Any, y: Any, measure: Any = None) -> Thresho
         A curve for each threshold of the model.
     """
     check_is_fitted(model)
+    model, X = last_step(model, X)
     if isinstance(model, OrdinalClassifier):
         return _ordered(model, X, y, measure)
     if isinstance(model, MultilabelClassifier):

@@ -42,18 +42,39 @@ _LOG_FROM = 6.0
 
 
 class GapCurve(NamedTuple):
-    """The relative gaps that a solve proved, and those that its solver expected in between."""
+    """The relative gaps that a solve proved, and those that its solver expected in between.
+
+    Parameters
+    ----------
+    label : str
+        The name in the legend.
+    seconds, passes, gaps : ndarray
+        Of the certificates: the time, the passes over the data, and the relative gap that is proved.
+    expected_seconds, expected_passes, expected_gaps : ndarray
+        The same of the solver's estimates.
+    floor : float, default=0.0
+        The relative rounding floor of the last certificate; 0 if unknown.
+    tol : float, default=0.0
+        The relative gap that was asked for; 0 if unknown.
+
+    See Also
+    --------
+    ConvergenceDisplay : Draws several of them.
+
+    Examples
+    --------
+    >>> from fenchel.plotting import GapCurve
+    >>> GapCurve.point("another library", seconds=0.5, gap=1e-3).label
+    'another library'
+    """
 
     label: str
-    #: of the certificates
     seconds: Floats
     passes: Floats
     gaps: Floats
-    #: of the solver's estimates
     expected_seconds: Floats
     expected_passes: Floats
     expected_gaps: Floats
-    #: the relative rounding floor of the last certificate, and the gap that was asked for; 0 if unknown
     floor: float = 0.0
     tol: float = 0.0
 

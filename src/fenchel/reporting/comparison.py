@@ -17,8 +17,8 @@ from fenchel.plotting.models import fitted_part
 from fenchel.reporting.baseline import Entry, entries_table, fitted_entry, remarks
 from fenchel.reporting.figures import needs_matplotlib, picture
 from fenchel.reporting.fit_sections import data_section
-from fenchel.reporting.page import Section, checked_target, note, page, write
 from fenchel.reporting.one_model import held_out
+from fenchel.reporting.page import Section, checked_target, note, page, write
 from fenchel.reporting.subject import Rows, subject_of
 
 

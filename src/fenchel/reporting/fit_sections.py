@@ -50,7 +50,7 @@ def data_section(subject: Subject) -> Section:
         parts.append(scrolling((f"{what}{left}", "examples", "share"), cells))
     elif subject.kind in (Kind.REGRESSION, Kind.RANKING):
         parts.append(_targets(np.asarray(train.y, dtype=np.float64)))
-    return Section("data", "Data", joined(parts))
+    return Section("data", "Data", side_by_side(*parts))
 
 
 def _rows_are(kind: Kind) -> str:
@@ -139,8 +139,8 @@ def model_section(subject: Subject) -> Section:
     changed = [(name, value) for name, value in given.items() if not _same(value, default.get(name))]
     said = [(element("code", name), element("code", _brief(value))) for name, value in changed]
     every = [(element("code", name), element("code", _brief(value))) for name, value in sorted(given.items())]
-    parts = [scrolling((), rows)]
-    parts += [note("Parameters that differ from the defaults:"), scrolling((), said)] if said else []
+    differ = note("Parameters that differ from the defaults:" if said else "All parameters have their defaults.")
+    parts = [side_by_side(scrolling((), rows), element("div", differ, scrolling((), said) if said else ""))]
     parts.append(folded(f"All {len(every)} parameters", scrolling((), every)))
     if subject.model is not subject.estimator:
         parts.append(folded("The whole pipeline or search", element("p", element("code", _brief(subject.model, 2000)))))
@@ -190,13 +190,10 @@ def certificate_section(subject: Subject) -> Section:
         tol = fitted.get("tol", subject.estimator.get_params(deep=False).get("tol"))
         parts.append(note(f"The fit ended before it proved tol = {tol:g}: raise max_iter or time_limit, or scale X."))
     count = min(12, len(subject.certificates))
-    tol = vars(subject.estimator).get("tol")
-    given = subject.certificates[0] if count == 1 else subject.estimator
-    given = given if not subject.judged else list(subject.certificates)
-    tol = float(tol) if fitted.get("certificates_") and tol else None
+    given = subject.estimator if fitted.get("certificates_") else list(subject.certificates)
     parts.append(
         picture(
-            lambda ax: plot_certificate(given, tol=tol, ax=ax),
+            lambda ax: plot_certificate(given, ax=ax),
             f"The objective above its lower bound, relative gap {whole.relative_gap:.2g}",
             (5.4, 1.5 + 0.55 * count),
             "The optimum lies in the shaded interval, which ends at the objective of this model.",

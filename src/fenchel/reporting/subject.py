@@ -17,6 +17,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearRanker, MultilabelClassifier, OrdinalClassifier, SequenceClassifier
+from fenchel.estimators.last_step import last_step
 from fenchel.interop import certify
 from fenchel.plotting.models import feature_names, fitted_part
 
@@ -123,8 +124,7 @@ def _inner(called: str, model: Any, estimator: Any, rows: Rows) -> Rows:
         raise FenchelError(f"{first} has {count:,} rows and {second} has {targets:,}: they must have the same number")
     if rows.qid is not None and len(rows.qid) != count:
         raise FenchelError(f"qid has {len(rows.qid):,} entries and {first} has {count:,} rows: give a query for each")
-    steps = fitted_part_of_search(model)
-    X = steps[:-1].transform(rows.X) if isinstance(steps, Pipeline) and len(steps) > 1 else rows.X
+    X = last_step(model, rows.X)[1]
     features, expected = np.shape(X)[1:2] if hasattr(X, "shape") else (), vars(estimator).get("n_features_in_")
     if features and expected is not None and features[0] != expected and not isinstance(estimator, SequenceClassifier):
         raise FenchelError(f"{first} has {features[0]:,} features, and the model was fitted to {expected:,}")
@@ -138,17 +138,12 @@ def _count(X: Any, name: str) -> int:
         raise FenchelError(f"{name} must be an array, a sparse matrix, a data frame or a list: {error}") from error
 
 
-def fitted_part_of_search(model: Any) -> Any:
-    """The best estimator of a search, or the model itself."""
-    return vars(model).get("best_estimator_", model)
-
-
 def _names(model: Any, estimator: Any, given: Any) -> Any:
     """The names of features that the caller gives, or those that come out of the steps of a pipeline."""
     if given is not None:
         # raises for a wrong number
         return feature_names(estimator, int(estimator.n_features_in_), given)
-    steps = fitted_part_of_search(model)
+    steps = vars(model).get("best_estimator_", model)
     if "feature_names_in_" in vars(estimator) or not isinstance(steps, Pipeline) or len(steps) == 1:
         return None
     if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
