@@ -15,6 +15,8 @@ class Markup(str):
 
 #: elements without an end tag
 _VOID = {"img", "meta", "br", "hr"}
+#: of the tables in cards, whose columns stand apart in any notebook
+_TABLE = "border-collapse:separate;border-spacing:1.1em .1em;margin:.2em 0 .2em -1.1em;font-size:90%;text-align:left"
 #: of cards: proved, not proved, and wrong
 PROVED, OPEN, WRONG = "#009E73", "#E69F00", "#D55E00"
 
@@ -54,5 +56,5 @@ def card(shade: str, sentences: Sequence[str], header: Sequence[Any] = (), rows:
     """What a notebook shows of an object: sentences beside a coloured line, and a small table."""
     border = f"border-left:4px solid {shade};padding:.2em .9em;margin:.4em 0;max-width:60em"
     parts = [element("p", sentence, style="margin:.25em 0") for sentence in sentences]
-    parts += [table(header, rows, style="margin:.3em 0;font-size:90%")] if rows else []
+    parts += [table(header, rows, style=_TABLE)] if rows else []
     return str(element("div", *parts, style=border))

@@ -188,7 +188,7 @@ def test_the_measure_at_each_threshold_is_that_of_its_predictions():
 def test_the_dot_is_the_measure_of_the_predictions(positive):
     data, codes = make_classification(300, weights=[0.8], random_state=0)
     labels = np.array(["common", "rare"])[codes]
-    model = MeasureClassifier("f1", pos_label=positive, random_state=0).fit(data[:200], labels[:200])
+    model = MeasureClassifier("f1", pos_label=positive, surrogate="bound", random_state=0).fit(data[:200], labels[:200])
     (curve,) = plotting.ThresholdDisplay.from_estimator(model, data[200:], labels[200:]).curves
     assert curve.value == pytest.approx(f1_score(labels[200:], model.predict(data[200:]), pos_label=positive))
     assert curve.chosen == model.thresholds_[0]

@@ -202,7 +202,7 @@ class ConvergenceDisplay:
 
     def _tolerances(self, ax: Any) -> None:
         for tol in sorted({curve.tol for curve in self.curves if curve.tol > 0.0}):
-            ax.axhline(tol, linestyle="--", linewidth=1, color=NOTE, label=f"tol = {tol:g}")
+            ax.axhline(tol, linestyle=":", linewidth=1.6, color="0.2", label=f"tol = {tol:g}")
 
     def _scale(self, ax: Any, against: str) -> None:
         """Logarithmic axes, without the decades that only the estimates of the first epoch reach."""

@@ -128,8 +128,9 @@ def model_section(subject: Subject) -> Section:
     if subject.kind is not Kind.CLASSES:
         words.pop("multi_class_")
     rows += [(word, str(fitted[name])) for name, word in words.items() if fitted.get(name) is not None]
-    if "n_iter_" in fitted:
-        rows.append(("passes over the data", f"{float(np.max(fitted['n_iter_'])):,.4g}"))
+    if fitted.get("n_iter_") is not None:
+        what = "passes over the data" if fitted.get("trace_") or "mistakes_" in fitted else "iterations"
+        rows.append((what, f"{float(np.max(fitted['n_iter_'])):,.4g}"))
     seconds = seconds_of(estimator)
     rows += [] if seconds is None else [("seconds", f"{seconds:.3g} (solver and certificates, without compilation)")]
     if "support_" in fitted:

@@ -227,5 +227,5 @@ class Solution:
         seconds = f"{self.trace[-1].seconds_solving + self.trace[-1].seconds_certifying:.3g}" if self.trace else ""
         header = ("status", "solver", "data passes", "seconds", "certificates")
         row = (self.status.name.lower(), self.solver, f"{self.passes:.4g}", seconds, len(self.trace))
-        sentences = [str(self.certificate), f"{self.status.value[0].upper()}{self.status.value[1:]}.", *self.handovers]
+        sentences = [str(self.certificate), f"Why it ended: {self.status.value}.", *self.handovers]
         return card(PROVED if self.converged else OPEN, sentences, header, [row])
