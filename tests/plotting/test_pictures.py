@@ -210,7 +210,7 @@ def test_ordered_classes_and_labels_have_a_curve_each():
 
 
 def test_models_without_a_threshold_are_refused():
-    joint = LinearClassifier(random_state=0, tol=0.1).fit(X, Y)
+    joint = LinearClassifier("logistic", multi_class="ovr", tol=0.1, random_state=0).fit(X, Y)
     with pytest.raises(FenchelError, match="LinearClassifier has no threshold to draw"):
         plotting.plot_thresholds(joint, X, Y)
     with pytest.raises(FenchelError, match=r"labels that the model does not know: \[0\]"):

@@ -6,7 +6,8 @@ the Display classes, as in scikit-learn, have the same picture with access to it
 
 from fenchel.plotting.certificate import CertificateDisplay, plot_certificate
 from fenchel.plotting.coefficients import CoefficientsDisplay, plot_coefficients, plot_features
-from fenchel.plotting.convergence import ConvergenceDisplay, GapCurve, plot_convergence
+from fenchel.plotting.convergence import ConvergenceDisplay, plot_convergence
+from fenchel.plotting.gap_curves import GapCurve
 from fenchel.plotting.path import PathDisplay, plot_path
 from fenchel.plotting.thresholds import ThresholdDisplay, plot_thresholds
 from fenchel.plotting.transitions import TransitionsDisplay, plot_transitions

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
-from fenchel.plotting.convergence import certificates_of
+from fenchel.plotting.gap_curves import certificates_of
 from fenchel.plotting.models import attributes, fitted_part, problem_names
 from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
 

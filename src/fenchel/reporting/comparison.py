@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from fenchel.errors import FenchelError
 from fenchel.markup import Markup, element, joined
 from fenchel.plotting import ConvergenceDisplay, GapCurve, plot_certificate
-from fenchel.plotting.convergence import total_curve
+from fenchel.plotting.gap_curves import total_curve
 from fenchel.plotting.models import fitted_part
 from fenchel.reporting.baseline import Entry, entries_table, fitted_entry, remarks
 from fenchel.reporting.figures import needs_matplotlib, picture
