@@ -156,6 +156,8 @@ def test_bars_end_at_the_gap():
     assert "gap 0.002 (0.2% of the objective)" in said
     assert "equal up to rounding" in said
     assert "inconsistent" in said
+    (words,) = plotting.plot_certificate(Certificate(1.0, -0.0)).texts
+    assert words.get_text() == "P = 1, D = 0, gap 1 (100% of the objective)"
 
 
 def test_an_infinite_objective_and_a_judgement_are_drawn():

@@ -42,14 +42,20 @@ class Bounds(NamedTuple):
     def words(self) -> str:
         """Where P and D stand, in short."""
         one = self.certificate
-        values = f"P = {one.primal:.7g}, D = {one.dual:.7g}"
+        # adding zero turns -0.0 into 0
+        values = f"P = {one.primal + 0.0:.7g}, D = {one.dual + 0.0:.7g}"
         if one.contradictory:
             return f"{values}: inconsistent"
         if math.isinf(one.primal):
             return f"P is infinite, D = {one.dual:.7g}"
         if one.at_floor:
             return f"{values}: equal up to rounding"
-        return f"{values}, gap {one.gap:.2g} ({100.0 * one.relative_gap:.2g}% of the objective)"
+        return f"{values}, gap {one.gap:.2g} ({_percent(one.relative_gap)} of the objective)"
+
+
+def _percent(share: float) -> str:
+    """A share in percent, without an exponent if it is large."""
+    return f"{100.0 * share:.2g}%" if share < 0.1 else f"{100.0 * share:.0f}%"
 
 
 @dataclass

@@ -19,7 +19,7 @@ from fenchel.plotting.style import (
     dash,
     finish,
     one_axes,
-    scale_of,
+    scale_axis,
     short,
 )
 from fenchel.validation import check_choice
@@ -120,7 +120,14 @@ class ConvergenceDisplay:
         for k, curve in enumerate(self.curves):
             own = {"color": colour(0), "alpha": 0.5} if several else {"color": colour(k), "linestyle": dash(k)}
             label = counted(len(self.curves), "problem") if several and not k else None
-            self._draw(ax, curve, against, own, label if several else short(curve.label, 40), MARKERS[k % 8])
+            self._draw(
+                ax,
+                curve,
+                against,
+                own,
+                label if several else short(curve.label, 40),
+                "o" if several else MARKERS[k % 8],
+            )
         if self.estimates_:
             # of all curves alike
             ax.plot([], [], color=NOTE, linestyle=(0, (3, 2)), linewidth=1, label="estimate of the solver")
@@ -155,7 +162,7 @@ class ConvergenceDisplay:
         """Logarithmic axes, without the decades that only the estimates of the first epoch reach."""
         x = np.concatenate([curve.seconds if against == "seconds" else curve.passes for curve in self.curves])
         # of several models the fastest is to be seen beside the slowest
-        ax.set_xscale(scale_of(x.tolist(), _LOG_FROM if len(self.curves) > 1 else 10.0 * _LOG_FROM))
+        scale_axis(ax, x.tolist(), _LOG_FROM if len(self.curves) > 1 else 10.0 * _LOG_FROM)
         ax.set_yscale("log")
         gaps = np.concatenate([np.maximum(curve.gaps, max(curve.floor, _SMALLEST)) for curve in self.curves])
         known = [*gaps.tolist(), *(curve.tol for curve in self.curves if curve.tol > 0.0)]

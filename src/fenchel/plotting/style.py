@@ -22,6 +22,8 @@ POSITIVE, NEGATIVE, NOTE, PROVED, WRONG = PALETTE[0], PALETTE[1], "0.45", PALETT
 _LONGEST_NAME = 28
 #: inches: the width of a figure that has room for a legend at the right, and the height of the axis with its label
 _WIDE, _UNDER_AXIS = 6.6, 0.5
+#: ratio of abscissas below which a logarithmic axis has more labels than powers of ten
+_FEW_DECADES = 50.0
 #: letters of a title on an inch of a figure's width
 _TITLE = 9.0
 
@@ -97,10 +99,19 @@ def short(name: Any, most: int = _LONGEST_NAME) -> str:
     return words.replace("$", r"\$")
 
 
-def scale_of(values: Sequence[float], log_from: float) -> str:
-    """The scale of an axis: logarithmic for positive values whose ratios exceed ``log_from``."""
+def scale_axis(ax: Any, values: Sequence[float], log_from: float) -> None:
+    """Make the horizontal axis logarithmic for positive values whose ratios exceed ``log_from``; with few labels."""
     known = [value for value in values if math.isfinite(value)]
-    return "log" if known and min(known) > 0.0 and max(known) > log_from * min(known) else "linear"
+    if not known or min(known) <= 0.0 or max(known) <= log_from * min(known):
+        ax.locator_params(axis="x", nbins=6)
+        return
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    ax.set_xscale("log")
+    few = max(known) < _FEW_DECADES * min(known)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
 def counted(number: int, singular: str) -> str:

@@ -194,6 +194,8 @@ def _confusion_of(subject: Subject, labels: Any, y: Any, predicted: Any) -> Mark
         wrong = counts - np.diag(np.diag(counts))
         order = np.argsort(-wrong, axis=None, kind="stable")[:_LISTED]
         pairs = [(k // len(names), k % len(names)) for k in order if wrong.flat[k]]
+        if not pairs:
+            return note(f"No row of the {len(names)} classes is predicted wrongly.")
         cells = [
             (names[i], names[j], f"{counts[i, j]:,}", f"{counts[i, j] / max(1, counts[i].sum()):.1%}") for i, j in pairs
         ]
