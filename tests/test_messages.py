@@ -1,15 +1,12 @@
 """What users read where they take a wrong turn, and what notebooks show."""
 
-import html
 import logging
-import re
 import warnings
 
 import numpy as np
 import pytest
 
 from fenchel import (
-    Certificate,
     FenchelError,
     GapWarning,
     LinearClassifier,
@@ -97,28 +94,8 @@ def test_notebooks_show_sentences():
     problem = Problem(X, MeanRisk("hinge", y), 0.1)
     solution = solve(problem, tol=1e-6)
     for thing in (solution, solution.certificate, regularization_path(X, y, [0.1]), certify_of(X, y)):
-        shown = thing._repr_html_()
-        assert shown.startswith("<div style=")
-        assert 100 < len(shown) < 1500
-    assert f">{html.escape(str(solution.certificate))}</p>" in solution._repr_html_()
-
-
-def test_notebooks_escape_what_users_name():
-    certificate = Certificate(1.0, 0.9, about="<script>alert(1)</script>")
-    assert "<script>" not in certificate._repr_html_()
-    assert "&lt;script&gt;" in certificate._repr_html_()
-
-
-def test_a_wrong_certificate_has_the_colour_of_an_error():
-    shades = [
-        re.search("solid (#.{6})", one._repr_html_())[1] for one in (Certificate(1.0, 0.9), Certificate(0.9, 1.0))
-    ]
-    assert len(set(shades)) == 2
-
-
-def test_a_solution_has_a_short_repr():
-    X, y = some()
-    solution = solve(Problem(X, MeanRisk("hinge", y), 0.1), tol=1e-6)
+        assert thing._repr_html_().startswith("<div style=")
+        assert 100 < len(thing._repr_html_()) < 1500
     assert repr(solution).startswith("Solution(status=CONVERGED, relative_gap=")
 
 
