@@ -99,6 +99,18 @@ def test_the_page_on_sequences_runs(capsys):
     assert scope["model"].summary() + "\n" == table
 
 
+def test_the_page_on_reports_runs(capsys, tmp_path, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="reports need the plot extra")
+    plt.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
+    plt.close("all")
+    assert capsys.readouterr().out.split() == ["report.html", "compare.html", "F1"]
+    assert {one.name for one in tmp_path.iterdir()} == {"report.html", "compare.html"}
+    assert (ROOT / "docs" / "report.png").stat().st_size < 200_000
+
+
 def test_every_public_name_can_be_imported():
     for name in fenchel.__all__:
         assert getattr(fenchel, name) is not None

@@ -12,7 +12,7 @@ from fenchel.io import model_file, optimum_arrays
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
-ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features"]
+ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features", "fenchel.plotting", "fenchel.reporting"]
 # the requirements of CI have Dask
 ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: terms that people look for

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass, replace
+
+from fenchel.markup import OPEN, PROVED, WRONG, card
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
@@ -189,7 +190,15 @@ class Certificate:
         return f"The objective {primal} is proved to be {self._distance()}: no model is below {below}{trust}."
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
+        shade = WRONG if self.contradictory else PROVED if math.isfinite(self.relative_gap) else OPEN
+        figures = (self.primal, self.dual, self.relative_gap, self.rounding_floor)
+        header = ("objective P", "lower bound D", "relative gap", "rounding")
+        return card(
+            shade,
+            [str(self)],
+            header,
+            [[f"{value:.6g}" for value in figures[:2]] + [f"{value:.2g}" for value in figures[2:]]],
+        )
 
     def _distance(self) -> str:
         """The distance to the optimum, in percent of the proved optimum or, if it is large, as a multiple of it."""

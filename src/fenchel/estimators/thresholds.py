@@ -57,25 +57,48 @@ def best_cut(scores: Array, risk: Any, *, held_out: bool = False) -> Cut:
     measure allows none of the cuts, as break-even with equal scores, the one that predicts most nearly as many
     positives as there are.
     """
-    if risk.contingency() is not None:
-        scores, cuts, tp = _counted(scores, risk.labels > 0.0)
-        above, fp, fn = tp, cuts - tp, tp[-1] - tp
-        losses = _losses(risk, fn, fp)
-    else:
-        scores, order, cuts = _sorted(scores, risk.shares)
-        positive, amounts = risk.labels[order] > 0.0, risk.shares[order]
-        above, tp = _before(positive, cuts), _before(np.where(positive, amounts, 0.0), cuts)
-        fn, fp = np.sum(amounts[positive]) - tp, _before(np.where(positive, 0.0, amounts), cuts)
-        losses = _losses(risk, fn, fp, amounts, positive)
+    found = cut_losses(scores, risk)
+    scores, cuts, fn, fp, losses = found.scores, found.cuts, found.fn, found.fp, found.losses
     if not np.any(np.isfinite(losses)):
         losses = np.abs(fp - fn).astype(np.float64)
     if held_out:
-        losses = _neighbourly(losses, cuts, np.rint(above ** (2.0 / 3.0)))
+        losses = _neighbourly(losses, cuts, np.rint(found.above ** (2.0 / 3.0)))
     least = _least(losses, fn + fp)
     good = cuts[least]
     gaps = np.where((good > 0) & (good < len(scores)), scores[good - 1] - scores[good % len(scores)], 0.0)
     best = int(np.argmax(gaps))
     return Cut(_middle(scores, int(good[best])), float(losses[least[best]]))
+
+
+class CutLosses(NamedTuple):
+    """Every cut of some scores: the errors it makes, and the loss of the measure; infinite where it allows none."""
+
+    #: falling, of the examples with weight
+    scores: Floats
+    #: cut m predicts the first m
+    cuts: NDArray[np.int64]
+    fn: Array
+    fp: Array
+    #: positive examples above each cut
+    above: NDArray[np.int64]
+    losses: Floats
+
+    def thresholds(self) -> Floats:
+        """A threshold for each cut: ``score > threshold`` predicts the scores before it."""
+        return np.array([_middle(self.scores, int(cut)) for cut in self.cuts])
+
+
+def cut_losses(scores: Array, risk: Any) -> CutLosses:
+    """The loss of the measure for every cut of these scores."""
+    if risk.contingency() is not None:
+        scores, cuts, tp = _counted(scores, risk.labels > 0.0)
+        fn, fp = tp[-1] - tp, cuts - tp
+        return CutLosses(scores, cuts, fn, fp, tp, _losses(risk, fn, fp))
+    scores, order, cuts = _sorted(scores, risk.shares)
+    positive, amounts = risk.labels[order] > 0.0, risk.shares[order]
+    above, tp = _before(positive, cuts), _before(np.where(positive, amounts, 0.0), cuts)
+    fn, fp = np.sum(amounts[positive]) - tp, _before(np.where(positive, 0.0, amounts), cuts)
+    return CutLosses(scores, cuts, fn, fp, above, _losses(risk, fn, fp, amounts, positive))
 
 
 def loss_above(scores: Array, risk: Any, threshold: float) -> float:
