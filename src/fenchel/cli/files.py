@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fenchel.cli.output import DASH, PROVED, table_lines
+from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
 from fenchel.io.files import bare_name, check_exists
 from fenchel.io.kinds import CONLL, is_table, kind_of
@@ -52,6 +53,7 @@ def info(options: Namespace) -> int:
         if is_model:
             print("\n".join(_of_model(path)))
             return PROVED
+    load_scikit_learn()
     from fenchel.cli.reading import shown_name
 
     kind = "store" if path.is_dir() else kind_of(path, options.format)
@@ -68,6 +70,7 @@ def info(options: Namespace) -> int:
 def _of_model(path: Path) -> list[str]:
     import numpy as np
 
+    load_scikit_learn()
     from fenchel.io.model_file import load
 
     model = load(path)

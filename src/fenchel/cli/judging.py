@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, say, table_lines, write
+from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
 from fenchel.io.files import check_data, check_exists
 
@@ -143,6 +144,7 @@ def _model_and_data(options: Namespace) -> ModelFile:
     check_exists(options.model)
     if options.data is not None:
         check_data(options.data)
+    load_scikit_learn()
     from fenchel.io.model_file import load
 
     return load(options.model)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fenchel.cli.names import CLASSIFICATION, LOSSES, RANKING, SOLVERS, Chosen, check_one_of, chosen, numbers
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, settle
 from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, csv_lines, say, table_lines, write
+from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
 from fenchel.io.files import check_data
 
@@ -23,11 +24,11 @@ _WARM_UP = 50
 def path(options: Namespace) -> int:
     """Fit models for many values of C and print a table; the exit status."""
     check_output(options.output, options.force)
-    _check_files(options)
     settle(options)
     Cs = _values_or_interval(options.Cs)
     if options.measure is not None or is_ranking(options):
         raise FenchelError("path is for losses of single rows; use `fenchel cv` for a measure")
+    _check_files(options)
     from fenchel.cli.fits import warned
     from fenchel.cli.reading import training_and_test, training_table
     from fenchel.estimators import regularization_path
@@ -104,13 +105,13 @@ def compare(options: Namespace) -> int:
     """Fit several models to one file and print a table; the exit status."""
     check_output(options.output, options.force)
     check_output(options.report, options.force, "report")
-    _check_files(options)
     losses = [chosen("losses", one, LOSSES) for one in options.losses.split(",")]
     solvers = options.solvers.split(",")
     for name in solvers:
         check_one_of("solvers", name, SOLVERS)
     _check_losses(losses)
     Cs = numbers("Cs", options.Cs)
+    _check_files(options)
     from fenchel.cli.fits import fit
     from fenchel.cli.reading import training_and_test, training_table
     from fenchel.cli.scores import main_score
@@ -213,9 +214,11 @@ def _certificate(run: _Run, data: Data) -> Any:
 
 
 def _check_files(options: Namespace) -> None:
+    """Raise unless the files are there, and load what reads them."""
     for file in (options.data, options.test):
         if file is not None:
             check_data(file)
+    load_scikit_learn()
 
 
 def _write_table(options: Namespace, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, label_of, settle
 from fenchel.cli.output import check_checkpoint, check_output, save_model, table_lines, tell
+from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
 from fenchel.io.files import bare_name, check_data
 
@@ -22,6 +23,7 @@ def train(options: Namespace) -> int:
         return sequences.train(options, output)
     settle(options)
     check_data(options.data)
+    load_scikit_learn()
     from fenchel.cli.fits import fit, report
     from fenchel.cli.reading import data_of, training_table
 
@@ -45,6 +47,7 @@ def cv(options: Namespace) -> int:
             "cv is for losses and measures; rankings have no folds of queries here: compare C by `train`"
         )
     check_data(options.data)
+    load_scikit_learn()
     from fenchel.cli.fits import report
     from fenchel.cli.reading import data_of, training_table
     from fenchel.cli.selecting import chosen_by_folds
