@@ -85,9 +85,9 @@ def main() -> None:
     text = report.markdown_table(head, [_shown(row) for row in rows])
     text += (
         f"\n\nProcessor seconds from a plain file to a model file, median [least–most] of {options.rounds} interleaved"
-        " rounds, with every import and, for Fenchel, the proof; `-s` 0: logistic, 1: squared hinge, 3: hinge; C = 1, no"
-        " intercept, each program with its default tolerance. The objectives are ½‖w‖² + C Σ f; the excess is that of"
-        " LIBLINEAR's objective over the lower bound that Fenchel proves. `covtype`: class 2 against the rest, columns"
+        " rounds, with every import and, for Fenchel, the proof; `-s` 0: logistic, 1: squared hinge, 3: hinge; C = 1,"
+        " no intercept, each program with its default tolerance. The objectives are ½‖w‖² + C Σ f; the excess is that"
+        " of LIBLINEAR's objective over the lower bound that Fenchel proves. `covtype`: class 2 against the rest, columns"
         f" divided by their largest value. `synthetic`: {_ROWS:,} rows with {_ENTRIES} of {_FEATURES:,} features. For a"
         f" file of 100 rows `fenchel train` takes {statistics.median(fixed):.1f} s: imports and loading compiled code."
     )
@@ -179,9 +179,7 @@ def _weights(model: Path, features: int) -> np.ndarray:
 
 
 def _shown(row: _Row) -> list[str]:
-    ours, theirs = (
-        f"{statistics.median(one):.1f} [{min(one):.1f}–{max(one):.1f}]" for one in (row.ours, row.theirs)
-    )
+    ours, theirs = (f"{statistics.median(one):.1f} [{min(one):.1f}–{max(one):.1f}]" for one in (row.ours, row.theirs))
     ratio = statistics.median(row.theirs) / statistics.median(row.ours)
     excess = row.their_primal / row.dual - 1.0
     objectives = f"{row.primal:.7g}", f"{row.their_primal:.7g}", f"{100 * excess:.2g}%"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from argparse import Namespace
 from importlib import import_module
 from pathlib import Path
@@ -64,9 +65,8 @@ def evaluate(options: Namespace) -> int:
         rows, found = sequences.evaluate(options, model)
     else:
         table = _labelled(options, table_for(options, model))
-        rows, found = len(table.X if table.y is None else table.y), scores_of(
-            model.estimator, _known_features(model.estimator, table.X), table.y, table.qid
-        )  # fmt: skip
+        X = _known_features(model.estimator, table.X)
+        rows, found = X.shape[0], scores_of(model.estimator, X, table.y, table.qid)
     if options.json:
         print(json.dumps({"rows": rows, **found}, ensure_ascii=False))
     else:
@@ -108,35 +108,35 @@ def report(options: Namespace) -> int:
         raise FenchelError("--output: name the page, or - for standard output: the model has no name")
     check_output(output, options.force)
     model = _model_and_data(options)
-    from fenchel.cli.reading import table_for
+    from fenchel.cli.reading import data_of, table_for
 
     if model.columns is not None:
         raise FenchelError("report is for models of rows; a model of sequences is described by `fenchel evaluate`")
     table = _labelled(options, table_for(options, model))
-    write_report(model.estimator, _known_features(model.estimator, table.X), table.y, output)
+    data = data_of(options, table, ranks=model.ranks)
+    more: dict[str, Any] = {**data.more, "baseline": options.baseline, "feature_names": model.names}
+    if options.test is not None:
+        other = _labelled(options, table_for(options, model, options.test))
+        more |= {"X_test": _known_features(model.estimator, other.X), "y_test": other.y}
+        if model.ranks:
+            more["qid_test"] = other.qid
+    write_page("report", (model.estimator, _known_features(model.estimator, data.X), data.y), more, output)
     if output != DASH:
         print(f"written: {output}")
     return PROVED if model.estimator.converged_ else NOT_PROVED
 
 
-def write_report(estimator: Any, X: Any, y: Any, output: Path) -> None:
-    """Write a page about a fitted estimator, to standard output if it is ``-``."""
+def write_page(name: str, what: tuple[Any, ...], more: dict[str, Any], output: Path) -> None:
+    """Write what a function of :mod:`fenchel.reporting` makes, to standard output if that is asked for."""
     try:
-        page = import_module("fenchel.reporting").report
+        page = getattr(import_module("fenchel.reporting"), name)
     except ImportError as error:
-        raise FenchelError(f"reports need fenchel.reporting: {error}; pip install 'fenchel[plot]'") from error
-    import tempfile
-
+        raise FenchelError(f"reports need matplotlib: pip install 'fenchel[plot]' ({error})") from error
+    if output != DASH:
+        page(*what, output, **more)
+        return
     with tempfile.TemporaryDirectory(prefix="fenchel-") as folder:
-        made = Path(folder) / "report.html"
-        page(estimator, X, y, made)
-        if output == DASH:
-            sys.stdout.write(made.read_text(encoding="utf-8"))
-        else:
-            from fenchel.replacing import replacing
-
-            with replacing(output) as stream:
-                stream.write(made.read_bytes())
+        sys.stdout.write(page(*what, Path(folder) / "report.html", **more).read_text(encoding="utf-8"))
 
 
 def _model_and_data(options: Namespace) -> ModelFile:

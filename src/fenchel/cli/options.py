@@ -141,7 +141,7 @@ def _add_compare(compare: ArgumentParser) -> None:
     compare.add_argument("--baseline", action="store_true", help="also scikit-learn's class for each loss and C")
     _add_held_out(compare)
     compare.add_argument("-o", "--output", type=Path, help="a file with commas for the table; - prints it so")
-    compare.add_argument("--report", type=Path, metavar="FILE", help="also a report of the model with the best score")
+    compare.add_argument("--report", type=Path, metavar="FILE", help="also a page that compares them")
     compare.add_argument("--force", action="store_true", help="replace the output files")
     _add_columns(compare, training=True)
     _add_objective(compare, one=False)
@@ -149,7 +149,9 @@ def _add_compare(compare: ArgumentParser) -> None:
 
 
 def _add_report(report: ArgumentParser) -> None:
-    _add_model_and_data(report, "data with labels, such as the training data; - for standard input")
+    _add_model_and_data(report, "the training data; - for standard input")
+    report.add_argument("--test", type=Path, metavar="FILE", help="held-out data, for their scores and curves")
+    report.add_argument("--baseline", action="store_true", help="also fit scikit-learn's counterpart")
     report.add_argument("-o", "--output", type=Path, help="the page; NAME.report.html if not given; - prints it")
     report.add_argument("--force", action="store_true", help="replace the page")
 

@@ -1,7 +1,7 @@
 """A quicker start: scikit-learn without two packages that it imports and that no command uses.
 
-``sklearn.utils.fixes`` imports ``scipy.stats`` for one function, and pandas for a question about data frames.  Both take
-a third of the processor time of a small ``fenchel train``.
+``sklearn.utils.fixes`` imports ``scipy.stats`` for one function, and pandas for a question about data frames.  Both
+take a third of the processor time of a small ``fenchel train``.
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ def compare(options: Namespace) -> int:
 
     data, test = training_and_test(options, training_table(options))
     runs = _runs(options, losses, solvers, Cs)
-    rows, best, proved = [], (float("-inf"), runs[0].estimator), True
+    rows, proved = [], True
     for run in runs:
         _warm_up(run, data)
         begin = time.process_time()
@@ -132,15 +132,15 @@ def compare(options: Namespace) -> int:
         rows.append(row if score is None else (*row, f"{score:.4f}"))
         if not run.peer:
             proved = proved and certificate.meets(options.tol)
-            # without scores the first one
-            best = max(best, (0.0 if score is None else score, run.estimator), key=lambda one: one[0])
     header = ("loss", "solver", "C", "seconds", "proved gap")
     score_name = "accuracy" if losses[0].name in CLASSIFICATION else "R²"
     _write_table(options, header if test is None else (*header, f"held-out {score_name}"), rows)
     if options.report is not None:
-        from fenchel.cli.judging import write_report
+        from fenchel.cli.judging import write_page
 
-        write_report(best[1], data.X, data.y, options.report)
+        models = {f"{run.name}, {run.solver}, C={run.C:g}": run.estimator for run in runs}
+        more = {} if test is None else {"X_test": test.X, "y_test": test.y}
+        write_page("compare", (models, data.X, data.y), more, options.report)
         say(f"written: {options.report}")
     return PROVED if proved else NOT_PROVED
 
