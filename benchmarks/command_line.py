@@ -87,9 +87,10 @@ def main() -> None:
         f"\n\nProcessor seconds from a plain file to a model file, median [least–most] of {options.rounds} interleaved"
         " rounds, with every import and, for Fenchel, the proof; `-s` 0: logistic, 1: squared hinge, 3: hinge; C = 1,"
         " no intercept, each program with its default tolerance. The objectives are ½‖w‖² + C Σ f; the excess is that"
-        " of LIBLINEAR's objective over the lower bound that Fenchel proves. `covtype`: class 2 against the rest, columns"
-        f" divided by their largest value. `synthetic`: {_ROWS:,} rows with {_ENTRIES} of {_FEATURES:,} features. For a"
-        f" file of 100 rows `fenchel train` takes {statistics.median(fixed):.1f} s: imports and loading compiled code."
+        " of LIBLINEAR's objective over the lower bound that Fenchel proves. `covtype`: class 2 against the rest,"
+        f" columns divided by their largest value. `synthetic`: {_ROWS:,} rows with {_ENTRIES} of {_FEATURES:,}"
+        f" features. For a file of 100 rows `fenchel train` takes {statistics.median(fixed):.1f} s: imports, and loading"
+        " compiled code."
     )
     if options.update_readme:
         report.update_readme("command-line", text)

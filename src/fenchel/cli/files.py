@@ -31,11 +31,11 @@ def convert(options: Namespace) -> int:
     if options.decimal_comma:
         raise FenchelError("--decimal-comma: a store can't be written from such a table; train on the table itself")
     from fenchel.cli.progress import reading
-    from fenchel.cli.reading import shown_name
+    from fenchel.cli.reading import delimiter_of, shown_name
     from fenchel.io.converting import convert as converted
 
     columns = {"label": options.label, "header": options.header, "qid": options.qid, "sample_weight": options.weights}
-    more = {"format": options.format, "delimiter": options.delimiter}
+    more = {"format": options.format, "delimiter": delimiter_of(options)}
     with reading(options):
         rows, features = converted(options.data, output, options.force, options.zero_based, **columns, **more)
     print(f"{shown_name(options, options.data)}: {rows:,} rows, {features:,} features")
@@ -157,11 +157,12 @@ def _of_table(options: Namespace, path: Path, kind: str) -> list[str]:
     import numpy as np
 
     from fenchel.cli.progress import reading
+    from fenchel.cli.reading import delimiter_of
     from fenchel.io.raw_columns import RawColumn
     from fenchel.io.table_columns import table_file
     from fenchel.io.table_values import read_values
 
-    table = table_file(path, kind, options.label, options.header, options.delimiter)
+    table = table_file(path, kind, options.label, options.header, delimiter_of(options))
     columns = [RawColumn(table.place(k), decimal_comma=options.decimal_comma) for k in range(table.width)]
     with reading(options):
         values = read_values(table, columns, [])
@@ -176,7 +177,8 @@ def _of_table(options: Namespace, path: Path, kind: str) -> list[str]:
             numbers = column.numbers()
             known = numbers[~np.isnan(numbers)]
             about = f"{known.min():.6g} to {known.max():.6g}" if len(known) else "no values"
-            if len(known) and len(np.unique(known)) <= _SHOWN and np.all(known == np.floor(known)):
+            different = np.unique(known)
+            if 0 < 2 * len(different) <= min(2 * _SHOWN, len(known)) and np.all(different == np.floor(different)):
                 about = _counts(known.astype(int).tolist())
             rows.append((name, "number", f"{len(numbers) - len(known):,}", about))
     separated = "" if table.text is None else f", separated by {table.text.delimiter!r}"

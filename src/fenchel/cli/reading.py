@@ -65,12 +65,18 @@ def table_like(options: Namespace, trained: Table, path: Path) -> Table:
     return _read(options, path, _with_text(layout._replace(encoding=trained.encoding), options))
 
 
+def delimiter_of(options: Namespace) -> str | None:
+    """What separates fields, as the user says."""
+    asked: str | None = options.delimiter
+    if asked in ("tab", "\\t"):
+        return "\t"
+    if asked is not None and (len(asked) != 1 or asked in '"\r\n'):
+        raise FenchelError(f"--delimiter must be one character, or tab, got {asked!r}")
+    return asked
+
+
 def _with_text(layout: Layout, options: Namespace, **more: Any) -> Layout:
-    text = {"delimiter": options.delimiter, "decimal_comma": options.decimal_comma, "kind": options.format}
-    if options.delimiter is not None:
-        text["delimiter"] = "\t" if options.delimiter in ("tab", "\\t") else options.delimiter
-        if len(text["delimiter"]) != 1 or text["delimiter"] in '"\r\n':
-            raise FenchelError(f"--delimiter must be one character, or tab, got {options.delimiter!r}")
+    text = {"delimiter": delimiter_of(options), "decimal_comma": options.decimal_comma, "kind": options.format}
     return layout._replace(**text, **more)
 
 

@@ -126,9 +126,8 @@ class RawColumn:
             return self._float(text)
         comma = "; --decimal-comma reads such numbers" if "," in text and not self.decimal_comma else ""
         why = self.because or "the rows before have numbers"
-        raise self._error(
-            line, f"{text.strip()!r} is no number, and {why}: repair it, or name the column with --text{comma}"
-        )
+        way_out = "repair it" if self.because else "repair it, or name the column with --text"
+        raise self._error(line, f"{text.strip()!r} is no number, and {why}: {way_out}{comma}")
 
     def _as_texts(self, fields: Sequence[str], lines: Sequence[int]) -> list[str | None]:
         found: list[str | None] = [None if one.lower() in MISSING else one for one in map(str.strip, fields)]

@@ -19,7 +19,7 @@ from fenchel.io.svmlight import LARGEST_WHOLE
 from fenchel.io.table_columns import TableFile, is_whole, table_file
 
 #: why a column is no text
-_STORED = "all columns of a store must be numbers; train on the table itself to have texts encoded"
+_STORED = "all columns of a store must be numbers"
 
 
 class Columns(NamedTuple):
