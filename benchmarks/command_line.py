@@ -89,8 +89,8 @@ def main() -> None:
         " no intercept, each program with its default tolerance. The objectives are ½‖w‖² + C Σ f; the excess is that"
         " of LIBLINEAR's objective over the lower bound that Fenchel proves. `covtype`: class 2 against the rest,"
         f" columns divided by their largest value. `synthetic`: {_ROWS:,} rows with {_ENTRIES} of {_FEATURES:,}"
-        f" features. For a file of 100 rows `fenchel train` takes {statistics.median(fixed):.1f} s: imports, and loading"
-        " compiled code."
+        f" features. For a file of 100 rows `fenchel train` takes {statistics.median(fixed):.1f} s: imports and"
+        " loading compiled code."
     )
     if options.update_readme:
         report.update_readme("command-line", text)

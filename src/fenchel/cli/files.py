@@ -76,8 +76,8 @@ def _of_model(path: Path) -> list[str]:
     model = load(path)
     estimator = model.estimator
     defaults = type(estimator)().get_params()
-    changed = {k: v for k, v in estimator.get_params().items() if v != defaults[k] and k != "random_state"}
-    named = {k: v for k, v in estimator.get_params().items() if k in ("loss", "measure", "C")}
+    changed = {k: v for k, v in estimator.get_params(deep=False).items() if v != defaults[k] and k != "random_state"}
+    named = {k: v for k, v in estimator.get_params(deep=False).items() if k in ("loss", "measure", "C")}
     parameters = ", ".join(f"{name}={value!r}" for name, value in {**named, **changed}.items())
     lines = [f"model: {type(estimator).__name__}({parameters})"]
     names = "" if model.names is None else ": " + _some(model.names)

@@ -55,7 +55,7 @@ def _of_loss(options: Namespace, data: Data, Cs: Any) -> tuple[Any, float, Any, 
     search = estimator_of(options, kind).set_params(Cs=Cs, cv=options.folds, scoring=options.scoring)
     interrupted = fit(search, data.X, data.y, **data.more)
     single = kind_of_estimator(options)
-    shared = {name: value for name, value in search.get_params().items() if name in single().get_params()}
+    shared = {name: value for name, value in search.get_params(deep=False).items() if name in single().get_params()}
     final = single(**shared, C=search.C_)
     # both are fitted by the same problem: what is stored is that of a fit with this C
     for name, value in vars(search).items():

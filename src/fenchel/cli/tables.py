@@ -37,7 +37,7 @@ def path(options: Namespace) -> int:
     data, test = training_and_test(options, table)
     given = estimator_of(options)
     names = ("loss", "l1_ratio", "regularizer", "fit_intercept", "multi_class", "n_jobs", "tol", "max_iter", "solver")
-    shared = {name: value for name, value in given.get_params().items() if name in names}
+    shared = {name: value for name, value in given.get_params(deep=False).items() if name in names}
     shared |= {"random_state": options.seed, "time_limit": options.time_limit, "accuracy": options.accuracy}
     with warned():
         found = regularization_path(data.X, data.y, Cs, **shared, **data.more)
@@ -81,7 +81,7 @@ def _path_score(estimator: Any, found: Any, k: int, test: Data) -> float:
 
     from fenchel.cli.scores import main_score
 
-    model = type(estimator)(**estimator.get_params())
+    model = type(estimator)(**estimator.get_params(deep=False))
     coef, intercept = found.coefs[k], found.intercepts[k]
     if found.classes is not None:
         model.classes_, coef, intercept = found.classes, np.atleast_2d(coef), np.atleast_1d(intercept)

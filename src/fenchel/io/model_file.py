@@ -118,7 +118,7 @@ def write(stream: IO[bytes], model: ModelFile) -> None:
         if decomposition is not None:
             arrays[_DECOMPOSITION(k)] = decomposition
     # a file of the training, of no meaning for what reads the model
-    parameters = {name: value for name, value in estimator.get_params().items() if name != "checkpoint"}
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name != "checkpoint"}
     if isinstance(parameters.get("loss"), Loss):
         parameters["loss"] = {"name": parameters["loss"].name, **asdict(parameters["loss"])}
     if parameters.get("features") is not None:
