@@ -70,13 +70,18 @@ def _forward_backward(length: int, scratch: Scratch) -> float:
     u, U, E, e, f, inverses, b, B = scratch[1:9]
     nodes, pairs = scratch.nodes, scratch.pairs
     m = len(b)
-    peak, log_z = np.max(U), 0.0
+    peak, log_z = U[0, 0], 0.0
+    for i in range(m):
+        for j in range(m):
+            peak = max(peak, U[i, j])
     for i in range(m):
         for j in range(m):
             E[i, j] = np.exp(U[i, j] - peak)
             pairs[i, j] = 0.0
     for t in range(length):
-        top, total = np.max(u[t]), 0.0
+        top, total = u[t, 0], 0.0
+        for j in range(m):
+            top = max(top, u[t, j])
         for j in range(m):
             e[t, j] = np.exp(u[t, j] - top)
             f[t, j] = 0.0 if t else 1.0
@@ -147,7 +152,8 @@ def _move(
     W, T, ends, tail = weights
     nodes, pairs, b, squares = scratch.nodes, scratch.pairs, scratch.b, scratch.squares
     m = len(b)
-    squares[:] = 0.0
+    for j in range(m):
+        squares[j] = 0.0
     for t in range(length):
         i = begin + t
         for j in range(m):
@@ -172,15 +178,22 @@ def _move(
                 change = scale * (dual.pairs[q, i, j] - pairs[i, j])
                 squares[j] += change * (2.0 * T[i, j] + change)
                 T[i, j] += change
-    return float(np.sum(squares))
+    total = 0.0
+    for j in range(m):
+        total += squares[j]
+    return total
 
 
 @helper
 def _store(dual: Dual, q: int, begin: int, length: int, entropy: float, scratch: Scratch) -> None:
     """Take the trial."""
-    dual.u[begin : begin + length] = scratch.u[:length]
-    dual.nodes[begin : begin + length] = scratch.nodes[:length]
-    dual.U[q], dual.pairs[q] = scratch.U, scratch.pairs
+    m = len(scratch.b)
+    for t in range(length):
+        for j in range(m):
+            dual.u[begin + t, j], dual.nodes[begin + t, j] = scratch.u[t, j], scratch.nodes[t, j]
+    for i in range(m):
+        for j in range(m):
+            dual.U[q, i, j], dual.pairs[q, i, j] = scratch.U[i, j], scratch.pairs[i, j]
     dual.entropies[q] = entropy
     dual.seen[q] = True
 
@@ -190,7 +203,9 @@ def marginals(begins: Array, dual: Dual, scratch: Scratch) -> None:
     """Write the marginals and entropies of all parameters; a sequence whose recursion underflows is not seen."""
     for q in range(len(begins) - 1):
         begin, length = begins[q], begins[q + 1] - begins[q]
-        scratch.s[:length] = dual.u[begin : begin + length]
+        for t in range(length):
+            for j in range(len(scratch.b)):
+                scratch.s[t, j] = dual.u[begin + t, j]
         entropy, _ = _trial(dual, q, begin, length, 1.0, dual.U[q], scratch)
         if np.isfinite(entropy):
             _store(dual, q, begin, length, entropy, scratch)
@@ -225,5 +240,7 @@ def visits(
             if dual.seen[q]:
                 dual.steps[q] = _SHORTER * step
             else:
-                dual.u[begin : begin + length] *= _SHARPER
+                for t in range(length):
+                    for j in range(len(scratch.b)):
+                        dual.u[begin + t, j] *= _SHARPER
     return moved

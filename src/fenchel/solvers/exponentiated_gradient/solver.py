@@ -183,7 +183,6 @@ def _initial(problem: Problem, design: ChainDesign, risk: ChainRisk, random: np.
     """The labellings of the data."""
     sequences, tokens = risk.sequences, np.arange(risk.sequences.tokens)
     n, count, m = sequences.tokens, len(sequences), sequences.labels
-    longest = int(np.max(sequences.lengths))
     nodes, pairs, inner = np.zeros((n, m)), np.zeros((count, m, m)), sequences.inner
     nodes[tokens, risk.labels] = 1.0
     np.add.at(pairs, (sequences.owners[inner], risk.labels[inner], risk.labels[inner + 1]), 1.0)
@@ -193,11 +192,26 @@ def _initial(problem: Problem, design: ChainDesign, risk: ChainRisk, random: np.
     rest = np.zeros(count), np.full(count, 0.5), np.zeros(count, dtype=bool), gaps
     tail = np.array([design.has_transitions, design.has_ends])
     weights = Weights(np.zeros((design.tokens.shape[1], m)), np.zeros((m, m)), np.zeros((2, m)), tail)
-    positions, square, vector = (longest, m), (m, m), (m,)
-    shapes = (positions, positions, square, square, positions, positions, (longest,), vector, vector, positions, square)
-    scratch = Scratch(*(np.zeros(shape) for shape in shapes), np.zeros(m))
+    scratch = _scratch(int(np.max(sequences.lengths)), m)
     begins = np.append(sequences.begins, n)
     return State(problem, design, risk, begins, Dual(*parameters, nodes, pairs, *rest), weights, scratch, random)
+
+
+def _scratch(longest: int, m: int) -> Scratch:
+    return Scratch(
+        s=np.empty((longest, m)),
+        u=np.empty((longest, m)),
+        U=np.empty((m, m)),
+        E=np.empty((m, m)),
+        e=np.empty((longest, m)),
+        f=np.empty((longest, m)),
+        inverses=np.empty(longest),
+        b=np.empty(m),
+        B=np.empty(m),
+        nodes=np.empty((longest, m)),
+        pairs=np.empty((m, m)),
+        squares=np.empty(m),
+    )
 
 
 def _scores_of(problem: Problem, warm: Warm) -> Floats | None:
