@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn test-lowest dist coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs clean
+.PHONY: run test test-all test-sklearn test-lowest dist coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs screenshots clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -71,14 +71,20 @@ lint: $(VENV)/ci
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# the pages that are made from the registries: what supports what, and the lists of the reference
+# the pages that are made from the registries, what supports what and the lists of the reference; the decision picture
 pages: $(VENV)/docs
 	$(BIN)/python docs/support.py
 	$(BIN)/python docs/reference.py
+	$(BIN)/python docs/decision.py
 
-# the HTML pages, in out/docs; a warning is an error
+# the site, in out/docs: a warning of Sphinx, an example that fails and a link that leads nowhere are errors
 docs: pages
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -d out/doctrees docs out/docs
+	$(BIN)/python docs/build.py
+	$(BIN)/python docs/browser.py
+
+# opens every page in Chromium on a desktop and on a phone, and writes pictures of them to out/screenshots
+screenshots: docs
+	$(BIN)/python docs/browser.py --screenshots
 
 bench: $(VENV)/bench
 	$(BIN)/python benchmarks/summary.py

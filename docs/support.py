@@ -29,7 +29,7 @@ from fenchel.solvers import SOLVERS
 PAGE = Path(__file__).with_name("support.md")
 _HEAD = """# What supports what
 
-Made by `make pages`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
+Written by `make pages`. Every fit ends with a certificate. The solvers of a cell can be named; `auto` chooses
 one of them. A solver that is missing from a cell refuses the problem with one of the reasons of the last section.
 
 """
@@ -39,15 +39,14 @@ A mean of losses, `MeanRisk(loss, labels)`, as `LinearClassifier` and `LinearReg
 
 """
 _OBJECTS = """
-Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power=p)` for every p >= 1 are supported as
-`squared_hinge` and `squared_epsilon_insensitive` are, but that `smoothing` and `agm` need p >= 2. A loss of your own:
-[custom-loss.md](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) every loss of this table but
-`interpolation` is for `dual_coordinate`, and `squared` also for `dual_conjugate_gradient`. A square with an operator,
-`QuadraticForm(K)`, has `dual_coordinate`, and for constraints `barrier`: [maximum-entropy.md](maximum-entropy.md).
-`QNorm(q)` with q > 2 also has `newton`, for up to 4000 features and the losses that have it with the square; `auto`
-takes that,
-since descent on the dual hardly gets on there. `FreeDirections(C)` leaves directions of the weights free:
-[free-directions.md](free-directions.md).
+Objects take parameters: `Hinge(power=p)` and `EpsilonInsensitive(epsilon, power=p)` are supported for every p >= 1 as
+`squared_hinge` and `squared_epsilon_insensitive` are, except that `smoothing` and `agm` require p >= 2. A loss of
+your own: [custom losses](custom-loss.md). On a Gram matrix (`KernelClassifier`, `KernelRegressor`) `dual_coordinate`
+supports every loss of this table but `interpolation`, and `dual_conjugate_gradient` supports `squared`.
+`QuadraticForm(K)` is supported by `dual_coordinate`, and with constraints by `barrier`: [maximum
+entropy](maximum-entropy.md). `QNorm(q)` with q > 2 is also supported by `newton`, for up to 4000 features and the
+losses that `newton` supports with ridge; `auto` chooses it, since dual coordinate descent converges slowly there.
+`FreeDirections(C)` leaves directions of the weights unregularized: [free directions](free-directions.md).
 
 """
 _JOINT = """## Joint risks of several classes

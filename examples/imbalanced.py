@@ -142,7 +142,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     options = parser.parse_args()
     for name in options.data:
-        data = load(name)
+        try:
+            data = load(name)
+        except FileNotFoundError as error:
+            print(f"skipped: {Path(error.filename).name} is not in the folder FENCHEL_DATA (default ../shared/data)")
+            continue
         results = [one_split(data, seed) for seed in range(options.seeds)]
         rows, columns = data.X.shape
         print(f"\n{name}: {rows:,} × {columns:,}, {100 * data.y.mean():.2g}% positive, {options.seeds} splits;")

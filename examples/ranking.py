@@ -50,7 +50,11 @@ def read(name: str) -> Queried:
 def main() -> None:
     """Fit, print the proofs, and draw."""
     mpl.use("Agg")
-    train, test = read("rank-lgb"), read("rank-lgb.t")
+    try:
+        train, test = read("rank-lgb"), read("rank-lgb.t")
+    except FileNotFoundError as error:
+        print(f"skipped: {Path(error.filename).name} is not in the folder FENCHEL_DATA (default ../shared/data)")
+        return
     mean, scale = train.X.mean(axis=0), train.X.std(axis=0)
     scale[scale == 0.0] = 1.0
     train, test = (part._replace(X=(part.X - mean) / scale) for part in (train, test))

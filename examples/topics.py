@@ -48,8 +48,12 @@ def read(name: str, columns: int | None) -> tuple[Any, list[tuple[float, ...]]]:
 def main() -> None:
     """Fit, print the proofs, and draw."""
     mpl.use("Agg")
-    counts, numbers = read("reuters21578", None)
-    counts_test, numbers_test = read("reuters21578.t", counts.shape[1])
+    try:
+        counts, numbers = read("reuters21578", None)
+        counts_test, numbers_test = read("reuters21578.t", counts.shape[1])
+    except FileNotFoundError as error:
+        print(f"skipped: {Path(error.filename).name} is not in the folder FENCHEL_DATA (default ../shared/data)")
+        return
     binarizer = MultiLabelBinarizer().fit([*numbers, *numbers_test])
     Y, Y_test = binarizer.transform(numbers), binarizer.transform(numbers_test)
     kept = np.argsort(-Y.sum(axis=0), kind="stable")[:TOPICS]

@@ -2,8 +2,10 @@
 
 import importlib.util
 import re
+import runpy
 import subprocess
 import sys
+import types
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +16,14 @@ import fenchel
 from conftest import shared_file
 
 ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+#: pages with code, but for those that another test runs and looks at
+PAGES = sorted(
+    str(page.relative_to(DOCS))
+    for page in DOCS.rglob("*.md")
+    if "```python" in page.read_text(encoding="utf-8")
+    and page.name not in ("custom-design.md", "maximum-entropy.md", "sequences.md")
+)
 
 
 def _generator(name):
@@ -40,18 +50,70 @@ def test_readme_code_runs(block, capsys):
     assert "is proved to be within" in capsys.readouterr().out
 
 
-def test_the_page_on_larger_data_runs(capsys, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "larger-data.md").read_text(encoding="utf-8")
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
-    assert "is proved to be within" in capsys.readouterr().out
+def _blocks(page):
+    """(code, shown) of the Python blocks of a page: shown is the output that follows at once, or None."""
+    text = (DOCS / page).read_text(encoding="utf-8")
+    found = re.finditer(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", text, re.DOTALL | re.MULTILINE)
+    return [match.groups() for match in found]
 
 
-def test_the_page_on_designs_runs(capsys, tmp_path, monkeypatch):
+@pytest.fixture
+def run_page(capsys, tmp_path, monkeypatch):
+    """Run the Python blocks of a page as one module, in an empty folder; returns its names and what it printed.
+
+    Output that the page shows after a block must be what the block prints, up to numbers.
+    """
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "custom-design.md").read_text(encoding="utf-8")
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
-    said = capsys.readouterr().out
+
+    def run(page):
+        # compiled loops ask for the module of a class
+        module = types.ModuleType("page_" + re.sub(r"\W", "_", page))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        said = ""
+        for code, shown in _blocks(page):
+            exec(compile(code, page, "exec"), vars(module))
+            printed = capsys.readouterr().out
+            said += printed
+            if shown is not None:
+                assert _without_numbers(shown) == _without_numbers(printed), f"{page} shows another output"
+        return vars(module), said
+
+    return run
+
+
+def _without_numbers(text):
+    return re.sub(r"[+-]?\d[\d.]*(?:e[+-]?\d+)?", "#", text).strip()
+
+
+#: pages whose blocks take more than a second or two of processor time, loading of compiled loops included
+LONG_PAGES = {"certificates.md", "classes.md", "custom-loss.md", "getting-started.md", "kernels.md", "quantiles.md"}
+LONG_PAGES |= {"constraints.md", "text.md"}
+
+
+@pytest.mark.parametrize(
+    "page", [pytest.param(page, marks=[pytest.mark.thorough] if page in LONG_PAGES else []) for page in PAGES]
+)
+def test_every_page_runs(page, run_page):
+    pytest.importorskip("pandas", reason="a page has data frames")
+    run_page(page)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "examples" / "gallery").rglob("plot_*.py")), ids=lambda path: path.stem
+)
+def test_every_example_of_the_gallery_runs_without_a_warning(script, monkeypatch):
+    plt = pytest.importorskip("matplotlib.pyplot", reason="pictures need the plot extra")
+    plt.switch_backend("Agg")
+    plt.close("all")
+    monkeypatch.setattr(plt, "show", lambda: None)
+    runpy.run_path(str(script), run_name=script.stem)
+    assert plt.get_fignums()
+    plt.close("all")
+
+
+def test_the_page_on_designs_runs(run_page):
+    said = run_page("custom-design.md")[1]
     assert "[0 1]" in said
     assert "is proved to be within" in said
 
@@ -81,21 +143,15 @@ def test_the_example_of_a_design_is_its_matrix(monkeypatch):
     np.testing.assert_array_equal([rows.row_square(i) for i in range(3)], X.squared_row_norms)
 
 
-def test_the_page_on_maximum_entropy_runs(capsys):
-    page = (ROOT / "docs" / "maximum-entropy.md").read_text(encoding="utf-8")
-    exec("\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL)), {})
-    said = capsys.readouterr().out
+def test_the_page_on_maximum_entropy_runs(run_page):
+    said = run_page("maximum-entropy.md")[1]
     assert "[0.0544 0.0788 0.1142 0.1654 0.2398 0.3475]" in said
     assert said.count("is proved to be within") == 2
 
 
-def test_the_page_on_sequences_runs(capsys):
-    page = (ROOT / "docs" / "sequences.md").read_text(encoding="utf-8")
-    scope = {}
-    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
-        exec(block, scope)
-    assert "is proved to be within" in capsys.readouterr().out
-    table = re.search(r"```text\n(label .*?)```", page, re.DOTALL)[1]
+def test_the_page_on_sequences_runs(run_page):
+    scope = run_page("sequences.md")[0]
+    table = re.search(r"```text\n(label .*?)```", (DOCS / "sequences.md").read_text(encoding="utf-8"), re.DOTALL)[1]
     assert scope["model"].summary() + "\n" == table
 
 
@@ -170,7 +226,7 @@ def _example(name, folder, monkeypatch, *arguments):
     spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    monkeypatch.setattr(module, "PICTURE", folder / f"{name}.png")
+    monkeypatch.setattr(module, "PICTURE", folder / f"{name}.png", raising=False)
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
     return module
 
@@ -206,7 +262,7 @@ def test_the_example_of_chunking_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / "chunking.png").stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("name", ["letters", "chunking"])
+@pytest.mark.parametrize("name", ["letters", "chunking", "topics", "ranking", "imbalanced"])
 def test_examples_without_their_data_say_so(name, tmp_path, monkeypatch, capsys):
     module = _example(name, tmp_path, monkeypatch)
     monkeypatch.setenv("FENCHEL_DATA", str(tmp_path))
