@@ -13,7 +13,6 @@ class Solver(BaseSolver):
     """A proved fit for each scale; the envelope theorem gives the slope of the least objective."""
 
     name = "Fenchel"
-    install_cmd = "conda"
     requirements = ["pip::fenchel"]
     stopping_criterion = SufficientProgressCriterion(patience=6, strategy="tolerance")
 
