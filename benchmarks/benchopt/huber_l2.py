@@ -13,9 +13,7 @@ class Solver(BaseSolver):
     """A proved fit for each scale; the envelope theorem gives the slope of the least objective."""
 
     name = "Fenchel"
-    install_cmd = "conda"
     requirements = ["pip::fenchel"]
-    sampling_strategy = "tolerance"
     stopping_criterion = SufficientProgressCriterion(patience=6, strategy="tolerance")
 
     def set_objective(self, X, y, lmbd, epsilon):
@@ -32,9 +30,10 @@ class Solver(BaseSolver):
         return len(z) - np.sum(np.minimum(z**2, self.epsilon**2))
 
     def run(self, tol):
-        tol, spread = min(tol, 0.1), np.std(self.y)
-        self.scale = brentq(self.slope, 1e-9 * spread, 10 * spread, args=(tol,), rtol=max(tol, 1e-12))
-        self.slope(self.scale, tol)
+        tol, self.scale = min(tol, 0.1), 1e-9 * np.std(self.y)
+        if self.slope(self.scale, tol) < 0:
+            self.scale = brentq(self.slope, self.scale, 1e10 * self.scale, args=(tol,), rtol=max(tol, 1e-12))
+            self.slope(self.scale, tol)
 
     def get_result(self):
         return {"params": np.r_[self.model.intercept_, self.scale, self.model.coef_]}
