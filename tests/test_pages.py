@@ -95,7 +95,7 @@ def test_every_page_is_in_the_contents():
         for match in re.finditer(r"^(?!:)(.+?)(?: <(.+)>)?$", block, re.MULTILINE)
     ]
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
-    assert sorted(listed) == sorted({*pages, "api/index", "gallery/index"})
+    assert sorted(listed) == sorted({*pages, "api/index", "cli/index", "gallery/index"})
 
 
 def test_the_decision_picture_is_current_and_its_links_are_pages():
