@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: run test test-all test-sklearn coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs screenshots clean
+.PHONY: run test test-all test-sklearn test-lowest dist coverage lint pages bench bench-speed bench-growth bench-path bench-solvers bench-threads bench-forms bench-multiclass bench-multinomial bench-blocks bench-regularizers bench-oracle bench-memory bench-start bench-bundle bench-projections bench-l1 bench-pairs bench-predictions bench-ridge bench-kernels bench-certificate bench-small lock licences audit bench-limits campaign docs screenshots clean
 
 run: $(VENV)/plot
 	$(BIN)/python examples/first_fit.py
@@ -19,6 +19,28 @@ test-all: $(VENV)/ci
 # scikit-learn's own test modules with the drop-ins in the place of its estimators
 test-sklearn: $(VENV)/ci
 	FENCHEL_TEST_ALL=1 $(BIN)/python -m pytest -q tests/estimators/test_sklearn_suite.py
+
+# the lowest versions that pyproject.toml states, in an environment of their own: the estimators and what they are made
+# of, with scikit-learn's checks. pytest 8.3 because scikit-learn 1.7 passes it generators, which later ones refuse
+LOWEST ?= tests/estimators tests/losses tests/regularizers tests/designs tests/interop tests/test_public_surface.py
+test-lowest: requirements/lowest.py pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install -q $$($(PYTHON) requirements/lowest.py)
+	$(VENV)-lowest/bin/python -m pip install -q --no-deps -e .
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 --dist worksteal $(LOWEST)
+
+# the wheel and the sdist, checked: their metadata, an install of each in an empty environment, a fit with each
+dist: $(VENV)/pip
+	rm -rf dist out/empty
+	$(BIN)/python -m pip install -q build twine
+	$(BIN)/python -m build -q
+	$(BIN)/python -m twine check --strict dist/*
+	for file in dist/*.whl dist/*.tar.gz; do \
+		$(PYTHON) -m venv --clear out/empty && out/empty/bin/python -m pip install -q $$file && \
+		out/empty/bin/python -m pip check && out/empty/bin/python -I -c \
+			'import fenchel; print(fenchel.LinearClassifier().fit([[0.0], [1.0]], [0, 1]).certificate_)' || exit 1; \
+	done
+	ls -l dist
 
 # lines and branches that the tests of the mathematics reach, loops included: without the compiler, whose own
 # tests in losses/test_own_loss.py fail here
@@ -177,4 +199,4 @@ $(VENV)/plot $(VENV)/bench $(VENV)/docs: $(VENV)/pip pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-audit out
+	rm -rf $(VENV) $(VENV)-audit $(VENV)-lowest out

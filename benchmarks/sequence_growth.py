@@ -6,8 +6,8 @@
 Made-up sentences of 20 tokens: labels are drawn from a Markov chain, each token has ten indicators out of 2,000 that
 depend on its label.  A fit makes a fixed number of passes with the solver that "auto" chooses, and is certified as fits
 are; the table has processor seconds over passes (one thread, median of the rounds), and the rise of the resident size
-during the fit over what the model and the dual variables take: for the log-loss the 2 x 10 + 6 vectors of weights of
-L-BFGS and tokens x labels numbers, for the max-margin loss tokens x labels numbers and labels^2 for each sequence.
+during the fit over what the model and the dual variables take: for the log-loss two arrays of tokens x labels numbers
+and of labels^2 for each sequence, for the max-margin loss one of each.
 Small fits reuse memory of those before them, so that only large ones say something about it.
 """
 
@@ -38,8 +38,6 @@ LABELS = (5, 10, 20, 40, 60)
 FEW_LABELS, SOME_TOKENS = 10, 20_000
 LENGTH, FEATURES, NONZEROS = 20, 2_000, 10
 PASSES = 6
-#: pairs of vectors that L-BFGS keeps
-MEMORY = 10
 LOSSES = {"logistic": "log-loss (CRF)", "hinge": "max-margin (M3N)"}
 
 
@@ -107,10 +105,8 @@ def measured(loss: str, tokens: int, labels: int, rounds: int) -> Measured:
 
 def expected_bytes(loss: str, one: Measured) -> float:
     """What the model and the dual variables take, 8 bytes a number."""
-    dual = one.tokens * one.labels
-    if loss == "logistic":
-        return 8.0 * ((2 * MEMORY + 6) * (FEATURES + one.labels + 2) * one.labels + dual)
-    return 8.0 * (dual + one.tokens // LENGTH * one.labels**2)
+    arrays = 2.0 if loss == "logistic" else 1.0
+    return 8.0 * arrays * (one.tokens * one.labels + one.tokens // LENGTH * one.labels**2)
 
 
 def slope(sizes: list[float], seconds: list[float]) -> float:

@@ -105,8 +105,11 @@ LEFT_OUT |= {"Hint", "Need", "Start", "ChainRisk", "MappedDesign", "ComputedDesi
 LEFT_OUT |= {
     "CacheWarning",
     "FenchelError",
+    "plot_certificate",
+    "plot_coefficients",
     "plot_convergence",
     "plot_path",
+    "plot_thresholds",
     "plot_transitions",
     "MicroRisk",
     "CertifiedPredictions",

@@ -22,6 +22,7 @@ from campaign.models import checker_mutant, load_checker, model_files, model_mut
 from campaign.mutations import DefectError, mutated
 from fenchel import FenchelError
 from fenchel.io.columns import read_columns
+from fenchel.io.kinds import name_of
 from fenchel.io.readers import Layout, read
 
 #: mutants for each reader
@@ -37,6 +38,13 @@ TABLES = (
     b'"x, y",z,t\r\n1,2,"p"\r\n3,4,"q ""r"""\r\n',
     "\ufeffgröße,b,t\n1,2,ä\n3,4,ö\n".encode(),
 )
+TEXTS = (
+    b"age\tcity\tok\n31\tRome\tyes\n\tOslo\tno\n27\tRome\tyes\n",
+    b"age;city;ok\r\n31.5;Rome;1\r\n28;;2\r\n27;Oslo;3\r\n28;Oslo;4\r\n",
+    b"red,1,no\nblue,NA,yes\nred,3,yes\n",
+    'größe,"b;c",t\n1,"x\ny",0\n?,x,1\n2,y,0\n'.encode(),
+)
+IMPUTED = (None, "median", "mean", "most-frequent")
 COLUMNS = (
     b"He PRP B-NP\nreckons VBZ B-VP\n\nRockwell NNP B-NP\n. . O\n",
     b"\n# # B-NP \r\n5 CD\tI-NP\r\n \t\r\nno DT O",
@@ -95,25 +103,47 @@ def _same(first, second):
     )
 
 
-def table_mutant(rng, folder):
-    """Read one mutated table and compare it."""
-    content = mutated(rng, TABLES[int(rng.integers(len(TABLES)))])
-    found = _read(_written(rng, folder, "mutant.csv", content), Layout())
+def table_mutant(rng, folder, originals=TABLES):
+    """Read one mutated table and compare it: numbers, categories, missing values, names and labels."""
+    content = mutated(rng, originals[int(rng.integers(len(originals)))])
+    impute = IMPUTED[int(rng.integers(len(IMPUTED)))]
+    found = _read(_written(rng, folder, "mutant.csv", content), Layout(impute=impute))
     if found is None:
         return content, False
     try:
-        rows = parsers.table(content)
-        if found.names is not None:
-            header, *rows = rows
-            if [name.strip() for name in header[:-1]] != found.names:
-                raise DefectError(f"names {found.names} differ from {header[:-1]}")
-        X = [[parsers.number(field) for field in row[:-1]] for row in rows]
+        rows = parsers.table(content, parsers.delimiter(content))
+        header = None if found.encoding.names is None else [name.strip() for name in rows.pop(0)]
+        features, names = [], []
+        for place, fields in enumerate(list(zip(*rows, strict=True))[:-1]):
+            made = parsers.column(fields, impute)
+            features += made.values()
+            names += [(f"column {place + 1}" if header is None else header[place]) + name for name in made]
     except ValueError as error:
         raise DefectError(f"accepted, but {error}") from error
-    if np.shape(found.X) != np.shape(X) or not np.array_equal(found.X, X, equal_nan=True):
-        raise DefectError(f"X is {found.X.tolist()}, not {X}")
+    if found.names is not None and found.names != names:
+        raise DefectError(f"names {found.names} differ from {names}")
+    X = np.array(features).T
+    if found.X.shape != X.shape or not np.allclose(_dense(found.X), X, rtol=1e-15, atol=0.0):
+        raise DefectError(f"X is {_dense(found.X).tolist()}, not {X.tolist()}")
     _compare_labels(found.y, [row[-1] for row in rows])
     return content, True
+
+
+def text_mutant(rng, folder):
+    """Read one mutated table with texts and missing values and compare it."""
+    return table_mutant(rng, folder, TEXTS)
+
+
+def sniffed_mutant(rng, folder):
+    """Say what content without a name is: a suffix that the readers know, or an error."""
+    originals = (*SVMLIGHT, *TABLES, *TEXTS)
+    content = originals[int(rng.integers(len(originals)))]
+    suffix = _suffix(rng) if rng.random() < 0.5 else ""
+    content = mutated(rng, PACKED[suffix][0](content) if suffix else content)
+    found = _read(content, None, reader=name_of)
+    if found is not None and not re.fullmatch(r"\.(svm|csv|parquet)(\.gz|\.bz2|\.xz)?", found):
+        raise DefectError(f"{found!r} is no suffix")
+    return content, found is not None
 
 
 def columns_mutant(rng, folder):
@@ -214,6 +244,8 @@ def run(seed, budget, most=MOST, former=None):
             "model": lambda rng, folder: model_mutant(rng, folder, originals),
             "checker": lambda rng, folder: checker_mutant(rng, folder, originals, checker),
             "columns": columns_mutant,
+            "texts": text_mutant,
+            "sniffed": sniffed_mutant,
         }
         for index in range(counts["svmlight"], most):
             if time.monotonic() > deadline:

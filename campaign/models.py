@@ -15,6 +15,7 @@ from campaign import PROJECT, parsers
 from campaign.loops import use_plain_loops
 from campaign.mutations import DefectError, mutated
 from fenchel import FenchelError, LinearClassifier, LinearRegressor, MeasureClassifier, SequenceClassifier
+from fenchel.io.encoding import ColumnCode, Encoding
 from fenchel.io.model_file import ModelFile, load, save
 
 
@@ -32,6 +33,9 @@ def model_files(folder):
     for place, estimator in enumerate(fitted):
         paths.append(folder / f"model{place}.npz")
         save(paths[-1], ModelFile(estimator, ["u", "v", "w"] if place else None, None, False))
+    code = Encoding((ColumnCode("a", None, 0.5), ColumnCode("b", ("p", "q"))))
+    paths.append(folder / "encoded.npz")
+    save(paths[-1], ModelFile(fitted[0], code.feature_names, "y", False, encoding=code))
     chain = SequenceClassifier("logistic", tol=0.1).fit(X, np.array(["O", "B-NP"])[y], lengths=[15, 5])
     paths.append(folder / "chain.npz")
     save(paths[-1], ModelFile(chain, ["U:a", "U:b", "U:c"], None, False, template="U:%x[0,0]\nB\n", columns=2))

@@ -6,6 +6,7 @@ A file that can't be read raises ValueError.
 import ast
 import json
 import re
+import statistics
 import struct
 import zipfile
 
@@ -59,8 +60,49 @@ def svmlight(content):
     return rows
 
 
-def table(content):
-    """The fields of all rows of a table with commas and double quotes, blank rows dropped."""
+def delimiter(content):
+    """What separates the fields of a table: the first of semicolon, comma and tab outside of quotes in its line 1."""
+    quoted = False
+    seen = set()
+    for char in content.decode("utf-8-sig"):
+        if char in "\r\n":
+            break
+        quoted ^= char == '"'
+        if not quoted:
+            seen.add(char)
+    return next((mark for mark in ";,\t" if mark in seen), ",")
+
+
+def column(fields, impute):
+    """The features of a column, a list for each category or one of numbers, with their names after the column's.
+
+    A column of numbers and of texts, or a missing value without ``impute``, raises ValueError.
+    """
+    values = []
+    for field in fields:
+        text = field.strip()
+        missing = text.lower() in ("", "na", "n/a", "nan", "null", "?")
+        try:
+            value = None if missing else number(field) if field.isascii() else text
+        except ValueError:
+            value = text
+        values.append(None if value != value else value)
+    known = [value for value in values if value is not None]
+    if len({type(value) for value in known}) != 1 or (impute is None and None in values):
+        raise ValueError("numbers and texts, or values that are missing")
+    if isinstance(known[0], float):
+        fill = {"median": statistics.median, "mean": statistics.fmean, "most-frequent": _least_mode}.get(impute)
+        return {"": [fill(known) if value is None else value for value in values]}
+    values = [statistics.mode(known) if value is None else value for value in values]
+    return {f"={name}": [float(value == name) for value in values] for name in sorted(set(known))}
+
+
+def _least_mode(numbers):
+    return min(statistics.multimode(numbers))
+
+
+def table(content, separator=","):
+    """The fields of all rows of a table with double quotes, blank rows dropped."""
     text = content.decode("utf-8-sig")
     rows, row, field, quoted, place, was_quoted = [], [], [], False, 0, False
     while place < len(text):
@@ -76,7 +118,7 @@ def table(content):
                 field.append(char)
         elif char == '"' and not field and not was_quoted:
             quoted = was_quoted = True
-        elif char == ",":
+        elif char == separator:
             row.append("".join(field))
             field, was_quoted = [], False
         elif char in "\r\n":

@@ -23,12 +23,12 @@ _LOSSES: list[Section] = [
     ("Constraints and losses that may be infinite", lambda loss: loss.infinite),
 ]
 _REGULARIZERS: list[Section] = [
-    ("Base class", lambda thing: thing is regularizers.Regularizer),
+    ("Base class", lambda thing: thing in (regularizers.Regularizer, regularizers.check_regularizer)),
     ("Regularizers with a name", lambda kind: kind in regularizers.REGULARIZERS.values()),
     ("Regularizers that need an argument", lambda kind: True),
 ]
 _RISKS: list[Section] = [
-    ("Base classes", lambda kind: kind in (risks.Risk, risks.MulticlassRisk, risks.ContingencyRisk)),
+    ("Base classes", lambda kind: kind in (risks.Risk, risks.MulticlassRisk, risks.ContingencyRisk, risks.check_risk)),
     ("Means of losses", lambda kind: kind is risks.MeanRisk),
     ("Performance measures", lambda kind: kind.__module__.startswith("fenchel.risks.measures")),
     ("Rankings", lambda kind: kind in risks.RANKINGS.values()),

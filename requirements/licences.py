@@ -19,12 +19,14 @@ contains no code of any of them.
 TITLES = {
     "run": "Fenchel itself",
     "plot": "Plots and the progress line, `fenchel[plot]`",
+    "onnx": "Graphs for onnxruntime, `fenchel[onnx]`",
     "dask": "Data on the workers of a cluster, `fenchel[dask]`",
     "build": "Building the package",
     "lint": "Linters, `make lint`",
     "test": "Tests, `make test`",
     "docs": "Pages, `make docs`",
     "bench": "Benchmarks, `make bench`: the peers",
+    "interchange": "Libraries that tests run with ours, `fenchel[interchange]`",
 }
 #: from the classifiers of packages whose metadata have no licence expression
 CLASSIFIERS = {

@@ -16,11 +16,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 from pathlib import Path
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import HealthCheck, settings
 
 from fenchel.compile.loop import Loop
-from fenchel.solvers.newton.loop_small import newton_steps
-from products import left_out
+from products import kept_calls, left_out
+from quick_loops import quickly
 
 PROJECT = Path(__file__).resolve().parent.parent
 
@@ -43,8 +44,28 @@ def pytest_configure(config):
     settings.load_profile("fenchel")
 
 
+def _takes_all(config):
+    return config.getoption("full_products") or any("[" in argument for argument in config.args)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(file_path):
+    # --doctest-modules is for src: it would search every test and helper, and finds nothing there
+    collectors = yield
+    return [one for one in collectors if not isinstance(one, DoctestModule)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc):
+    yield
+    # before pytest makes items of them, twice as many as run; a law of several functions waits for all of them
+    mark = metafunc.definition.get_closest_marker("meetings")
+    if metafunc._calls and not (_takes_all(metafunc.config) or (mark and "law" in mark.kwargs)):
+        metafunc._calls = kept_calls(metafunc._calls, mark)
+
+
 def pytest_collection_modifyitems(config, items):
-    if config.getoption("full_products") or any("[" in argument for argument in config.args):
+    if _takes_all(config):
         return
     left = left_out(items)
     if not any("::" in argument for argument in config.args):
@@ -58,6 +79,8 @@ def pytest_collection_finish():
     # time to traverse them
     gc.collect()
     gc.freeze()
+    # compiling makes hundreds of thousands of objects that live until it ends
+    gc.set_threshold(50_000, 20, 20)
 
 
 def shared_file(name):
@@ -87,27 +110,12 @@ def full_products(request):
     return request.config.getoption("full_products")
 
 
-#: losses whose Newton steps on small data, few and short, are in plain Python without ``--full-products``
-SELDOM = ("CompiledExponential", "CompiledMargin", "CompiledPower")
-#: operations of a Hessian, up to which plain Python is quicker than the compiler
-LITTLE_WORK = 20_000
-
-
 @pytest.fixture(scope="session", autouse=True)
-def seldom_compiled(request):
-    """Without ``--full-products``, Newton's loop is compiled for the usual losses only: each takes three seconds."""
+def quick_loops(request):
+    """Without ``--full-products``, loops are compiled for fewer kinds of arguments, see quick_loops.py."""
     with pytest.MonkeyPatch.context() as patch:
         if not request.config.getoption("full_products"):
-            compiled = Loop.__call__
-
-            def call(self, *arguments):
-                if self is newton_steps and type(arguments[0]).__name__ in SELDOM:
-                    rows, features = arguments[1].X.shape
-                    if rows * features**2 <= LITTLE_WORK:
-                        return self._function(*arguments)
-                return compiled(self, *arguments)
-
-            patch.setattr(Loop, "__call__", call)
+            patch.setattr(Loop, "__call__", quickly(Loop.__call__))
         yield
 
 

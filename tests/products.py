@@ -12,10 +12,11 @@ axes whose values have to meet; those of the others come in turn.  Arguments of 
 scikit-learn's checks have the name of the estimator there.
 """
 
-import collections
 import dataclasses
 import functools
 import itertools
+
+import numpy as np
 
 
 def axes_of(parameters):
@@ -43,22 +44,35 @@ def _hashed(value):
     return type(value), value
 
 
-def left_out(items, strength=2):
-    """The set of pytest's items that a plain run does without; ``strength`` is that of functions without a mark."""
-    functions, left = {}, set()
+def kept_calls(calls, mark):
+    """Those of one function's parametrizations (pytest's call specs) that a plain run takes, by its ``meetings``."""
+    # what is expected to fail stands for nothing else
+    expected = [any(one.name == "xfail" for one in call.marks) for call in calls]
+    kept = set()
+    for failing in (False, True):
+        places = [place for place, fails in enumerate(expected) if fails is failing]
+        kept.update(places[one] for one in _chosen([calls[place].params for place in places], mark))
+    return [calls[place] for place in sorted(kept)]
+
+
+def left_out(items):
+    """The set of pytest's items that a plain run does without, of laws that several functions share."""
+    laws, left = {}, set()
     for item in items:
-        if hasattr(item, "callspec"):
-            mark = item.get_closest_marker("meetings")
-            law = mark.kwargs.get("law") if mark else None
-            # what is expected to fail stands for nothing else
-            key = law or item.nodeid.partition("[")[0], item.get_closest_marker("xfail") is None
-            functions.setdefault(key, []).append(item)
-    for cases in functions.values():
-        mark = cases[0].get_closest_marker("meetings")
-        rows = [axes_of(case.callspec.params) for case in cases]
-        chosen = covering(rows, *(mark.args if mark else (strength,)), only=mark and mark.kwargs.get("only"))
+        mark = item.get_closest_marker("meetings")
+        if mark and "law" in mark.kwargs:
+            key = mark.kwargs["law"], item.get_closest_marker("xfail") is None
+            laws.setdefault(key, []).append(item)
+    for cases in laws.values():
+        chosen = _chosen([case.callspec.params for case in cases], cases[0].get_closest_marker("meetings"))
         left.update(set(cases) - {cases[place] for place in chosen})
     return left
+
+
+def _chosen(parametrizations, mark):
+    """Places of the cases to take; every two values meet in those of a function without a mark."""
+    rows = [axes_of(parameters) for parameters in parametrizations]
+    return covering(rows, *(mark.args if mark else (2,)), only=mark and mark.kwargs.get("only"))
 
 
 def covering(rows, strength=2, only=None):
@@ -70,22 +84,26 @@ def covering(rows, strength=2, only=None):
     if only is None and all(len(row) <= strength for row in rows):
         # each row is a meeting of its own, and the search below would ask all rows for each
         return sorted({tuple(row.items()): place for place, row in reversed(list(enumerate(rows)))}.values())
-    numbers, masks = {}, []
+    # a number for each value, and for each meeting: tuples would be hashed again and again
+    values, numbers, masks = {}, {}, []
+    rows = [{axis: values.setdefault((axis, value), len(values)) for axis, value in row.items()} for row in rows]
     for row in rows:
-        mask, values = 0, [(axis, value) for axis, value in row.items() if only is None or axis in only]
-        for meeting in itertools.combinations(values, min(strength, len(values))):
+        mask, places = 0, [value for axis, value in row.items() if only is None or axis in only]
+        for meeting in itertools.combinations(places, min(strength, len(places))):
             mask |= 1 << numbers.setdefault(meeting, len(numbers))
         masks.append(mask)
-    missing, chosen, taken, gains = (1 << len(numbers)) - 1, [], collections.Counter(), range(len(rows))
+    longest = max(map(len, rows), default=0)
+    # the last value is that of a row without a further axis, and is never taken
+    table = np.array([[*row.values(), *[len(values)] * (longest - len(row))] for row in rows], dtype=np.intp)
+    taken = np.zeros(len(values) + 1, dtype=np.intp)
+    missing, chosen, gains = (1 << len(numbers)) - 1, [], range(len(rows))
     while missing:
         # a row without new meetings has none later
         gains = {place: gain for place in gains if (gain := (masks[place] & missing).bit_count())}
         most = max(gains.values())
-        best = min(
-            (place for place, gain in gains.items() if gain == most),
-            key=lambda place: sum(taken[value] for value in rows[place].items()),
-        )
+        ties = [place for place, gain in gains.items() if gain == most]
+        best = ties[int(taken[table[ties]].sum(axis=1).argmin())]
         chosen.append(best)
-        taken.update(rows[best].items())
+        taken[table[best, : len(rows[best])]] += 1
         missing &= ~masks[best]
     return sorted(chosen)

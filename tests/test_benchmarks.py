@@ -318,7 +318,8 @@ def test_sequences_table() -> None:
 
 def test_growth_of_sequences() -> None:
     said = run_module("benchmarks.sequence_growth", "--most-tokens", "1000", "--most-labels", "10", "--rounds", "1")
-    assert said.count("| 1,000 | 10 | smoothing | ") == said.count("| 1,000 | 10 | frank_wolfe | ") == 2
+    for solver in ("exponentiated_gradient", "frank_wolfe"):
+        assert said.count(f"| 1,000 | 10 | {solver} | ") == 2
     assert "max-margin (M3N): slope in labels" in said
 
 

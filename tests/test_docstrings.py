@@ -41,7 +41,7 @@ ERRORS = {
     "EX01",  # no Examples
 }
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
-ROOMS += ["fenchel.solvers", "fenchel.io"]
+ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.plotting", "fenchel.reporting"]
 # the requirements of CI have Dask
 ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: what is not covered yet; this list only ever becomes shorter

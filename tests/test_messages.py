@@ -1,16 +1,22 @@
 """What users read where they take a wrong turn, and what notebooks show."""
 
 import logging
+import pickle
 import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from fenchel import (
+    Certificate,
     FenchelError,
     GapWarning,
+    KernelClassifier,
     LinearClassifier,
+    LinearSVC,
     MultilabelClassifier,
+    OnlineClassifier,
     OrdinalClassifier,
     Problem,
     certify,
@@ -18,6 +24,7 @@ from fenchel import (
     regularization_path,
     solve,
 )
+from fenchel.io import save_model
 from fenchel.risks import MeanRisk
 
 
@@ -94,8 +101,8 @@ def test_notebooks_show_sentences():
     problem = Problem(X, MeanRisk("hinge", y), 0.1)
     solution = solve(problem, tol=1e-6)
     for thing in (solution, solution.certificate, regularization_path(X, y, [0.1]), certify_of(X, y)):
-        assert thing._repr_html_().startswith("<p>")
-        assert "<p>" not in thing._repr_html_()[3:-4].replace("</p><p>", "")
+        assert thing._repr_html_().startswith("<div style=")
+        assert 100 < len(thing._repr_html_()) < 1500
     assert repr(solution).startswith("Solution(status=CONVERGED, relative_gap=")
 
 
@@ -103,3 +110,44 @@ def certify_of(X, y):
     from sklearn.linear_model import Ridge
 
     return certify(Ridge().fit(X, y), X, y)
+
+
+def test_advice_names_only_what_can_be_set():
+    X, y = some()
+    with pytest.raises(FenchelError, match="lower C") as raised:
+        LinearClassifier(C=1e300).fit(X, y)
+    assert "e-3" not in str(raised.value), "no value of lam, which the estimator has not"
+    for estimator, advice in ((LinearSVC, "raise max_iter, lower C"), (LinearClassifier, "max_iter or time_limit")):
+        with pytest.warns(GapWarning, match=advice):
+            estimator(max_iter=1, tol=1e-12).fit(X, y)
+
+
+def test_a_wrong_conjugate_is_not_blamed_on_kernels_alone():
+    assert "check_loss" in str(Certificate(1.0, 2.0, 0.0, 0.0))
+
+
+def test_online_weights_are_judged_by_an_objective_that_is_named():
+    X, y = some()
+    judged = OnlineClassifier(random_state=0).fit(X, y).certify(X, y, C=2.0, loss="logistic")
+    assert "(logistic loss with C=2)" in str(judged)
+
+
+@pytest.mark.parametrize("kind", [LinearClassifier, KernelClassifier])
+def test_the_witness_can_be_dropped(kind, tmp_path):
+    X, y = some(400)
+    model = kind().fit(X, y)
+    predicted, certificate, before = model.predict(X), model.certificate_, len(pickle.dumps(model))
+    assert model.drop_witness() is model
+    assert before - len(pickle.dumps(model)) > 0.9 * 8 * 400
+    np.testing.assert_array_equal(model.predict(X), predicted)
+    assert model.certificate_ == certificate
+    assert model.certified_predictions(X).predictions.shape == (400,)
+    if kind is LinearClassifier:
+        with pytest.raises(FenchelError, match="no theta_"):
+            save_model(tmp_path / "model.npz", model)
+        assert not list(tmp_path.iterdir())
+    model.set_params(warm_start=True).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), predicted)
+    assert len(model.theta_) == 400
+    with pytest.raises(NotFittedError):
+        kind().drop_witness()

@@ -13,7 +13,8 @@ from fenchel.io import model_file, optimum_arrays
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 ROOMS = ["fenchel", "fenchel.designs", "fenchel.kernels", "fenchel.losses", "fenchel.regularizers", "fenchel.risks"]
-ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features", "fenchel.metrics"]
+ROOMS += ["fenchel.solvers", "fenchel.io", "fenchel.features", "fenchel.metrics", "fenchel.plotting"]
+ROOMS += ["fenchel.reporting"]
 # the requirements of CI have Dask
 ROOMS += ["fenchel.dask"] if importlib.util.find_spec("distributed") else []
 #: terms that people look for
@@ -94,7 +95,7 @@ def test_every_page_is_in_the_contents():
         for match in re.finditer(r"^(?!:)(.+?)(?: <(.+)>)?$", block, re.MULTILINE)
     ]
     pages = {page.stem for page in DOCS.glob("*.md")} - {"index"}
-    assert sorted(listed) == sorted({*pages, "api/index", "gallery/index"})
+    assert sorted(listed) == sorted({*pages, "api/index", "cli/index", "gallery/index"})
 
 
 def test_the_decision_picture_is_current_and_its_links_are_pages():

@@ -36,12 +36,12 @@ def test_a_line_for_each_class_falls_to_tol():
     X, y = load_iris(return_X_y=True)
     model = LinearClassifier("logistic", multi_class="ovr", tol=1e-4, random_state=0).fit(X, y)
     axes = plot_convergence(model)
-    lines = axes.get_lines()
-    assert len(lines) == 4  # three classes and tol
-    for line in lines[:3]:
-        heights = line.get_ydata()
-        assert np.all(np.diff(heights) <= 0)
-        assert heights[-1] <= 1e-4
+    lines = {line.get_label(): line.get_ydata() for line in axes.get_lines()}
+    assert set(lines["tol = 0.0001"]) == {1e-4}
+    for name, certificate in zip("012", model.certificates_, strict=True):
+        assert np.all(np.diff(lines[name]) <= 0)
+        assert lines[name][-1] == pytest.approx(certificate.relative_gap, rel=1e-9)
+        assert lines[name][-1] <= 1e-4
     assert axes.get_ylabel() == "certified relative gap"
 
 
@@ -50,11 +50,12 @@ def test_a_path_shows_its_weights_and_what_is_proved_between_its_points():
     X = rng.standard_normal((60, 4))
     path = regularization_path(X, X @ [1.0, -2.0, 0.5, 0.0] > 0, (0.01, 10.0), accuracy=0.05, random_state=0)
     weights, proof = plot_path(path)
-    drawn = [line.get_ydata() for line in weights.get_lines()[:4]]
-    np.testing.assert_array_equal(np.transpose(drawn), path.coefs)
-    between, points, accuracy = proof.get_lines()
+    drawn = {line.get_label(): line.get_ydata() for line in weights.get_lines()}
+    np.testing.assert_array_equal(np.transpose([drawn[f"x{k}"] for k in range(4)]), path.coefs)
+    between, points, *_, accuracy = proof.get_lines()
     assert np.max(between.get_ydata()) <= 0.05
-    assert len(points.get_xdata()) == len(path)
+    resolved = [not certificate.at_floor for certificate in path.certificates]
+    np.testing.assert_array_equal(points.get_xdata(), path.Cs[resolved])
     assert set(accuracy.get_ydata()) == {0.05}
     assert plot_path(path, ax=[weights, proof])[0] is weights
     with pytest.raises(FenchelError, match="ax must be two matplotlib Axes"):
@@ -69,13 +70,14 @@ def test_a_solution_can_be_drawn_on_given_axes():
     problem = Problem(np.eye(3), MeanRisk("squared", [1.0, 2.0, 3.0]), 0.1)
     axes = plt.subplots()[1]
     assert plot_convergence(solve(problem), ax=axes, against="passes") is axes
-    assert len(axes.get_lines()) == 1
+    (line,) = [line for line in axes.get_lines() if line.get_label() == "certificates"]
+    assert line.get_xdata()[-1] >= 0.0
 
 
 def test_what_can_not_be_drawn_is_named():
     with pytest.raises(FenchelError, match="fitted estimator or a Solution"):
         plot_convergence(LinearClassifier())
-    with pytest.raises(FenchelError, match="against must be"):
+    with pytest.raises(FenchelError, match="against='hours' is unknown"):
         plot_convergence(LinearClassifier(), against="hours")
 
 
@@ -131,8 +133,9 @@ def test_the_features_of_each_label_are_drawn(named):
     (image,) = axes.get_images()
     rows = [label.get_text() for label in axes.get_yticklabels()]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["D", "N", "V"]
-    assert rows == [str(one.feature) for label in "DNV" for one in model.top_features(1, label)]
-    names = list(model.vectorizer_.get_feature_names_out()) if named else list(map(str, range(6)))
+    first = "" if named else "x"
+    assert rows == [f"{first}{one.feature}" for label in "DNV" for one in model.top_features(1, label)]
+    names = list(model.vectorizer_.get_feature_names_out()) if named else [f"x{k}" for k in range(6)]
     np.testing.assert_array_equal(image.get_array(), model.coef_[:, [names.index(row) for row in rows]].T)
     with pytest.raises(FenchelError, match="plot_features needs a fitted SequenceClassifier"):
         plot_features(SequenceClassifier())

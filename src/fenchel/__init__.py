@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from fenchel import kernels as kernels
     from fenchel import losses as losses
     from fenchel import metrics as metrics
+    from fenchel import plotting as plotting
     from fenchel import regularizers as regularizers
+    from fenchel import reporting as reporting
     from fenchel import risks as risks
     from fenchel import solvers as solvers
     from fenchel.certificate import Certificate as Certificate
@@ -44,8 +46,11 @@ if TYPE_CHECKING:
     from fenchel.estimators import WinnowClassifier as WinnowClassifier
     from fenchel.estimators import regularization_path as regularization_path
     from fenchel.interop import certify as certify
+    from fenchel.plotting import plot_certificate as plot_certificate
+    from fenchel.plotting import plot_coefficients as plot_coefficients
     from fenchel.plotting import plot_convergence as plot_convergence
     from fenchel.plotting import plot_path as plot_path
+    from fenchel.plotting import plot_thresholds as plot_thresholds
     from fenchel.plotting import plot_transitions as plot_transitions
     from fenchel.problem import Model as Model
     from fenchel.problem import Problem as Problem
@@ -56,7 +61,7 @@ if TYPE_CHECKING:
     from fenchel.solving.solution import Status as Status
     from fenchel.solving.solution import TracePoint as TracePoint
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "fenchel.certificate": ("Certificate", "CertifiedPredictions", "ProvedShare"),
@@ -82,11 +87,29 @@ _NAMES = {
         "regularization_path",
     ),
     "fenchel.interop": ("certify",),
-    "fenchel.plotting": ("plot_convergence", "plot_path", "plot_transitions"),
+    "fenchel.plotting": (
+        "plot_certificate",
+        "plot_coefficients",
+        "plot_convergence",
+        "plot_path",
+        "plot_thresholds",
+        "plot_transitions",
+    ),
     "fenchel.problem": ("Model", "Problem", "Witness"),
     "fenchel.solving.loop": ("solve",),
     "fenchel.solving.solution": ("Progress", "Solution", "Status", "TracePoint"),
-    None: ("designs", "io", "kernels", "losses", "metrics", "regularizers", "risks", "solvers"),
+    None: (
+        "designs",
+        "io",
+        "kernels",
+        "losses",
+        "metrics",
+        "plotting",
+        "regularizers",
+        "reporting",
+        "risks",
+        "solvers",
+    ),
 }
 #: the module of each public name; None for a submodule
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

@@ -26,7 +26,7 @@ from fenchel.solvers import Solver, choose
 from fenchel.solvers.base import Start, Warm
 from fenchel.solving.deadline import Deadline
 from fenchel.solving.loop import solve
-from fenchel.solving.solution import STOPS, Solution, Status, TracePoint
+from fenchel.solving.solution import STOPS, Solution, Status, Trace, TracePoint
 from fenchel.stopping import Stopped, stops_when
 
 #: the statuses that end a path early
@@ -173,7 +173,15 @@ class _Points:
         status = Status.CONVERGED if certificate.proves(self.options["tol"]) else Status.FLOOR
         point = TracePoint(*self.seconds, self.passes, certificate.primal, certificate.dual)
         return Solution(
-            model, witness, certificate, status, True, self.passes, self.proposer, [point], path_certificate=known
+            model,
+            witness,
+            certificate,
+            status,
+            True,
+            self.passes,
+            self.proposer,
+            Trace([point]),
+            path_certificate=known,
         )
 
     def _blocks(self, lams: Sequence[float]) -> Iterator[list[Model]] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,4 +30,4 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 def unique_name(name: str, suffix: str) -> str:
     """A hidden name for what is written and not complete: two threads or processes never choose the same one."""
-    return f".{name}.{secrets.token_hex(8)}{suffix}"
+    return f".{name}.{os.urandom(8).hex()}{suffix}"

@@ -21,18 +21,19 @@ def loops(monkeypatch):
     monkeypatch.setattr(Loop, "__call__", Loop.__call__)
 
 
-def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
-    monkeypatch.setitem(problems.CHUNKS, "problems", 300)
+def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch, full_products):
+    chunk = 300 if full_products else 120
+    monkeypatch.setitem(problems.CHUNKS, "problems", chunk)
     path = tmp_path / "problems.jsonl"
-    first = problems.run("problems", SEED, 600, path, budget=0.0, show=False)
-    assert first["cases"] == 300
+    first = problems.run("problems", SEED, 2 * chunk, path, budget=0.0, show=False)
+    assert first["cases"] == chunk
     # a run that was killed leaves half a line
     with path.open("a") as stream:
         stream.write('{"first": 30')
         stream.write("\n")
-    found = problems.run("problems", SEED, 600, path, show=False)
-    assert found["cases"] == 600
-    assert found["problems"] > 500
+    found = problems.run("problems", SEED, 2 * chunk, path, show=False)
+    assert found["cases"] == 2 * chunk
+    assert found["problems"] > 1.6 * chunk
     assert not found["wrong cases"]
     assert not found["unexpected cases"]
     assert not found["contradictory"]
@@ -40,10 +41,10 @@ def test_problems_are_judged_and_a_run_is_resumed(tmp_path, monkeypatch):
     assert problems.recheck("problems", SEED, path)["rechecked"] == 0
 
 
-@pytest.mark.parametrize("part, cases", [("kernels", 100), ("estimators", 12)])
+@pytest.mark.parametrize("part, cases", [("kernels", 50), ("estimators", 12)])
 def test_kernels_and_fits_are_judged(tmp_path, part, cases, full_products):
     # 12 fits reach one that chooses C
-    cases *= 3 if full_products else 1
+    cases *= 6 if full_products else 1
     found = problems.run(part, SEED, cases, tmp_path / "cases.jsonl", show=False)
     assert found["cases"] == cases
     assert found["problems"] > 0.8 * cases

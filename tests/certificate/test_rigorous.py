@@ -76,7 +76,7 @@ def test_random_models_and_witnesses(loss, portion):
     """Regularizers, storages, scales, intercepts and weights in a random order of their own for each loss."""
     rng = np.random.default_rng([11, EVERY_LOSS.index(loss)])
     ways = list(itertools.product(REGULARIZERS, STORAGES, SCALES, [False, True], [False, True]))
-    for way in rng.permutation(len(ways))[: portion(15, 10)]:
+    for way in rng.permutation(len(ways))[: portion(15, 15)]:
         name, *rest = ways[way]
         try:
             case = random_case(rng, loss, REGULARIZERS[name], *rest)

@@ -67,14 +67,15 @@ def test_the_floor_sees_the_number_of_examples(n, dtype):
     assert not certificate.contradictory
 
 
-def test_many_float32_rows_do_not_contradict_themselves(portion):
+def test_many_float32_rows_do_not_contradict_themselves(portion, full_products):
     rng = np.random.default_rng(0)
     n = portion(2_000_000)
     hot = rng.integers(0, 3, n)
     X = np.zeros((n, 3), dtype=np.float32)
     X[np.arange(n), hot] = 1.0
     y = np.where(rng.random(n) < np.array([0.3, 0.5, 0.8])[hot], 1, -1)
-    model = LinearClassifier("squared_hinge").fit(X, y)
+    # Newton steps for the logistic loss are compiled in every run
+    model = LinearClassifier("squared_hinge" if full_products else "logistic").fit(X, y)
     assert model.converged_
     assert not model.certificate_.contradictory
 

@@ -252,7 +252,7 @@ def test_an_interrupt_writes_the_best_model(folder, two_classes, monkeypatch, ca
 def test_the_help_names_everything(capsys):
     with pytest.raises(SystemExit):
         main(["train", "--help"])
-    said = set(capsys.readouterr().out.replace(",", " ").replace(";", " ").split())
+    said = set(capsys.readouterr().out.replace(",", " ").replace(";", " ").replace(":", " ").split())
     assert {*NAMED, *MEASURES, *REGULARIZERS, *SOLVERS, *MULTICLASS} <= said
 
 
@@ -268,23 +268,23 @@ def test_a_parser_imports_no_estimator():
         (["train", "nothing.svm"], "nothing.svm: there is no such file"),
         (["train", "train.svm", "-o", "kept.npz"], "kept.npz exists"),
         (["train", "train.svm", "-o", "no/where.npz"], "there is no folder"),
-        (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown"),
+        (["train", "train.svm", "--loss", "hing"], "loss='hing' is unknown (did you mean 'hinge'?)"),
         (["train", "train.svm", "--loss", "hinge", "--measure", "f1"], "set only one"),
-        (["train", "train.svm", "--measure", "g1"], "measure must be one of"),
+        (["train", "train.svm", "--measure", "g1"], "measure='g1' is unknown; choose one of prbep"),
         (["train", "train.svm", "--measure", "f1", "--class-weight", "balanced"], "class_weight has no meaning for"),
         (["train", "train.svm", "--measure", "f1", "--positive", "7"], "--positive must be one of the labels 0, 1"),
         (["train", "train.svm", "--positive", "1"], "--positive is for --measure"),
         (["train", "train.svm", "-C", "-1"], "C must be a positive finite number"),
         (["train", "train.svm", "--label", "1"], "for tables"),
         (["train", "twice.csv"], "names a more than once"),
-        (["train", "missing.csv"], "the label of row 2 is missing"),
+        (["train", "missing.csv"], "line 3, column 3 (y): the label is missing"),
         (["predict", "model.npz", "train.svm", "-o", "no/where.txt"], "there is no folder"),
         (["certify", "model.npz", "train.svm", "--tol", "-1"], "--tol must be"),
         (["train", "broken.svm"], "can't be read as a svmlight file"),
         (["train", "empty.svm"], "holds no rows"),
-        (["train", "text.csv"], "Features must be numbers"),
+        (["train", "mixed.csv"], "line 3, column 2 (b): 'blue' is no number, and the rows before have numbers"),
         (["train", "text.csv", "--label", "colour"], "has no column 'colour'"),
-        (["train", "train.csv", "--label", "9"], "has 7 columns"),
+        (["train", "train.csv", "--label", "9"], "has no column '9'; it has the columns x0, x1"),
         (["train", "one.svm"], "at least two classes"),
         (["predict", "kept.npz", "train.svm"], "is no model that `fenchel train` wrote"),
         (["predict", "model.npz", "train.svm", "--probabilities"], "--loss logistic"),
@@ -303,6 +303,7 @@ def test_bad_input_is_refused_and_nothing_lost(folder, two_classes, capsys, argu
     (folder / "broken.svm").write_text("1 1:a\n")
     (folder / "empty.svm").write_text("")
     (folder / "text.csv").write_text("a,b,c\n1,red,0\n2,blue,1\n")
+    (folder / "mixed.csv").write_text("a,b,c\n1,7,0\n2,blue,1\n")
     (folder / "twice.csv").write_text("a,a,y\n1,2,0\n2,1,1\n")
     (folder / "missing.csv").write_text("a,b,y\n1,2,no\n2,1,\n3,1,yes\n")
     (folder / "kept.npz").write_text("mine")

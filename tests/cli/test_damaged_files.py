@@ -92,7 +92,7 @@ def test_a_header_with_a_line_break_in_quotes_is_one_row(tmp_path, end):
 def test_quoted_commas_are_one_field(tmp_path):
     file = tmp_path / "quoted.csv"
     file.write_text('a,"b, really",y\n' + "\n".join(f"{k % 5},{k % 3},{k % 2}" for k in range(40)))
-    assert main(["train", str(file), "-o", str(tmp_path / "model.npz")]) in (0, 1)
+    assert main(["train", str(file), "-o", str(tmp_path / "model.npz")]) in (0, 3)
 
 
 @pytest.mark.parametrize("index", [2**31 - 1 + 2, 2**31, 2**32 + 1, 2**63, 2**70])
@@ -106,7 +106,7 @@ def test_a_feature_number_beyond_32_bits(tmp_path, capsys, index):
 def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
     (folder / "a.csv").write_text(TABLE)
-    assert main(["train", str(folder / "a.csv"), "-o", str(folder / "model.npz")]) in (0, 1)
+    assert main(["train", str(folder / "a.csv"), "-o", str(folder / "model.npz")]) in (0, 3)
     return folder / "model.npz"
 
 
@@ -121,7 +121,7 @@ def test_a_model_file_with_any_byte_changed_is_read_or_refused(tmp_path, capsys,
             changed = changed[: int(rng.integers(len(changed)))]
         file = tmp_path / "changed.npz"
         file.write_bytes(changed)
-        assert main(["certify", str(file)]) in (0, 1, 2)
+        assert main(["certify", str(file)]) in (0, 2, 3)
         capsys.readouterr()
 
 
@@ -226,6 +226,6 @@ def test_a_link_stays_and_its_file_is_replaced(tmp_path, model):
     data.write_text(TABLE)
     target.write_text("old")
     link.symlink_to(target)
-    assert main(["train", str(data), "-o", str(link), "--force"]) in (0, 1)
+    assert main(["train", str(data), "-o", str(link), "--force"]) in (0, 3)
     assert link.is_symlink()
     assert target.read_bytes()[:2] == b"PK"

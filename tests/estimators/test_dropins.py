@@ -67,6 +67,14 @@ def data_for(estimator):
     return targets() if issubclass(estimator, LinearSVR) else two_classes()
 
 
+#: l1_ratio took over from penalty in scikit-learn 1.8; the drop-ins are those of 1.8 with any version
+since_1_8 = pytest.mark.skipif(
+    tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 8),
+    reason="scikit-learn's LogisticRegression has another signature before 1.8",
+)
+
+
+@since_1_8
 @pytest.mark.parametrize(("ours", "theirs"), PAIRS)
 def test_the_signature_is_scikit_learns(ours, theirs):
     here, there = (inspect.signature(kind.__init__).parameters for kind in (ours, theirs))
@@ -244,6 +252,7 @@ def test_linear_svc_with_absolute_values_equals_scikit_learns(classes):
     assert np.any(hinge.coef_ == 0.0)
 
 
+@since_1_8
 @pytest.mark.meetings(1)
 @pytest.mark.parametrize("ratio", [0.4, 1.0])
 @pytest.mark.parametrize("fit_intercept", [False, True])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -139,3 +140,36 @@ def test_what_is_refused(tmp_path):
         save_model(tmp_path / "model.npz", model)
     with pytest.raises(FenchelError, match="can't hold a KernelClassifier"):
         save_model(tmp_path / "model.npz", KernelClassifier())
+
+
+@pytest.mark.parametrize(
+    ("features", "name"),
+    [
+        *(
+            (partial(KmerFeatures, **{name: value}), name)
+            for name, value in [
+                *(("k", 2**31), ("k", 10**30), ("windows", 3), ("windows", [1, 2]), ("windows", ["AA"])),
+                *(("windows", np.zeros(3)), ("alphabet", 4), ("alphabet", b"AC"), ("alphabet", ["A", "C"])),
+                *(("weighting", np.zeros(2)), ("weighting", "degre")),
+            ]
+        ),
+        *(
+            (partial(HashedTextFeatures, **{name: value}), name)
+            for name, value in [
+                *(("analyzer", "wrod"), ("analyzer", str.split), ("ngram_range", 2), ("ngram_range", (2, 1))),
+                *(("ngram_range", ("a", "b")), ("ngram_range", (1, 2, 3)), ("strip_accents", True)),
+                *(("stop_words", "german"), ("stop_words", 5), ("token_pattern", None), ("token_pattern", "(")),
+                *(("token_pattern", "(a)(b)"), ("lowercase", np.zeros(2)), ("binary", None), ("norm", np.zeros(2))),
+            ]
+        ),
+        (partial(HashedTextFeatures, tfidf=True, idf=["a"]), "idf"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(features, name):
+    with pytest.raises(FenchelError, match=rf"^{name}\b"):
+        features().design(["ACGT", "good words"])
+
+
+def test_numbers_of_numpy_are_numbers():
+    features = KmerFeatures(k=np.int64(2), positions=np.int64(2), windows=[np.array([0, 3])])
+    assert features.design(["ACGT"]).shape == (1, 48)

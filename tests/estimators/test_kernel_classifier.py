@@ -154,13 +154,15 @@ def test_certificates_are_the_formulas(multi_class):
 def test_every_inner_solver_and_single_precision(inner, shrinking, single, rarely_compiled, full_products):
     X, y = some_classes(n=30 if full_products else 18)
     problem = gram_problem(rbf_kernel(X), joint_risk("weston_watkins", y, 3), 0.01)
-    best = solve(problem, tol=1e-8, max_iter=1e5).certificate.primal
+    # loops in plain Python go less far
+    tight, tol = (1e-8, 1e-5 if single else 1e-7) if full_products else (1e-5, 1e-4)
+    best = solve(problem, tol=tight, max_iter=1e5).certificate.primal
     solver = BlockCoordinate(inner=inner, shrinking=shrinking, single=single)
-    tol, most = (1e-5, 1e4) if single else (1e-7, 1e5)
+    most = 1e4 if single else 1e5
     solution = solve(problem, solver, tol=tol, max_iter=most)
     assert solution.converged
     assert solution.certificate.dual <= best * (1 + 1e-7)
-    assert single or solution.certificate.primal == pytest.approx(best)
+    assert single or solution.certificate.primal == pytest.approx(best, rel=10 * tol)
 
 
 @every_form

@@ -120,6 +120,15 @@ def test_problems_share_a_limit(clock):
     assert len(model.certificates_) == 3
 
 
+def test_a_limit_is_shared_by_the_classes(clock):
+    settings = {"C": 1e3, "tol": 1e-14, "time_limit": 6, "random_state": 0, "solver": "dual_coordinate"}
+    model = LinearClassifier("logistic", multi_class="ovr", **settings)
+    with warned("the time limit was reached"):
+        used = seconds(clock, model, CLASSES)
+    assert 6 <= used <= 6 + 3
+    assert all(trace[-1].passes >= 1 for trace in model.trace_)
+
+
 @pytest.mark.parametrize("limit", [0, 1, 5])
 @pytest.mark.parametrize("Cs", [CS, (0.01, 100.0)], ids=["values", "interval"])
 def test_the_limit_of_a_path(clock, Cs, limit):

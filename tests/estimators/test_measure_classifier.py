@@ -71,8 +71,8 @@ def own(fn, fp):
 @pytest.mark.parametrize("measure", [*MEASURES, own])
 @pytest.mark.filterwarnings("ignore:.*the bound of .* is trivial:fenchel.GapWarning")
 @pytest.mark.meetings(1)
-def test_the_problem_is_that_of_the_core(measure, fit_intercept):
-    X, y = rare()
+def test_the_problem_is_that_of_the_core(measure, fit_intercept, full_products):
+    X, y = rare(200 if full_products else 100)
     model = MeasureClassifier(
         measure,
         surrogate="bound",
@@ -101,8 +101,8 @@ def test_the_problem_is_that_of_the_core(measure, fit_intercept):
 
 
 @pytest.mark.parametrize(("measure", "beta"), [("f1", 1.0), ("fbeta", 0.5), ("fbeta", 3.0)])
-def test_the_training_measure_is_the_best_that_a_threshold_gives(measure, beta):
-    X, y = rare()
+def test_the_training_measure_is_the_best_that_a_threshold_gives(measure, beta, full_products):
+    X, y = rare(200 if full_products else 100)
     model = MeasureClassifier(measure, beta=beta, surrogate="bound", random_state=0).fit(X, y)
     scores = X @ model.coef_[0]
     best = max(fbeta_score(y, scores > t, beta=beta) for t in [*scores, scores.min() - 1])

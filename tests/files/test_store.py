@@ -135,7 +135,7 @@ def test_whole_numbers_of_a_table_that_floats_merge_are_refused(tmp_path, column
     fields = ("9007199254740993", "1") if column == "label" else ("1", "9007199254740993")
     (tmp_path / "a.csv").write_text(f"1.5,0,0\n2.5,{','.join(fields)}\n")
     with pytest.raises(
-        FenchelError, match=rf"a\.csv: the {column} 9007199254740993 of row 2 is a whole number of 2\^53"
+        FenchelError, match=rf"a\.csv: the {column} 9007199254740993 of line 2 is a whole number of 2\^53"
     ):
         read(tmp_path / "a.csv", Layout(label="1", qid="2"))
 

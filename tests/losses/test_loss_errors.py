@@ -1,8 +1,9 @@
 """Every loss keeps its own bound on rounding errors, over the whole range of floats.
 
-With K = ``Loss.roundings``, the value at s is within K roundings of f and of L (|s| + ``score_offset``), L the
-largest slope that near; the conjugate at u is within K roundings of f* and of |u| ``conjugate_slope`` from the exact
-conjugate of every u' a few roundings from u.  Infinities are never on the unsafe side.
+The value at s is within K roundings of f and K' roundings of L (|s| + ``score_offset``), L the largest slope that near,
+with ``roundings`` and ``score_roundings``; the conjugate at u is within K roundings of f* and K' + k roundings of |u|
+``conjugate_slope``, with ``conjugate_roundings``, from the exact conjugate of every u' that is k roundings from u.
+Infinities are never on the unsafe side.
 """
 
 import math
@@ -19,11 +20,11 @@ from fenchel.losses import Poisson
 from fenchel.numerics.rounding import UNIT, gamma
 from fenchel.risks import MeanRisk
 
-#: an underflow of a term
-UNDERFLOW = Decimal(4.0 * 2.0**-1074)
+#: an underflow of a term, and the share of a number that the exact formulas may miss
+UNDERFLOW, DIGITS = Decimal(4.0 * 2.0**-1074), Decimal("1e-75")
 LARGEST = Decimal(np.finfo(np.float64).max)
-#: relative errors of u that a witness may have
-NEAR = [Decimal(0), *(Decimal(sign * 4.0 * UNIT) for sign in (-1, 1))]
+#: relative errors of u that a witness may have, in roundings
+NEAR = (0.0, -4.0, 4.0)
 
 every_loss = pytest.mark.parametrize("loss", exact.EVERY_LOSS, ids=repr)
 floats = st.floats(-1e300, 1e300, allow_nan=False)
@@ -34,23 +35,23 @@ def check_value(loss, s, y):
     with np.errstate(all="ignore"):
         computed = float(loss.value(np.array([s]), np.array([y]))[0])
         offset = float(loss.score_offset(np.array([y]))[0])
-    score, label, near = Decimal(s), Decimal(y), Decimal(gamma(loss.roundings))
+    score, label = Decimal(s), Decimal(y)
+    own, near = (Decimal(gamma(many)) for many in (loss.roundings, loss.score_roundings))
     with exact.digits(exact.DIGITS):
         true = exact.value(loss, score, label)
         if math.isinf(computed) or true.is_infinite():
             assert computed == math.inf, f"{computed} at s={s!r}, y={y!r} for {true:.6}"
-            assert true > LARGEST * (1 - near)
+            assert true > LARGEST * (1 - own - near)
             return
         size = abs(score) + Decimal(offset)
         slope = max(exact.slope(loss, score + sign * near * size, label) for sign in (-1, 0, 1))
         if slope.is_infinite():
             return
-        error, allowed = abs(Decimal(computed) - true), near * (abs(true) + slope * size) + UNDERFLOW
+        error, allowed = abs(Decimal(computed) - true), (own + DIGITS) * abs(true) + near * slope * size + UNDERFLOW
         assert error <= allowed, f"{computed!r} at s={s!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
 
 
 def check_conjugate(loss, u, y):
-    allowed_share = Decimal(gamma(loss.roundings))
     low, high = (float(end[0]) for end in loss.domain(np.array([y])))
     u = min(max(u, low), high)
     with np.errstate(all="ignore"):
@@ -58,17 +59,18 @@ def check_conjugate(loss, u, y):
         slope = float(loss.conjugate_slope(np.array([u]), np.array([y]))[0])
     for near in NEAR:
         with exact.digits(exact.DIGITS):
-            moved = min(max(Decimal(u) * (1 + near), Decimal(low)), Decimal(high))
+            own, of_u = (Decimal(gamma(many + abs(near))) for many in loss.conjugate_roundings)
+            moved = min(max(Decimal(u) * (1 + Decimal(near * UNIT)), Decimal(low)), Decimal(high))
             true = exact.conjugate(loss, moved, Decimal(y))
             if math.isinf(computed) or math.isnan(computed) or true.is_infinite():
                 assert computed == math.inf, f"{computed} at u={u!r}, y={y!r} for {true:.6}"
                 # a term that overflows may be cancelled by another
                 assert true.is_infinite() or abs(true) + abs(Decimal(u)) * (
                     Decimal(slope) + abs(Decimal(y))
-                ) > LARGEST * (1 - allowed_share)
+                ) > LARGEST * (1 - own - of_u)
                 continue
             size = abs(Decimal(u)) * Decimal(slope) if u else Decimal(0)
-            error, allowed = abs(Decimal(computed) - true), allowed_share * (abs(true) + size) + UNDERFLOW
+            error, allowed = abs(Decimal(computed) - true), (own + DIGITS) * abs(true) + of_u * size + UNDERFLOW
             assert error <= allowed, f"{computed!r} at u={u!r}, y={y!r} for {true:.20}: {error / allowed:.3} times"
 
 

@@ -1,5 +1,6 @@
 """The depth of ``tree_sum`` is counted, not derived."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -25,11 +26,18 @@ class Term:
 def test_no_term_takes_part_in_more_additions_than_the_depth(counts):
     for count in counts:
         terms = np.array([Term() for _ in range(count)], dtype=object)
-        assert tree_sum(terms) <= tree_depth(count)
+        # the last 128 floats are added up exactly, which takes objects up to seven additions, and rounded once
+        assert tree_sum(terms) <= tree_depth(count) + 6
 
 
 def test_few_terms_have_a_short_way():
-    assert [tree_depth(count) for count in (0, 1, 2, 3, 8, 15)] == [0, 0, 1, 2, 3, 4]
+    assert [tree_depth(count) for count in (0, 1, 2, 8, 128, 129, 256, 257, 4095)] == [0, 0, 1, 1, 1, 2, 2, 3, 6]
+
+
+def test_a_sum_that_overflows_on_the_way_only_is_rounded_once():
+    large = [1.5e308, 1.5e308, -1.5e308, -1.4e308, 1.0e292, 3.0]
+    assert tree_sum(np.array(large)) == float(sum(map(Fraction, large)))
+    assert tree_sum(np.array([1.5e308, 1.5e308])) == math.inf
 
 
 def test_a_total_of_arrays_has_a_short_way_for_each():

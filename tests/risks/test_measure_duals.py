@@ -80,9 +80,9 @@ def test_the_domain_is_that_of_the_linear_program():
     assert all(min(sum(found), len(found) - sum(found)) > 5 for found in sides.values()), sides
 
 
-def test_projections_are_feasible_and_keep_what_is():
+def test_projections_are_feasible_and_keep_what_is(portion):
     rng = np.random.default_rng(2)
-    for name, parameter, y, weights, risk in cases(rng, rounds=60):
+    for name, parameter, y, weights, risk in cases(rng, rounds=portion(60)):
         for theta in (rng.normal(size=len(y)), y * rng.random(len(y)) / 3, -y, np.full(len(y), 1e100), y * 5.0):
             found = risk.project(theta)
             conjugate = risk.conjugate(found)

@@ -180,7 +180,6 @@ def test_slopes_that_rise_with_the_surplus():
         assert risk.value(scores) == pytest.approx(slow.table_value(scores, y, table), rel=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
 @given(labelled_scores(6))
 def test_the_best_intercept(case):
     y, scores = case

@@ -1,5 +1,6 @@
 """The bound of flows by bits on the conjugate of the ordinal hinge, against a linear program over all pairs."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -9,6 +10,7 @@ from scipy.optimize import linprog
 import slow_ordinal as slow
 from fenchel import FenchelError, Model, Problem, Witness, certify, solve
 from fenchel.certificate import judge
+from fenchel.numerics.rounding import UNIT
 from fenchel.projections import flows as flows_of_sides
 from fenchel.projections.flows import onto_net_flows
 from fenchel.risks import OrdinalHinge
@@ -168,3 +170,29 @@ def test_two_labels_need_no_decomposition_and_another_shape_is_refused():
     problem = Problem(X, OrdinalHinge(np.arange(8) % 3), 0.1)
     with pytest.raises(FenchelError, match=r"shape \(bits of the labels, examples\) = \(2, 8\), got \(1, 8\)"):
         certify(problem, np.zeros(2), Witness(np.zeros(8), decomposition=np.zeros((1, 8))))
+
+
+def _excess(x, amounts, upper, pairs):
+    """The largest violation of the condition of Gale and Ryser by any set of upper examples, exactly, over sum x."""
+    x, c = ([Fraction(float(entry)) for entry in values] for values in (x, amounts))
+    top, low = ([i for i in range(len(x)) if upper[i] == side] for side in (True, False))
+    sets = (some for count in range(len(top) + 1) for some in itertools.combinations(top, count))
+    found = (
+        sum(x[i] for i in some) - sum(min(x[j], c[j] * sum(c[i] for i in some) / Fraction(pairs)) for j in low)
+        for some in sets
+    )
+    return float(max(found) / max(sum(x), Fraction(1, 10**300)))
+
+
+def test_amounts_of_very_different_size_give_net_flows_too():
+    rng = np.random.default_rng(0)
+    for _ in range(1000):
+        n = int(rng.integers(2, 6))
+        amounts, upper = rng.choice([1e-9, 0.1, 1.0, 7.0, 1e6], n), np.arange(n) % 2 == 0
+        pairs = float(np.sum(amounts[upper]) * np.sum(amounts[~upper])) + rng.random()
+        shares = rng.choice([0.0, 1.0, 1.0, rng.random()], (np.sum(upper), np.sum(~upper)))
+        flows = np.outer(amounts[upper], amounts[~upper]) / pairs * shares
+        x = np.zeros(n)
+        x[upper], x[~upper] = np.sum(flows, axis=1), np.sum(flows, axis=0)
+        found = onto_net_flows(x, amounts, upper, np.zeros(n, dtype=np.int64), pairs)
+        assert _excess(found, amounts, upper, pairs) <= 64 * UNIT

@@ -64,7 +64,7 @@ def test_max_margin_optimum_is_that_of_a_conic_solver(case, weighted, solver):
 @pytest.mark.meetings(1)
 @every_case
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("solver", ["smoothing", "bundle", "auto"])
+@pytest.mark.parametrize("solver", ["exponentiated_gradient", "smoothing", "bundle", "auto"])
 def test_log_loss_optimum_is_that_of_another_lbfgs(case, weighted, solver):
     problem = problem_of(case, "logistic", weighted=weighted)
     A, risk = matrix_of(problem), problem.risk

@@ -95,7 +95,7 @@ def test_rows_without_weight_are_in_no_sample():
 
 @pytest.mark.meetings(1)
 @pytest.mark.parametrize("tol", [1e-3, 0.0])
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge"])
+@pytest.mark.parametrize("loss", ["hinge", "logistic", pytest.param("squared_hinge", marks=pytest.mark.thorough)])
 def test_a_class_that_the_first_samples_miss(loss, tol):
     """With three positive examples in 40000 the first samples hold one class only; no sample may end the method."""
     X, y, _ = Case(loss, n=40000, d=3).data()

@@ -17,11 +17,19 @@ from newton_parts import close, every_loss, smoothed_value
 pytestmark = pytest.mark.usefixtures("own_storage")
 
 STORAGES = ("C", "F", "float32", "int8", "csr", "csr32", "unsorted", "duplicates")
+#: compiled with ``--full-products`` only: another stride, and another type beside float32
+SELDOM = ("F", "int8")
 N, D = 13, 5
 #: positions that a loop works on: all, some, one, none
 PARTS = ((0, 9), (2, 7), (8, 9), (4, 4))
 every_storage = pytest.mark.parametrize("storage", STORAGES)
 every_part = pytest.mark.parametrize(("begin", "end"), PARTS, ids=[f"{begin}-{end}" for begin, end in PARTS])
+
+
+@pytest.fixture(autouse=True)
+def seldom(request):
+    if "storage" in request.fixturenames and request.getfixturevalue("storage") in SELDOM:
+        request.getfixturevalue("rarely_compiled")
 
 
 def matrix():

@@ -1,5 +1,6 @@
 """A solve that was ended goes on from its checkpoint, to the same answer; a file of another problem is refused."""
 
+import json
 import os
 from functools import partial
 
@@ -117,7 +118,11 @@ def test_damaged_and_foreign_files_are_refused_and_kept(tmp_path, path):
         except FenchelError as error:
             assert "long.npz" in str(error)
             assert path.read_bytes() == changed
-    for content in (b"", b"precious notes", whole[:-40]):
+    # the first entry of the directory: another version of zip, an encrypted one, and an unknown compression
+    directory = whole.index(b"PK\x01\x02")
+    others = [bytearray(whole) for _ in range(3)]
+    others[0][directory + 6], others[1][directory + 8], others[2][directory + 10] = 76, 1, 77
+    for content in (b"", b"precious notes", whole[:-40], *map(bytes, others)):
         path.write_bytes(content)
         with pytest.raises(FenchelError, match="is no checkpoint, or is damaged"):
             solve(problem(), checkpoint=path)
@@ -153,6 +158,25 @@ def test_arrays_that_are_no_pair_of_the_problem_are_refused(path, classes, name,
     with pytest.raises(FenchelError, match=rf"checkpoint: .*long\.npz is damaged: {words}"):
         model.fit(X, y)
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"primal": 10**400}, "too large"),
+        ({"format": 7}, "it has format 7, and this version reads 1"),
+        ({"lam": None}, "is of another problem: its lam is None"),
+    ],
+)
+def test_a_description_of_another_version_is_refused(path, changed, words):
+    solve(problem(), "dual_coordinate", tol=1e-3, checkpoint=path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    about = json.dumps({**json.loads(str(arrays.pop("about"))), **changed})
+    with path.open("wb") as stream:
+        np.savez(stream, about=np.array(about), **arrays)
+    with pytest.raises(FenchelError, match=words):
+        solve(problem(), checkpoint=path)
 
 
 @pytest.mark.parametrize("classes", [2, 3])

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from fenchel.markup import OPEN, PROVED, WRONG, card
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
 RESOLVED = 1e-6
@@ -119,6 +120,31 @@ class Certificate:
         """Whether this proves ``tol``; with ``tol=0``, or for a trivial model, whether the gap is within rounding."""
         return self.proves(tol) or (self.optimal and (tol == 0.0 or self.trivial))
 
+    def scaled(self, factor: float, about: str = "") -> Certificate:
+        """The certificate of the same problem with its objective multiplied by a positive number.
+
+        Parameters
+        ----------
+        factor : float
+            The positive number: the sum of all C, say, for an objective of sums instead of means.
+        about : str, default=""
+            The objective in words.
+
+        Returns
+        -------
+        Certificate
+            The same gap in the units of the other objective; the roundings of the products are added to its errors.
+        """
+        primal, dual = self.primal * factor, self.dual * factor
+        # each product is rounded once
+        errors = [
+            _sum_up(_up(error * factor) if error else 0.0, _up(abs(value) * 2.0**-53) if value else 0.0)
+            if math.isfinite(value)
+            else error
+            for error, value in ((self.primal_error, primal), (self.dual_error, dual))
+        ]
+        return replace(self, primal=primal, dual=dual, primal_error=errors[0], dual_error=errors[1], about=about)
+
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
         primal, primal_lost = _sum_and_lost(self.primal, other.primal)
@@ -150,7 +176,8 @@ class Certificate:
                 where = f"one of the objectives that add up to {primal} is below its lower bound"
             return (
                 f"The objective and its lower bound are inconsistent: {where} by more than rounding explains{trust}; "
-                "a kernel must be positive semi-definite to this accuracy: scale or centre X."
+                "a kernel must be positive semi-definite to this accuracy (scale or centre X), and a loss, regularizer "
+                "or risk of your own must pass check_loss, check_regularizer or check_risk."
             )
         if self.optimal:
             exact = "optimal to the accuracy of the arithmetic"
@@ -163,7 +190,15 @@ class Certificate:
         return f"The objective {primal} is proved to be {self._distance()}: no model is below {below}{trust}."
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
+        shade = WRONG if self.contradictory else PROVED if math.isfinite(self.relative_gap) else OPEN
+        figures = (self.primal, self.dual, self.relative_gap, self.rounding_floor)
+        header = ("objective P", "lower bound D", "relative gap", "rounding")
+        return card(
+            shade,
+            [str(self)],
+            header,
+            [[f"{value:.6g}" for value in figures[:2]] + [f"{value:.2g}" for value in figures[2:]]],
+        )
 
     def _distance(self) -> str:
         """The distance to the optimum, in percent of the proved optimum or, if it is large, as a multiple of it."""

@@ -14,6 +14,7 @@ from fenchel.certificate.optimum import OptimumBall
 from fenchel.certificate.primal import evaluate
 from fenchel.designs import Design, as_design
 from fenchel.errors import FenchelError
+from fenchel.markup import PROVED, card
 from fenchel.problem import Model, Problem, Witness
 
 #: how scores become predictions: their sign, the class of the largest one, or themselves
@@ -68,6 +69,9 @@ class CertifiedPredictions:
     def share_proved(self) -> float:
         """The share of the rows whose prediction is proved; 1 if there are no rows."""
         return float(np.mean(self.proved)) if len(self.proved) else 1.0
+
+    def _repr_html_(self) -> str:
+        return card(PROVED, [str(self)])
 
     def __str__(self) -> str:
         count, total = int(np.sum(self.proved)), len(self.proved)

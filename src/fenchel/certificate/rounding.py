@@ -160,29 +160,30 @@ def _upwards(bound: float) -> float:
 def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
     """A bound on the error of R(s): that of the scores times the subgradients, and that of the evaluation."""
     risk, own = problem.risk, gamma(problem.risk.score_roundings)
+    added = UNIT if problem.intercept else 0.0
     summed = gamma(risk.roundings) * abs(primal.risk)
     design, model = problem.design, primal.model
     sizes, intercept = output_norms(model.weights), np.abs(np.asarray(model.intercept))
     relative = problem.regularizer.weights_error(model.weights)
     # each product of a score may underflow
-    intercept = intercept + SMALLEST_SIZE * (design.shape[1] + 1.0)
+    lost = UNIT * SMALLEST_SIZE * (design.shape[1] + 1.0)
     if not fine:
         largest = float(np.max(design.largest_row_norm * sizes + intercept))
-        error = (gamma(float(np.max(design.score_roundings, initial=0.0)) + 1.0) + relative) * largest
-        error += own * (largest + risk.largest_label)
+        error = (gamma(float(np.max(design.score_roundings, initial=0.0))) + relative + added) * largest
+        error += own * (largest + risk.largest_label) + lost
         slopes = risk.subgradient_norm_bound_near(primal.risk, error)
         if math.isfinite(slopes):
             return slopes * error + summed
     scores = scores_at(problem, primal)
-    rounded = np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1]) + 1.0
-    rounded = UNIT * rounded / (1.0 - UNIT * rounded) + relative
+    rounded = UNIT * np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1])
+    rounded = rounded / (1.0 - rounded) + relative
     total = 0.0
     for rows, part in risk.parts():
         noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
-        # gamma_m times |x_i| |w|; the addition of b is one of the own roundings
-        noise = noise * design.score_magnitudes(model.weights, rows) + own * (
-            np.abs(scores[rows]) + intercept + part.label_sizes()
-        )
+        # gamma_m times |x_i| |w|, the addition of b, and the own roundings of the risk
+        sizes = np.abs(scores[rows])
+        noise = noise * design.score_magnitudes(model.weights, rows) + added * sizes + lost
+        noise += own * (sizes + intercept + part.label_sizes())
         total += tree_sum(part.subgradient_bounds(scores[rows], noise) * noise)
     return total + summed
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, say
-from fenchel.errors import FenchelError, GapWarning
+from fenchel.cli.output import DASH, INTERRUPTED, NOT_PROVED, PROVED, say, tell
+from fenchel.cli.progress import shows_progress
+from fenchel.errors import FenchelError
 
 if TYPE_CHECKING:
     from fenchel.certificate import Certificate
@@ -22,31 +24,45 @@ _NAMED = {"intercept": "fit_intercept", "seed": "random_state", "threads": "n_jo
 def configured(kind: Any, options: Namespace) -> Any:
     """An estimator of this class with the options that are its parameters."""
     given = {_NAMED.get(option, option): value for option, value in vars(options).items()}
-    known = {name: value for name, value in given.items() if name in kind().get_params(deep=False)}
-    return kind(**known, verbose=int(sys.stderr.isatty() and not options.quiet))
+    if given.get("beta") is None:
+        # only fbeta has it
+        given.pop("beta", None)
+    names = {*kind().get_params(deep=False)} - {"verbose"}
+    known = {name: value for name, value in given.items() if name in names}
+    return kind(**known, verbose=int(shows_progress(options)))
+
+
+@contextmanager
+def warned() -> Iterator[None]:
+    """Say each warning of a fit in a line when the fit has ended."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        # GapWarning is one, and so is what scikit-learn's own classes warn of
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield
+    for warning in caught:
+        say(f"warning: {' '.join(str(warning.message).split())}")
 
 
 def fit(estimator: Any, X: Any, y: Any, **more: Any) -> bool:
     """Fit, say the warnings, and return whether Ctrl-C ended it; raised again if there is no model yet."""
     interrupted = False
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", GapWarning)
+    with warned():
         try:
             estimator.fit(X, y, **more)
         except KeyboardInterrupt:
             if not hasattr(estimator, "certificate_"):
                 raise
             interrupted = True
-    for warning in caught:
-        say(f"warning: {warning.message}")
     return interrupted
 
 
 def report(estimator: Any, output: Path, *, interrupted: bool) -> int:
     """Print what was proved, and return the exit status."""
-    print(f"{estimator.solver_}: {estimator.n_iter_} passes over the data")
-    print(estimator.certificate_)
-    print(f"written: {output}")
+    tell(f"{estimator.solver_}: {estimator.n_iter_} passes over the data", output)
+    tell(estimator.certificate_, output)
+    tell(f"written: {'standard output' if output == DASH else output}", output)
     return INTERRUPTED if interrupted else PROVED if estimator.converged_ else NOT_PROVED
 
 

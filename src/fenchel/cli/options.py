@@ -1,122 +1,64 @@
-"""What the command ``fenchel`` understands."""
+"""What the command ``fenchel`` understands; nothing but the standard library is imported for it."""
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, BooleanOptionalAction, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, BooleanOptionalAction
 from pathlib import Path
+from typing import Any, NoReturn
 
 import fenchel
+from fenchel.cli.names import (
+    CLASSIFICATION,
+    FORMATS,
+    IMPUTATIONS,
+    MEASURES,
+    MULTICLASS,
+    RANKING,
+    REGRESSION,
+    REGULARIZERS,
+    SOLVERS,
+)
 
 _DATA = (
-    "a svmlight (LIBSVM) file, a table with commas (.csv), or labelled sequences, a token in each line (.conll); also "
-    ".gz, .bz2, .xz; or what `convert` wrote"
+    "a svmlight (LIBSVM) file, a table with commas, semicolons (.csv) or tabs (.tsv), a Parquet file (.parquet), or "
+    "labelled sequences, a token in each line (.conll); also .gz, .bz2, .xz; - for standard input; or what `convert` "
+    "wrote"
 )
+_TABLE = _DATA.replace(", or labelled sequences, a token in each line (.conll)", "")
 _LABEL = "name or number (from 0) of a table's column of labels; the last one if not given"
 _STATUS = (
-    "Exit status: 0 if the tolerance is proved, 1 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
+    "Exit status: 0 if the tolerance is proved, 3 if not (the model is written), 2 for bad input, 130 after Ctrl-C."
 )
-
-
-#: stands in a help text for the names of a registry
-_NAMES = "[names]"
+_LOSSES = "; for ".join(
+    f"{task} {', '.join(name + (':' + ','.join(own).upper() if own else '') for name, own in names.items())}"
+    for task, names in (("classification", CLASSIFICATION), ("regression", REGRESSION), ("ranking", RANKING))
+)
+_MEASURES = ", ".join(name + (f":{own[0].upper()}" if own else "") for name, own in MEASURES.items())
 
 
 class _Parser(ArgumentParser):
-    """A parser whose help lists the names of the registries, which only the help has to import."""
+    """A parser whose errors are one line."""
 
-    def format_help(self) -> str:
-        named = [action for action in self._actions if _NAMES in (action.help or "")]
-        names = _registered() if named else {}
-        for action in named:
-            action.help = str(action.help).replace(_NAMES, names[action.dest])
-        return super().format_help()
-
-
-def _registered() -> dict[str, str]:
-    """The names that each option knows."""
-    from fenchel.estimators.multiclass import FORMS
-    from fenchel.losses import NAMED
-    from fenchel.regularizers import REGULARIZERS
-    from fenchel.risks import MEASURES, RANKINGS
-    from fenchel.solvers import SOLVERS
-
-    losses = {
-        task: ", ".join(name for name, loss in NAMED.items() if loss.task == task)
-        for task in ("classification", "regression")
-    }
-    return {
-        "loss": "; for ".join(f"{task} {names}" for task, names in {**losses, "ranking": ", ".join(RANKINGS)}.items()),
-        "measure": ", ".join(MEASURES),
-        "regularizer": ", ".join(REGULARIZERS),
-        "multi_class": ", ".join(("auto", *FORMS)),
-        "solver": ", ".join(("auto", *SOLVERS)),
-    }
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"fenchel: {message}; see `{self.prog} --help`\n")
 
 
 def parser() -> ArgumentParser:
     """The parser of all commands."""
-    top = ArgumentParser(
-        prog="fenchel", description="Linear models that come with a proof.", formatter_class=RawDescriptionHelpFormatter
-    )
+    top = _Parser(prog="fenchel", description="Linear models that come with a proof.")
     top.add_argument("--version", action="version", version=f"fenchel {fenchel.__version__}")
-    commands = top.add_subparsers(
-        dest="command", required=True, metavar="train | predict | certify | convert", parser_class=_Parser
-    )
-    train = commands.add_parser("train", help="fit a model to a file and prove how good it is", epilog=_STATUS)
-    _add_train(train)
-    convert = commands.add_parser("convert", help="write a file's rows to a store, for data larger than memory")
-    convert.add_argument(
-        "data",
-        type=Path,
-        help="a svmlight (LIBSVM) file or a table of numbers (.csv); also .gz, .bz2, .xz; or a Parquet file (.parquet)",
-    )
-    convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
-    convert.add_argument("--force", action="store_true", help="replace a store of this name")
-    convert.add_argument(
-        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; else it is looked up"
-    )
-    convert.add_argument("--label", metavar="COLUMN", help=_LABEL)
-    convert.add_argument("--weights", metavar="COLUMN", help="name or number of a table's column of weights")
-    predict = commands.add_parser("predict", help="predict the labels of a file's rows")
-    certify = commands.add_parser(
-        "certify", help="prove again, from the data, how close a model is to the optimum", epilog=_STATUS
-    )
-    for command in (predict, certify):
-        command.add_argument("model", type=Path, help="what `fenchel train` wrote")
-        command.add_argument("--label", metavar="COLUMN", help="the column of labels, if another one than in training")
-    predict.add_argument("data", type=Path, help=_DATA)
-    predict.add_argument(
-        "-o", "--output", type=Path, help="a file for the predictions, a line each; else they are printed"
-    )
-    shown = predict.add_mutually_exclusive_group()
-    shown.add_argument("--scores", action="store_true", help="scores instead of labels")
-    shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
-    shown.add_argument(
-        "--proved",
-        action="store_true",
-        help="add whether every exact optimum predicts the same (for numbers bounds)",
-    )
-    predict.add_argument("--force", action="store_true", help="replace the output file")
-    certify.add_argument(
-        "data", type=Path, nargs="?", help="the training data; without it, what was proved in training"
-    )
-    for command in (train, predict, certify, convert):
-        command.add_argument(
-            "--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings"
-        )
-        command.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
-    certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
-    certify.add_argument(
-        "--rigorous", action="store_true", help="enclose both bounds in about 32 digits: slower, on IEEE 754 alone"
-    )
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+    for name, (help_text, add) in _COMMANDS.items():
+        command = commands.add_parser(name, help=help_text, description=help_text, epilog=_STATUS)
+        add(command)
     return top
 
 
 def _add_train(train: ArgumentParser) -> None:
     train.add_argument("data", type=Path, help=_DATA)
-    train.add_argument("-o", "--output", type=Path, help="the model file; NAME.model.npz if not given")
+    train.add_argument("-o", "--output", type=Path, help="the model file, or -; NAME.model.npz if not given")
     train.add_argument("--force", action="store_true", help="replace the model file")
-    train.add_argument("--label", metavar="COLUMN", help=_LABEL)
+    _add_columns(train, training=True)
     chains = train.add_argument_group("labelled sequences (linear chains; --loss hinge or logistic)")
     chains.add_argument(
         "--sequences",
@@ -129,36 +71,197 @@ def _add_train(train: ArgumentParser) -> None:
         choices=("full", "pairs", "none"),
         help="weights of pairs of labels, and of first and last labels; full if not given",
     )
-    what = train.add_argument_group("what is minimized")
-    what.add_argument("--loss", help=f"hinge if not given; for {_NAMES}")
-    what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_NAMES}")
-    what.add_argument(
-        "--surrogate",
-        choices=("auto", "bound", "plug_in"),
-        default="auto",
-        help="of a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
-    )
-    what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
-    what.add_argument("--k", type=int, help="of precision_at_k, recall_at_k and ndcg")
-    what.add_argument("--gain", default="exponential", help="of ndcg: exponential (2^y - 1) or linear (%(default)s)")
-    what.add_argument("--beta", type=float, default=1.0, help="of fbeta")
+    what = _add_objective(train)
     what.add_argument("-C", type=float, default=1.0, help="inverse strength of the regularization (%(default)s)")
-    what.add_argument("--l1-ratio", type=float, default=0.0, help="0 = ridge (L2), 1 = lasso (L1) (%(default)s)")
-    what.add_argument("--regularizer", help=f"in place of --l1-ratio: {_NAMES}")
-    what.add_argument("--intercept", action=BooleanOptionalAction, default=True, help="a free intercept")
-    what.add_argument(
-        "--multi-class", default="auto", help=f"the form of more than two classes (%(default)s): {_NAMES}"
-    )
-    what.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their sizes")
-    how = train.add_argument_group("how")
-    how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
-    how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
-    how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
+    how = _add_effort(train)
     how.add_argument(
         "--checkpoint", type=Path, metavar="FILE", help="keep the best model so far there, once a minute and at the end"
     )
     how.add_argument("--resume", action="store_true", help="go on from the file of --checkpoint, if there is one")
-    how.add_argument("--solver", default="auto", help=f"%(default)s if not given; {_NAMES}")
+
+
+def _add_predict(predict: ArgumentParser) -> None:
+    _add_model_and_data(predict)
+    predict.add_argument(
+        "-o", "--output", type=Path, help="a file for the predictions, a line each; else they are printed"
+    )
+    shown = predict.add_mutually_exclusive_group()
+    shown.add_argument("--scores", action="store_true", help="scores instead of labels")
+    shown.add_argument("--probabilities", action="store_true", help="probabilities instead of labels (logistic loss)")
+    shown.add_argument(
+        "--proved", action="store_true", help="add whether every exact optimum predicts the same (for numbers bounds)"
+    )
+    predict.add_argument("--force", action="store_true", help="replace the output file")
+
+
+def _add_evaluate(evaluate: ArgumentParser) -> None:
+    _add_model_and_data(evaluate)
+    evaluate.add_argument("--json", action="store_true", help="one object in JSON instead of a table")
+
+
+def _add_certify(certify: ArgumentParser) -> None:
+    _add_model_and_data(certify, "the training data; without it, what was proved in training", nargs="?")
+    certify.add_argument("--tol", type=float, help="the relative gap that status 0 means, if not that of the training")
+    certify.add_argument(
+        "--rigorous", action="store_true", help="enclose both bounds in about 32 digits: slower, on IEEE 754 alone"
+    )
+
+
+def _add_path(path: ArgumentParser) -> None:
+    path.add_argument("data", type=Path, help=_TABLE)
+    path.add_argument(
+        "--Cs", metavar="VALUES", help="0.01,0.1,1, or LOW:HIGH for an interval that is certified everywhere"
+    )
+    path.add_argument("--accuracy", type=float, default=1e-2, help="the gap of every C of an interval (%(default)s)")
+    _add_held_out(path)
+    path.add_argument("-o", "--output", type=Path, help="a file with commas for the table; - prints it so")
+    path.add_argument("--force", action="store_true", help="replace the output file")
+    _add_columns(path, training=True)
+    _add_objective(path)
+    _add_effort(path)
+
+
+def _add_cv(cv: ArgumentParser) -> None:
+    cv.add_argument("data", type=Path, help=_TABLE)
+    cv.add_argument("--Cs", metavar="VALUES", help="such as 0.01,0.1,1; 10 values from 1e-4 to 1e4 if not given")
+    cv.add_argument("--folds", type=int, default=5, help="%(default)s if not given")
+    cv.add_argument("--scoring", help="a score of scikit-learn, such as roc_auc or neg_mean_absolute_error")
+    cv.add_argument("-o", "--output", type=Path, help="the model file, or -; NAME.model.npz if not given")
+    cv.add_argument("--force", action="store_true", help="replace the model file")
+    _add_columns(cv, training=True)
+    _add_objective(cv)
+    _add_effort(cv)
+
+
+def _add_compare(compare: ArgumentParser) -> None:
+    compare.add_argument("data", type=Path, help=_TABLE)
+    compare.add_argument("--losses", default="hinge", metavar="NAMES", help="such as hinge,logistic (%(default)s)")
+    compare.add_argument("--solvers", default="auto", metavar="NAMES", help="such as auto,newton (%(default)s)")
+    compare.add_argument("--Cs", default="1", metavar="VALUES", help="such as 0.1,1,10 (%(default)s)")
+    compare.add_argument("--baseline", action="store_true", help="also scikit-learn's class for each loss and C")
+    _add_held_out(compare)
+    compare.add_argument("-o", "--output", type=Path, help="a file with commas for the table; - prints it so")
+    compare.add_argument("--report", type=Path, metavar="FILE", help="also a page that compares them")
+    compare.add_argument("--force", action="store_true", help="replace the output files")
+    _add_columns(compare, training=True)
+    _add_objective(compare, one=False)
+    _add_effort(compare, one=False)
+
+
+def _add_report(report: ArgumentParser) -> None:
+    _add_model_and_data(report, "the training data; - for standard input")
+    report.add_argument("--test", type=Path, metavar="FILE", help="held-out data, for their scores and curves")
+    report.add_argument("--baseline", action="store_true", help="also fit scikit-learn's counterpart")
+    report.add_argument("-o", "--output", type=Path, help="the page; NAME.report.html if not given; - prints it")
+    report.add_argument("--force", action="store_true", help="replace the page")
+
+
+def _add_convert(convert: ArgumentParser) -> None:
+    convert.add_argument("data", type=Path, help=_TABLE.replace("; or what `convert` wrote", ""))
+    convert.add_argument("-o", "--output", type=Path, help="the folder of the store; NAME.store if not given")
+    convert.add_argument("--force", action="store_true", help="replace a store of this name")
+    convert.add_argument(
+        "--zero-based", action=BooleanOptionalAction, help="whether features are numbered from 0; else it is looked up"
+    )
+    convert.add_argument("--weights", metavar="COLUMN", help="name or number of a table's column of weights")
+    _add_columns(convert)
+
+
+def _add_info(info: ArgumentParser) -> None:
+    info.add_argument("file", type=Path, help="a model file or a data file; - for standard input")
+    _add_columns(info)
+
+
+_COMMANDS: dict[str, tuple[str, Any]] = {
+    "train": ("fit a model to a file and prove how good it is", _add_train),
+    "predict": ("predict the labels of a file's rows", _add_predict),
+    "evaluate": ("compare a model's predictions with the labels of a file", _add_evaluate),
+    "certify": ("prove again, from the data, how close a model is to the optimum", _add_certify),
+    "path": ("fit models for many values of C, each with its proof", _add_path),
+    "cv": ("choose C by cross-validation, and fit the model", _add_cv),
+    "compare": ("compare losses, solvers, values of C and scikit-learn on one file", _add_compare),
+    "report": ("write a page about a model and its proof", _add_report),
+    "convert": ("write a file's rows to a store, for data larger than memory", _add_convert),
+    "info": ("say what a model file or a data file holds", _add_info),
+}
+
+
+def _add_model_and_data(command: ArgumentParser, data: str = _DATA, nargs: str | None = None) -> None:
+    command.add_argument("model", type=Path, help="what `fenchel train` or `fenchel cv` wrote; - for standard input")
+    command.add_argument("data", type=Path, nargs=nargs, help=data)
+    _add_columns(command)
+
+
+def _add_columns(command: ArgumentParser, *, training: bool = False) -> None:
+    """How files are read."""
+    tables = command.add_argument_group("tables")
+    tables.add_argument("--label", metavar="COLUMN", help=_LABEL)
+    tables.add_argument("--header", action=BooleanOptionalAction, help="whether a table's first row is a header")
+    tables.add_argument("--qid", metavar="COLUMN", help="name or number of a table's column of queries, for rankings")
+    tables.add_argument("--format", choices=FORMATS, help="what the file is, if its name does not say it")
+    tables.add_argument("--delimiter", metavar="CHARACTER", help="what separates fields, if it is not found by itself")
+    tables.add_argument("--decimal-comma", action="store_true", help="numbers are written 1,5 instead of 1.5")
+    if training:
+        tables.add_argument(
+            "--impute", choices=IMPUTATIONS, help="replace missing values, here and in predictions; else refused"
+        )
+        tables.add_argument(
+            "--text",
+            action="append",
+            default=[],
+            metavar="COLUMN",
+            help="a column of categories that look like numbers",
+        )
+        tables.add_argument("--drop", action="append", default=[], metavar="COLUMN", help="leave a column out")
+    shown = command.add_mutually_exclusive_group()
+    shown.add_argument("--quiet", action="store_true", help="no progress in a terminal")
+    shown.add_argument("--verbose", action="store_true", help="progress outside of a terminal too")
+
+
+def _add_objective(command: ArgumentParser, *, one: bool = True) -> Any:
+    what = command.add_argument_group("what is minimized")
+    if one:
+        what.add_argument("--loss", help=f"hinge if not given; for {_LOSSES}")
+        what.add_argument("--measure", help=f"a measure to train for, instead of a loss: {_MEASURES}")
+        what.add_argument(
+            "--surrogate",
+            choices=("auto", "bound", "plug_in"),
+            default="auto",
+            help="of a measure: its convex bound, a plug-in, or what is better on folds (%(default)s)",
+        )
+        what.add_argument("--positive", metavar="LABEL", help="the positive one of two labels; the second if not given")
+        what.add_argument("--k", type=int, help="of precision_at_k, recall_at_k and ndcg")
+        what.add_argument(
+            "--gain", default="exponential", help="of ndcg: exponential (2^y - 1) or linear (%(default)s)"
+        )
+        what.add_argument("--beta", type=float, help="of fbeta; 1 if not given")
+    what.add_argument("--l1-ratio", type=float, default=0.0, help="0 = ridge (L2), 1 = lasso (L1) (%(default)s)")
+    what.add_argument("--regularizer", help=f"in place of --l1-ratio: {', '.join(REGULARIZERS)}")
+    what.add_argument("--intercept", action=BooleanOptionalAction, default=True, help="a free intercept")
+    what.add_argument(
+        "--multi-class",
+        default="auto",
+        help=f"the form of more than two classes (%(default)s): {', '.join(MULTICLASS)}",
+    )
+    what.add_argument("--class-weight", choices=("balanced",), help="weigh classes by their sizes")
+    return what
+
+
+def _add_effort(command: ArgumentParser, *, one: bool = True) -> Any:
+    how = command.add_argument_group("how")
+    how.add_argument("--tol", type=float, default=1e-3, help="the relative duality gap to prove (%(default)s)")
+    how.add_argument("--max-iter", type=float, default=1000, help="passes over the data at most (%(default)s)")
+    how.add_argument("--time-limit", type=float, metavar="SECONDS", help="the best model so far is written then")
+    if one:
+        how.add_argument("--solver", default="auto", help=f"%(default)s if not given; {', '.join(SOLVERS)}")
     how.add_argument("--threads", type=int, help="for several classes, and solvers that use them")
     how.add_argument("--seed", type=int, default=0, help="of the order of the examples (%(default)s)")
-    how.add_argument("--quiet", action="store_true", help="no progress in a terminal")
+    return how
+
+
+def _add_held_out(command: ArgumentParser) -> None:
+    held_out = command.add_mutually_exclusive_group()
+    held_out.add_argument("--test", type=Path, metavar="FILE", help="data for the scores")
+    held_out.add_argument(
+        "--test-share", type=float, default=0.2, help="rows that are held out for the scores; 0 for none (%(default)s)"
+    )

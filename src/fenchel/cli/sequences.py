@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fenchel.cli.output import PROVED, say, write
+from fenchel.cli.output import PROVED, save_model, say, tell, write
 from fenchel.errors import FenchelError
+from fenchel.io.kinds import CONLL, kind_of
 
 if TYPE_CHECKING:
     from fenchel.certificate import Certificate
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 #: options that have no meaning for sequences, and their defaults
 _OTHERS: dict[str, Any] = {
     **dict.fromkeys(("measure", "positive", "k", "regularizer", "class_weight", "label", "header", "qid")),
-    **dict.fromkeys(("scores", "proved"), False),
+    **dict.fromkeys(("impute", "delimiter", "beta")),
+    **dict.fromkeys(("scores", "proved", "decimal_comma"), False),
     **dict.fromkeys(("multi_class", "surrogate"), "auto"),
     "gain": "exponential",
     "intercept": True,
     "l1_ratio": 0.0,
-    "beta": 1.0,
+    "text": [],
+    "drop": [],
 }
 #: options of ``train`` for sequences alone
 _OWN = ("template", "transitions")
@@ -31,13 +34,11 @@ _OWN = ("template", "transitions")
 
 def asked_for(options: Namespace) -> bool:
     """Whether the training file has sequences, by its name or by what the user says."""
-    from fenchel.io.columns import SUFFIX, is_column_file
-
-    if options.sequences or is_column_file(options.data):
+    if options.sequences or kind_of(options.data, options.format) == CONLL:
         return True
     for name in _OWN:
         if getattr(options, name) is not None:
-            raise FenchelError(f"--{name} is for labelled sequences: name the file *{SUFFIX}, or add --sequences")
+            raise FenchelError(f"--{name} is for labelled sequences: name the file *.conll, or add --sequences")
     return False
 
 
@@ -46,7 +47,7 @@ def train(options: Namespace, output: Path) -> int:
     from fenchel.cli.fits import configured, fit, report
     from fenchel.estimators import SequenceClassifier
     from fenchel.io.columns import read_columns
-    from fenchel.io.model_file import ModelFile, save
+    from fenchel.io.model_file import ModelFile
     from fenchel.io.template import Template, default_template, indicators
 
     _check_options(options)
@@ -60,8 +61,9 @@ def train(options: Namespace, output: Path) -> int:
     index: dict[str, int] = {}
     X = indicators(template.features(data.tokens, data.lengths), index, grow=True)
     interrupted = fit(estimator, X, data.labels, lengths=data.lengths)
-    save(output, ModelFile(estimator, list(index), None, False, template=template.text, columns=data.width))
-    print(f"{options.data.name}: {_size(data)}, {X.shape[1]:,} features, {len(estimator.classes_):,} labels")
+    save_model(ModelFile(estimator, list(index), None, False, template=template.text, columns=data.width), output)
+    name = options.names.get(str(options.data), options.data.name)
+    tell(f"{name}: {_size(data)}, {X.shape[1]:,} features, {len(estimator.classes_):,} labels", output)
     return report(estimator, output, interrupted=interrupted)
 
 
@@ -83,6 +85,18 @@ def predict(options: Namespace, model: ModelFile) -> int:
     if data.labels is not None:
         say(_how_good(data, predicted.tolist()))
     return PROVED
+
+
+def evaluate(options: Namespace, model: ModelFile) -> tuple[int, dict[str, float]]:
+    """The number of tokens of a file, and the scores of the predicted labels."""
+    from fenchel.io.template import indicators
+
+    _check_options(options)
+    data, features = _read(options.data, model)
+    if data.labels is None:
+        raise FenchelError(f"{options.data}: has no column of labels to compare with")
+    X = indicators(features, _index(model), grow=False)
+    return len(data.labels), _scores(data, model.estimator.predict(X, lengths=data.lengths).tolist())
 
 
 def prove_again(options: Namespace, model: ModelFile) -> Certificate:
@@ -171,14 +185,21 @@ def _size(data: ColumnFile) -> str:
     return f"{tokens:,} token{'s' * (tokens != 1)} in {sequences:,} sequence{'s' * (sequences != 1)}"
 
 
-def _how_good(data: ColumnFile, predicted: list[str]) -> str:
-    """What was predicted against the labels of the file."""
+def _scores(data: ColumnFile, predicted: list[str]) -> dict[str, float]:
+    """The share of right labels, and F1 of phrases if the labels are those of phrases."""
     from fenchel.metrics import phrase_f1_score
 
     assert data.labels is not None
     right = [label == one for label, one in zip(data.labels, predicted, strict=True)]
-    said = f"{_size(data)}: {100 * sum(right) / len(right):.2f}% right"
+    found = {"accuracy": sum(right) / len(right)}
     if all(label == "O" or label.startswith(("B-", "I-")) for label in (*data.labels, *predicted)):
         parts = [list(_split(labels, data.lengths)) for labels in (data.labels, predicted)]
-        said += f"; phrase F1 {phrase_f1_score(*parts):.4f}"
-    return said
+        found["phrase F1"] = float(phrase_f1_score(*parts))
+    return found
+
+
+def _how_good(data: ColumnFile, predicted: list[str]) -> str:
+    """What was predicted against the labels of the file."""
+    found = _scores(data, predicted)
+    said = f"{_size(data)}: {100 * found.pop('accuracy'):.2f}% right"
+    return said + "".join(f"; {name} {value:.4f}" for name, value in found.items())

@@ -165,13 +165,13 @@ class CSRDesign(Design):
 
     @property
     def score_roundings(self) -> Floats:
-        return np.diff(self._indptr) + 1.0
+        return np.diff(self._indptr) + 0.0
 
     @cached_property
     def adjoint_roundings(self) -> int:
         rows = [stop - start for start, stop in self._bounds(self._entries_of_sums)]
         # entries of the same column of a row are added one by one
-        return max(rows, default=0) * (int(self._longest_row) if self._repeats else 1) + len(rows) + 1
+        return max(rows, default=0) * (int(self._longest_row) if self._repeats else 1) + max(len(rows) - 1, 0)
 
     @property
     def _entries_of_sums(self) -> int:

@@ -92,7 +92,12 @@ class DenseDesign(Design):
 
     @property
     def adjoint_roundings(self) -> int:
-        return min(self._step, self.shape[0]) + 1 + self.shape[0] // self._step
+        return min(self._step, self.shape[0]) + self.shape[0] // self._step
+
+    @property
+    def score_roundings(self) -> int:
+        """Those of a product and of the sum of d of them."""
+        return self.shape[1]
 
     @cached_property
     def mean_square(self) -> float:

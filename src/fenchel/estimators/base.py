@@ -19,6 +19,7 @@ from typing import Any, Self
 import joblib
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import ProvedShare
@@ -115,7 +116,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 problem,
                 self._solver_for(problem),
                 tol=self._target_gap(),
-                max_iter=self.max_iter,
+                max_iter=self._max_passes(),
                 time_limit=deadline.share(k, len(problems) + later, workers),
                 warm_start=warm[k],
                 callback=show(k),
@@ -217,6 +218,10 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         """The relative gap at which the solves stop; ``tol`` is the one that they have to prove."""
         return self.tol
 
+    def _max_passes(self) -> float:
+        """The data passes that ``max_iter`` allows."""
+        return self.max_iter
+
     def _has_converged(self, solution: Solution) -> bool:
         return solution.converged or solution.certificate.meets(self.tol)
 
@@ -283,6 +288,22 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
 
     # --- what every fitted estimator has
 
+    def drop_witness(self) -> Self:
+        """Delete ``theta_``, one number for each example (and class), which makes up most of a large model's pickle.
+
+        Predictions and certificates stay; the next fit starts cold, and the certificate can't be recomputed from the
+        model.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+        """
+        check_is_fitted(self)
+        for name in ("theta_", "decompositions_"):
+            vars(self).pop(name, None)
+        return self
+
     @property
     def dual_gap_(self) -> float:
         """The certified gap, ``certificate_.gap``."""
@@ -295,11 +316,12 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
             warn(f"{type(self).__name__}: {contradictory[0]}")
         elif missed:
             worst = max(missed, key=lambda s: s.certificate.relative_gap)
+            limits = "max_iter or time_limit" if "time_limit" in self.get_params(deep=False) else "max_iter"
             warn(
                 f"{type(self).__name__} stopped because {worst.status.value}: it proved a relative gap of "
                 f"{worst.certificate.relative_gap:.2g} where tol={self.tol:g} was asked for. The objective is within "
-                f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise max_iter or "
-                "time_limit, lower C, or accept this bound with a larger tol."
+                f"{worst.certificate.gap:.3g} of optimal. Scale the features if their sizes differ, raise {limits}, "
+                "lower C, or accept this bound with a larger tol."
             )
 
 

@@ -19,6 +19,7 @@ from fenchel.estimators.labels import encode_labels, one_vs_rest
 from fenchel.estimators.multiclass import active_examples, declared_form, supports, votes
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.predictions import Probabilities
+from fenchel.estimators.stock_linear import stock_classifier
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.features import Features
 from fenchel.loading import of_package
@@ -71,6 +72,9 @@ class BaseLinearClassifier(BaseClassifier):
         if self._fitted_form() == "ovo" and len(self.classes_) > 2:
             return votes(as_design(self._rows(X)), self._weights(), self.intercept_, len(self.classes_))
         return super().decision_function(X)
+
+    def _stock(self) -> Any:
+        return stock_classifier(self)
 
     # scikit-learn's mixin for these two lies in sklearn.linear_model, whose import takes longer than most fits
     def sparsify(self) -> Self:

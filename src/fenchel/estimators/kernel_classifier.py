@@ -14,6 +14,7 @@ from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseClassifier
 from fenchel.estimators.kernel_base import KernelEstimator
 from fenchel.estimators.parameters import SolverParameters
+from fenchel.estimators.stock_kernels import stock_kernel_classifier
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.losses import Hinge, Loss
@@ -152,6 +153,9 @@ class KernelClassifier(SolverParameters, KernelEstimator, BaseClassifier):
 
     def _scores(self, X: Any) -> Floats:
         return super()._scores(X) + vars(self).get("intercept_", 0.0)
+
+    def _stock(self) -> Any:
+        return stock_kernel_classifier(self)
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

@@ -11,6 +11,7 @@ from fenchel.arrays import Floats
 from fenchel.estimators.kernel_base import KernelEstimator
 from fenchel.estimators.parameters import SolverParameters
 from fenchel.estimators.regressor import BaseRegressor
+from fenchel.estimators.stock_kernels import stock_kernel_regressor
 from fenchel.loading import of_package
 from fenchel.losses import Loss
 
@@ -117,6 +118,9 @@ class KernelRegressor(SolverParameters, KernelEstimator, BaseRegressor):
     loss: str | Loss = "squared"
     _: KW_ONLY
     fit_intercept: bool = True
+
+    def _stock(self) -> Any:
+        return stock_kernel_regressor(self)
 
     def _scores(self, X: Any) -> Floats:
         scores = super()._scores(X) + self.intercept_

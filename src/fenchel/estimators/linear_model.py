@@ -61,6 +61,34 @@ class LinearModel(BaseEstimator):
     def _scores(self, X: Any) -> Floats:
         return as_design(self._rows(X)).scores(self._weights()) + self.intercept_
 
+    def to_sklearn(self) -> Any:
+        """The fitted model as an estimator of scikit-learn, which predicts the same without this package.
+
+        It has copies of the weights, the classes and the names of features; its ``decision_function`` and
+        ``predict_proba``, where both have them, are equal too.  The certificate stays here.
+
+        Returns
+        -------
+        estimator
+            An estimator of scikit-learn, chosen for its predictions: a fit of it minimizes its own objective.
+
+        Raises
+        ------
+        FenchelError
+            If no estimator of scikit-learn has these predictions.  The message says why.
+        """
+        check_is_fitted(self)
+        if self.features is not None:
+            raise FenchelError(
+                f"{type(self).__name__} computes features={self.features!r} from raw data, which no estimator of "
+                "scikit-learn does: convert a model of the matrix of features"
+            )
+        return self._stock()
+
+    def _stock(self) -> Any:
+        """The estimator of scikit-learn with these predictions."""
+        raise FenchelError(f"no estimator of scikit-learn predicts what {type(self).__name__} does")
+
     def _weights(self) -> Floats:
         """``coef_`` as an array, whether or not it was made sparse."""
         coef: Any = self.coef_

@@ -184,8 +184,10 @@ class MeasureFolds(BaseLinearClassifier):
             return known
         interrupted = any(solution.status is Status.INTERRUPTED for solution in solutions)
         coef, columns = found["coef_"], self._columns(task)
-        # a limit that comes early leaves the zero model, which needs no product with the data
-        scores = task.design.scores(coef) if np.any(coef) else np.zeros((task.design.shape[0], len(coef)))
+        # a limit that comes early leaves zero models, which need no product with the data
+        scores, begun = np.zeros((task.design.shape[0], len(coef))), np.any(coef, axis=1)
+        if np.any(begun):
+            scores[:, begun] = task.design.scores(coef[begun])
         held = np.zeros(len(columns), dtype=bool)
         if task.folds and self.threshold != "train" and not interrupted:
             bounds = np.ones(len(columns), bool) if task.plug_in is None else np.isnan(task.plug_in.positive_weights)

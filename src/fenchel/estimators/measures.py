@@ -17,8 +17,9 @@ from fenchel.estimators.measure_choice import MeasureChoice
 from fenchel.estimators.measure_fits import MeasureFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.repetition import repeated
+from fenchel.estimators.stock_linear import with_scores
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import below_threshold
+from fenchel.estimators.thresholds import below_threshold, reversed_scores
 from fenchel.features import Features
 from fenchel.loading import of_package
 from fenchel.losses import Loss
@@ -230,6 +231,11 @@ class MeasureClassifier(SolverParameters, FitParameters, MeasureFits):
         above = super().decision_function(X)
         reversed_ = above.ndim == 1 and vars(self).get("pos_label_") == self.classes_[0]
         return below_threshold(above) if reversed_ else above
+
+    def _stock(self) -> Any:
+        if vars(self).get("pos_label_") != self.classes_[0] or len(self.classes_) > 2:
+            return with_scores(self, self.coef_.copy(), self.intercept_.copy())
+        return with_scores(self, *reversed_scores(self.coef_, self.thresholds_))
 
     # --- parameters
 

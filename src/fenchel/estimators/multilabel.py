@@ -22,6 +22,7 @@ from fenchel.estimators.multilabel_labels import LabelFits
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.repetition import repeated
 from fenchel.estimators.sklearn_bases import available_unless
+from fenchel.estimators.stock_linear import stock_multilabel
 from fenchel.estimators.task import Task, checked_weights, validated
 from fenchel.loading import of_package
 from fenchel.losses import Loss
@@ -278,6 +279,9 @@ class MultilabelClassifier(SolverParameters, FitParameters, LabelFits):
     def predict_log_proba(self, X: Any) -> Floats:
         """Logarithms of ``predict_proba``."""
         return -np.logaddexp(0.0, -self.decision_function(X))
+
+    def _stock(self) -> Any:
+        return stock_multilabel(self, probabilities=_has_no_probabilities(self) is None)
 
     # --- parameters
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +21,7 @@ from fenchel.estimators.labels import one_vs_rest, unknown_labels
 from fenchel.estimators.linear_model import LinearModel
 from fenchel.estimators.predictions import ScoreClassifier
 from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.stock_linear import with_scores
 from fenchel.estimators.task import set_fitted, summed, validated
 from fenchel.estimators.winnow import entropy_of
 from fenchel.loading import of_package
@@ -121,6 +122,9 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
     shuffle: bool = True
     random_state: Any = None
 
+    def _stock(self) -> Any:
+        return with_scores(self, self.coef_.copy(), self.intercept_.copy())
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from rows X and labels y, from nothing."""
         X, y, found = self._validated(X, y)
@@ -171,7 +175,8 @@ class OnlineClassifier(ScoreClassifier, LinearModel):
             labels = one_vs_rest(codes, k if len(weights) > 1 else 1)
             problem = Problem(X, MeanRisk(as_loss(loss, "classification"), labels), lam, regularizer)
             found.append(certify(problem, Model(weights[k], 0.0), effort=effort))
-        return sum(found[1:], start=found[0])
+        # an online method minimizes no objective of its own: the sentence names the one that it is judged by
+        return replace(sum(found[1:], start=found[0]), about=f"{as_loss(loss).name} loss with C={C:g}")
 
     def _validated(self, X: Any, y: Any, **options: Any) -> tuple[Any, Array, dict[str, Any]]:
         """Validate the data and check the parameters."""

@@ -15,8 +15,15 @@ from fenchel.estimators.base import LazyProblem
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.labels import unknown_labels
 from fenchel.estimators.parameters import FitParameters, SolverParameters
+from fenchel.estimators.stock_linear import with_scores
 from fenchel.estimators.task import Task
-from fenchel.estimators.thresholds import UNPROVED, below_threshold, ordered_thresholds, with_thresholds
+from fenchel.estimators.thresholds import (
+    UNPROVED,
+    below_threshold,
+    ordered_thresholds,
+    reversed_scores,
+    with_thresholds,
+)
 from fenchel.loading import of_package
 from fenchel.progress import warn
 from fenchel.risks import OrdinalHinge
@@ -179,6 +186,16 @@ class OrdinalClassifier(SolverParameters, FitParameters, BaseLinearClassifier):
         inside = np.minimum(np.hstack([beyond, above]), np.hstack([below_threshold(above), beyond]))
         found = inside[:, np.argsort(np.searchsorted(self.classes_, self.order_))]
         return found[:, 1] if found.shape[1] == 2 else found
+
+    def _stock(self) -> Any:
+        if len(self.classes_) > 2:
+            raise FenchelError(
+                "no estimator of scikit-learn has one score and several thresholds: predictions are "
+                "order_[np.searchsorted(thresholds_, X @ coef_[0])]"
+            )
+        if self.order_[0] == self.classes_[0]:
+            return with_scores(self, self.coef_.copy(), self.intercept_.copy())
+        return with_scores(self, *reversed_scores(self.coef_, self.thresholds_))
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

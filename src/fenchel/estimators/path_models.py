@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,10 +17,13 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.proved import on_scale
 from fenchel.estimators.regularization import lam_of
 from fenchel.loading import of_package
+from fenchel.markup import PROVED, card
 from fenchel.progress import warn
 
 #: by which a C may miss the ends of a path through rounding
 _MISSED = 1e-9
+#: points of a path that notebooks show
+_SHOWN = 4
 
 
 @of_package
@@ -85,7 +87,14 @@ class RegularizationPath:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(repr(self))}</p>"
+        shown = np.unique(np.linspace(0, len(self) - 1, _SHOWN).astype(int))
+        used = [np.count_nonzero(self.coefs[k]) for k in shown]
+        points = [(self.Cs[k], self.certificates[k]) for k in shown]
+        rows = [
+            (f"{C:.3g}", f"{one.primal:.5g}", f"{one.relative_gap:.2g}", count)
+            for (C, one), count in zip(points, used, strict=True)
+        ]
+        return card(PROVED, [repr(self)], ("C", "objective", "relative gap", "weights that are not zero"), rows)
 
     def at(self, C: float) -> tuple[Floats, Any, Certificate]:
         """The best of the models for any C: its weights, its intercept, and what is proved of them for this C.

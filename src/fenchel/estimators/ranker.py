@@ -17,6 +17,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, SolverParameters
 from fenchel.estimators.regularization import lam_of
+from fenchel.estimators.stock_linear import scores_as_regressor
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
 from fenchel.loading import of_package
 from fenchel.metrics import ndcg_score
@@ -201,6 +202,9 @@ class LinearRanker(SolverParameters, FitParameters, LinearEstimator):
     def predict(self, X: Any) -> Floats:
         """The score of each row: within a query, rows are ranked by falling scores."""
         return self._scores(X)
+
+    def _stock(self) -> Any:
+        return scores_as_regressor(self)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, qid: Any = None) -> float:
         """The mean over queries of NDCG@10 of the ranking by the scores, with ``gain``.

@@ -15,6 +15,7 @@ from fenchel.certificate import ProvedShare
 from fenchel.estimators.base import LazyProblem, LinearEstimator
 from fenchel.estimators.parameters import FitParameters, LinearParameters, SolverParameters
 from fenchel.estimators.sklearn_bases import RegressorMixin
+from fenchel.estimators.stock_linear import stock_regressor
 from fenchel.estimators.task import Task, checked_targets, checked_weights, validated
 from fenchel.features import Features
 from fenchel.loading import of_package
@@ -53,6 +54,9 @@ class BaseRegressor(RegressorMixin, LinearEstimator):
     def predict(self, X: Any) -> Floats:
         """The predicted target of each row."""
         return self._loss().prediction(self._scores(X))
+
+    def _stock(self) -> Any:
+        return stock_regressor(self)
 
     def _loss(self) -> Loss:
         return as_loss(self.loss, "regression")

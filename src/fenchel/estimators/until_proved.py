@@ -81,7 +81,7 @@ def rounds(
 
 
 def _joined(before: Solution, after: Solution) -> Solution:
-    return replace(after, passes=before.passes + after.passes, trace=[*before.trace, *after.trace])
+    return replace(after, passes=before.passes + after.passes, trace=before.trace.then(after.trace))
 
 
 def warn_unless_proved(name: str, rule: ProvedShare, solutions: Sequence[Solution]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from fenchel.errors import FenchelError
 from fenchel.features.base import Features
 from fenchel.features.raw_strings import checked_strings
 from fenchel.stopping import stop_point
-from fenchel.validation import check_bool, check_integer
+from fenchel.validation import check_bool, check_choice, check_integer, is_integer, real_numbers
 
 #: texts that are hashed at a time: their counts take some megabytes
 _TEXTS = 1000
@@ -105,7 +106,7 @@ class HashedTextFeatures(Features):
         return found, found._weighted(counts)
 
     def _weighted(self, counts: sp.csr_array) -> HashedTextDesign:
-        idf = None if self.idf is None else np.asarray(self.idf, dtype=np.float64)
+        idf = None if self.idf is None else real_numbers("idf", self.idf)
         if idf is not None and (not self.tfidf or idf.shape != (self.n_features,) or not np.all(idf >= 0.0)):
             raise FenchelError(f"idf must hold {self.n_features} numbers of at least 0, for tfidf=True; omit it")
         return HashedTextDesign(counts, idf, self.norm)
@@ -134,9 +135,33 @@ class HashedTextFeatures(Features):
 
     def _check(self) -> None:
         check_integer("n_features", self.n_features, least=1, most=2**31 - 1)
-        check_bool("tfidf", self.tfidf)
-        if self.norm not in ("l1", "l2", None):
-            raise FenchelError(f"norm must be 'l2', 'l1' or None, got {self.norm!r}")
+        for name in ("lowercase", "binary", "alternate_sign", "tfidf"):
+            check_bool(name, getattr(self, name))
+        check_choice("analyzer", self.analyzer, ("word", "char", "char_wb"))
+        if self.norm is not None:
+            check_choice("norm", self.norm, ("l2", "l1"))
+        if self.strip_accents is not None:
+            check_choice("strip_accents", self.strip_accents, ("ascii", "unicode"))
+        given: Any = self.ngram_range
+        pair = isinstance(given, (Sequence, np.ndarray)) and len(given) == 2 and all(map(is_integer, given))
+        if not pair or not 1 <= given[0] <= given[1]:
+            raise FenchelError(f"ngram_range must be a pair of integers (shortest, longest) from 1 on, got {given!r}")
+        self._check_words()
+
+    def _check_words(self) -> None:
+        words: Any = self.stop_words
+        if isinstance(words, str):
+            check_choice("stop_words", words, ("english",))
+        elif words is not None and not (isinstance(words, Iterable) and all(isinstance(word, str) for word in words)):
+            raise FenchelError(f"stop_words must be 'english', a list of words or None, got {words!r}")
+        if not isinstance(self.token_pattern, str):
+            raise FenchelError(f"token_pattern must be a regular expression as a string, got {self.token_pattern!r}")
+        try:
+            groups = re.compile(self.token_pattern).groups
+        except (re.error, RecursionError, OverflowError) as error:
+            raise FenchelError(f"token_pattern={self.token_pattern!r} is no regular expression: {error}") from error
+        if groups > 1:
+            raise FenchelError(f"token_pattern must have at most one group, got {groups} in {self.token_pattern!r}")
 
 
 class HashedTextDesign(ComputedDesign):

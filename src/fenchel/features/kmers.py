@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,8 +20,10 @@ from fenchel.designs.rows import read_only
 from fenchel.errors import FenchelError
 from fenchel.features.base import Features
 from fenchel.features.raw_strings import as_bytes
-from fenchel.validation import check_bool, check_integer
+from fenchel.validation import check_bool, check_choice, check_integer, is_integer
 
+#: symbols of the longest substring
+_LONGEST = 1 << 10
 #: bits of hashed columns: 8 GB of weights
 _MOST_BITS = 30
 #: columns that are not hashed
@@ -139,7 +142,7 @@ class KmerFeatures(Features):
         """The ranges of a string whose substrings are features, for each length of these."""
         parts: list[tuple[float, ...]] = []
         windows = [(begin, end, False) for begin, end in self._windows]
-        for place, (begin, end, moving) in enumerate([*windows, *[(0, self.positions, True)] * (self.positions > 0)]):
+        for place, (begin, end, moving) in enumerate([*windows, *[(0, self.positions, True)] * bool(self.positions)]):
             first = 0
             for j in self._lengths:
                 if self.alphabet is None:
@@ -154,16 +157,18 @@ class KmerFeatures(Features):
         return Sections(*(np.array([_wrapped(value) for value in column]) for column in zip(*parts, strict=True)))
 
     def _check(self) -> None:
-        check_integer("k", self.k, least=1)
+        check_integer("k", self.k, least=1, most=_LONGEST)
         if self.shortest is not None:
             check_integer("shortest", self.shortest, least=1, most=self.k)
         check_integer("positions", self.positions, least=0)
         check_bool("normalize", self.normalize)
         check_bool("reverse_complement", self.reverse_complement)
-        if self.weighting not in ("uniform", "degree"):
-            raise FenchelError(f"weighting must be 'uniform' or 'degree', got {self.weighting!r}")
+        check_choice("weighting", self.weighting, ("uniform", "degree"))
+        if not isinstance(self.windows, (Sequence, NoneType)) or isinstance(self.windows, (str, bytes)):
+            raise FenchelError(f"windows must be a list of pairs (begin, end) or None, got {self.windows!r}")
         for window in self.windows or ():
-            if len(window) != 2 or not 0 <= window[0] < window[1]:
+            pair = isinstance(window, (Sequence, np.ndarray)) and len(window) == 2 and all(map(is_integer, window))
+            if not pair or not 0 <= window[0] < window[1]:
                 raise FenchelError(f"windows must be pairs (begin, end) with 0 <= begin < end, got {window!r}")
         if self.windows is not None and not len(self.windows) and not self.positions:
             raise FenchelError("windows=() with positions=0 leaves no features; give a window, or positions")
@@ -177,6 +182,8 @@ class KmerFeatures(Features):
         if self.alphabet is None:
             if self.hash_bits is None:
                 raise FenchelError("alphabet=None requires hash_bits; set it, say to 24, or give the alphabet")
+        elif not isinstance(self.alphabet, str):
+            raise FenchelError(f"alphabet must be a string of different characters or None, got {self.alphabet!r}")
         elif not self.alphabet.isascii() or not len(self.alphabet) == len(set(self.alphabet)) >= 1:
             raise FenchelError(f"alphabet must hold different ASCII characters, got {self.alphabet!r}")
         elif self._columns_of_block * (len(self._windows) + self.positions) >= 2**63:

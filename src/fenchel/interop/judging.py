@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -21,6 +20,7 @@ from fenchel.errors import FenchelError
 from fenchel.interop.objective import Data, Objective
 from fenchel.interop.peers import PEERS
 from fenchel.interop.sklearn_models import SKLEARN
+from fenchel.markup import PROVED, WRONG, card
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solving.solution import Solution
 from fenchel.verifying import DEFAULT_EFFORT
@@ -76,7 +76,7 @@ class Judgement:
         return self.certificate.relative_gap
 
     def _repr_html_(self) -> str:
-        return "".join(f"<p>{html.escape(line)}</p>" for line in str(self).splitlines())
+        return card(WRONG if self.certificate.contradictory else PROVED, str(self).splitlines())
 
     def __str__(self) -> str:
         lines = [f"Judged: {self.objective}.", str(self.certificate)]

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fenchel.errors import FenchelError
-from fenchel.io.files import bare_name, opened
+from fenchel.io.files import check_exists, opened
 
-#: the suffix of files that are read as sequences without being told
-SUFFIX = ".conll"
 #: no other space of Unicode separates fields: words may contain them
 _BLANKS = re.compile(r"[ \t]+")
 
@@ -35,21 +33,9 @@ class ColumnFile(NamedTuple):
     width: int
 
 
-def is_column_file(path: Path) -> bool:
-    """Whether a file has columns of labelled sequences, by its name."""
-    return bare_name(path).suffix.lower() == SUFFIX
-
-
-def check_no_sequences(path: Path, why: str) -> None:
-    """Raise for a file of sequences, by its name, where they have no meaning."""
-    if is_column_file(path):
-        raise FenchelError(f"{path}: is a file of labelled sequences ({SUFFIX}), and {why}")
-
-
 def read_columns(path: Path, width: int | None = None) -> ColumnFile:
     """The tokens of a file; for a model of ``width`` columns, the last one of which, the labels, may be missing."""
-    if not path.is_file():
-        raise FenchelError(f"{path}: there is no such file")
+    check_exists(path)
     try:
         with opened(path, "rt") as stream:
             text = stream.read()

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fenchel.errors import FenchelError
-from fenchel.io.columns import check_no_sequences
-from fenchel.io.files import bare_name, check_exists
+from fenchel.io.files import check_exists
+from fenchel.io.kinds import CONLL, is_table, kind_of
 from fenchel.io.store_writer import StoreWriter
 from fenchel.io.svmlight import check_rows, line_of_first_query, row_blocks
-from fenchel.io.tables import Columns, is_parquet, table_blocks
+from fenchel.io.tables import Columns, table_blocks
 
 
 def convert(
@@ -23,14 +23,17 @@ def convert(
     header: bool | None = None,
     qid: str | int | None = None,
     sample_weight: str | int | None = None,
+    format: str | None = None,
+    delimiter: str | None = None,
 ) -> tuple[int, int]:
     """Write the rows of a svmlight file or a table to a store, in one pass and bounded memory.
 
     Parameters
     ----------
     source : path
-        A svmlight file or a table with commas (.csv), plain or compressed (.gz, .bz2, .xz), or a Parquet file
-        (.parquet), which needs pyarrow, of the extra ``parquet``.  All columns of a table must be numbers.
+        A svmlight file or a table with commas, semicolons (.csv) or tabs (.tsv), plain or compressed (.gz, .bz2, .xz),
+        or a Parquet file (.parquet), which needs pyarrow, of the extra ``parquet``.  All columns of a table must be
+        numbers.
     target : path
         The folder of the store.
     force : bool, default=False
@@ -43,11 +46,16 @@ def convert(
     label : str or int, default=None
         The name or the number (from 0) of a table's column of labels; None is the last one that has no other meaning.
     header : bool or None, default=None
-        Whether the first row of a table with commas is a header; None looks.
+        Whether the first row of a text table is a header; None looks.
     qid : str or int, default=None
         The name or the number of a table's column of queries.
     sample_weight : str or int, default=None
         The name or the number of a table's column of weights.
+    format : {"svmlight", "csv", "tsv", "parquet"}, default=None
+        What the file is; None goes by its name, and other names than those above are svmlight files.
+    delimiter : str, default=None
+        The character between the fields of a text table; None takes tabs for .tsv, and for others the first one of
+        semicolon, comma and tab that the first line has.
 
     Returns
     -------
@@ -74,14 +82,22 @@ def convert(
     """
     source = Path(source)
     check_exists(source)
-    check_no_sequences(source, "only rows are converted")
+    kind = kind_of(source, format)
+    if kind == CONLL:
+        raise FenchelError(f"{source}: is a file of labelled sequences (.conll), and only rows are converted")
     columns = Columns(label, qid, sample_weight)
-    if bare_name(source).suffix.lower() == ".csv" or is_parquet(source):
+    if is_table(kind):
         if zero_based is not None:
             raise FenchelError(f"{source}: zero_based is for svmlight files: a table has columns; omit it")
-        return _convert_table(source, target, force, columns, header, queries)
-    if any(one is not None for one in (*columns, header)):
-        raise FenchelError(f"{source}: label, header, qid and sample_weight are columns of tables (.csv, .parquet)")
+        _check_queries_asked(source, columns, queries)
+        with StoreWriter(target, force) as writer:
+            for rows_of in table_blocks(source, kind, columns, header, delimiter):
+                writer.append(rows_of.X, rows_of.y, rows_of.sample_weight, rows_of.qid)
+            return writer.shape
+    if any(one is not None for one in (*columns, header, delimiter)):
+        raise FenchelError(
+            f"{source}: label, header, qid, sample_weight and delimiter are for tables (.csv, .tsv, .parquet)"
+        )
     looked = queries is None
     if queries is None:
         queries = _first_has_query(source)
@@ -110,18 +126,12 @@ def convert(
         return writer.shape
 
 
-def _convert_table(
-    source: Path, target: Path | str, force: bool, columns: Columns, header: bool | None, queries: bool | None
-) -> tuple[int, int]:
-    """Write the rows of a table to a store."""
+def _check_queries_asked(source: Path, columns: Columns, queries: bool | None) -> None:
+    """Raise if queries are asked for and no column has them, or the reverse."""
     if queries and columns.qid is None:
         raise FenchelError(f"{source}: queries=True needs the column of queries of a table: give qid")
     if queries is False and columns.qid is not None:
         raise FenchelError(f"{source}: queries=False and qid={columns.qid!r} contradict each other; omit one")
-    with StoreWriter(target, force) as writer:
-        for block in table_blocks(source, columns, header):
-            writer.append(block.X, block.y, block.sample_weight, block.qid)
-        return writer.shape
 
 
 def _first_has_query(source: Path) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,6 +19,11 @@ from fenchel.errors import FenchelError
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 #: what reading a damaged or truncated file raises
 _DAMAGES = (OSError, EOFError, zlib.error, lzma.LZMAError)
+#: bytes of a file that are asked of the system at a time, if somebody watches
+_BUFFER = 1 << 18
+
+#: told the path, the bytes of the file that were read and the bytes that it has, if somebody watches
+watcher: ContextVar[Callable[[Path, int, int], None] | None] = ContextVar("watcher", default=None)
 
 
 def bare_name(path: Path) -> Path:
@@ -25,18 +32,52 @@ def bare_name(path: Path) -> Path:
     return name.with_suffix("") if name.suffix in _OPENERS else name
 
 
+def suffix_of(path: Path) -> str:
+    """The suffix of a file's name in small letters, without that of a compressed one."""
+    return bare_name(path).suffix.lower()
+
+
 def check_exists(path: Path) -> None:
     """Raise unless there is such a file."""
+    if path.is_dir():
+        raise FenchelError(f"{path}: is a folder, and a file is needed here")
     if not path.is_file():
-        raise FenchelError(f"{path}: there is no such file")
+        raise FenchelError(f"{path}: {'is no regular file' if path.exists() else 'there is no such file'}")
+
+
+def check_data(path: Path) -> None:
+    """Raise unless there is such a file, or a folder, which may be a store."""
+    if not path.is_dir():
+        check_exists(path)
+
+
+class _Watched(io.FileIO):
+    """A file whose watcher is told how far it was read."""
+
+    def __init__(self, path: Path, told: Callable[[Path, int, int], None]) -> None:
+        super().__init__(path)
+        self._path, self._told, self._size = path, told, path.stat().st_size
+
+    def readinto(self, buffer: Any) -> int | None:
+        found = super().readinto(buffer)
+        self._told(self._path, self.tell(), self._size)
+        return found
 
 
 @contextmanager
 def opened(path: Path, mode: str) -> Iterator[IO[Any]]:
     """The file, unpacked; damage that reading it finds is an error that names the file."""
-    text = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8-sig", "newline": ""}
+    told = watcher.get()
     try:
-        with _OPENERS.get(path.suffix, open)(path, mode, **text) as stream:
-            yield stream
+        with ExitStack() as stack:
+            if told is None:
+                yield stack.enter_context(_OPENERS.get(path.suffix, open)(path, mode, **text))
+                return
+            source = stack.enter_context(io.BufferedReader(_Watched(path, told), _BUFFER))
+            if path.suffix in _OPENERS:
+                yield stack.enter_context(_OPENERS[path.suffix](source, mode, **text))
+            else:
+                yield stack.enter_context(io.TextIOWrapper(source, **text)) if text else source
     except _DAMAGES as error:
         raise FenchelError(f"{path}: can't be read, it may be damaged or cut off: {error}") from error

@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import json
-import struct
 import sys
-import tokenize
-import zipfile
-import zlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import fenchel
+from fenchel.archive_damage import DAMAGES
 from fenchel.arrays import Array
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearClassifier, LinearRanker, LinearRegressor, MeasureClassifier, SequenceClassifier
 from fenchel.features.base import features_of
+from fenchel.io.encoding import Encoding
+from fenchel.io.files import check_exists
 from fenchel.io.optimum_arrays import NOTHING_KNOWN, PREFIX, optimum_arrays, restored_optimum
 from fenchel.io.readers import Layout
 from fenchel.io.template import Template
+from fenchel.losses import NAMED, Loss
 from fenchel.replacing import replacing
 
 #: what a model file can hold
@@ -46,22 +46,8 @@ _DECOMPOSITION = "decomposition_{}".format
 #: of the arrays of features that are computed from raw data
 _FEATURES = "features_"
 _FORMAT = 2
-#: what a damaged archive, a damaged array or text of the wrong kind raises
-_DAMAGES = (
-    *(
-        OSError,
-        ValueError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        ArithmeticError,
-        RuntimeError,
-        MemoryError,
-    ),
-    # the header of an array is parsed
-    *(zipfile.BadZipFile, zlib.error, struct.error, tokenize.TokenError, SyntaxError),
-)
+#: the first bytes of an archive
+_ARCHIVE = b"PK\x03\x04"
 
 
 @dataclass
@@ -80,23 +66,33 @@ class ModelFile:
     #: the features of the tokens of sequences, and the number of columns of their file with that of the labels
     template: str | None = None
     columns: int | None = None
+    #: how the columns of a table became features
+    encoding: Encoding | None = None
 
     @property
     def ranks(self) -> bool:
         """Whether the model is a ranking."""
         return isinstance(self.estimator, LinearRanker)
 
-    def layout(self, label: str | None, header: bool | None, qid: str | None = None) -> Layout:
+    def layout(self, label: str | None = None, header: bool | None = None, qid: str | None = None) -> Layout:
         """How a file is read for this model, by what the user says of it."""
-        label = label if label is not None or self.label is None else str(self.label)
-        qid = qid if qid is not None or self.query_column is None else str(self.query_column)
+        own, queries = (None if one is None else str(one) for one in (self.label, self.query_column))
+        names = self.names if self.encoding is None else self.encoding.names
         features = self.estimator.n_features_in_
-        return Layout(label, header, features, self.names, self.zero_based, self.ranks, qid)
+        return Layout(label, header, features, names, self.zero_based, self.ranks, qid, own, queries, self.encoding)
 
 
 def save(path: Path, model: ModelFile) -> None:
     """Write a model file; an interrupted write leaves no half of one."""
+    with replacing(path) as stream:
+        write(stream, model)
+
+
+def write(stream: IO[bytes], model: ModelFile) -> None:
+    """Write what a model file holds."""
     estimator = model.estimator
+    if "theta_" not in vars(estimator):
+        raise FenchelError("the model has no theta_, which a model file keeps: fit it again, or pickle the estimator")
     arrays = {name: _dense(getattr(estimator, name)) for name in _ARRAYS if hasattr(estimator, name)}
     if getattr(estimator, "surrogate_", "bound") == "bound":
         # NaN for every problem
@@ -105,7 +101,9 @@ def save(path: Path, model: ModelFile) -> None:
         if decomposition is not None:
             arrays[_DECOMPOSITION(k)] = decomposition
     # a file of the training, of no meaning for what reads the model
-    parameters = {name: value for name, value in estimator.get_params().items() if name != "checkpoint"}
+    parameters = {name: value for name, value in estimator.get_params(deep=False).items() if name != "checkpoint"}
+    if isinstance(parameters.get("loss"), Loss):
+        parameters["loss"] = {"name": parameters["loss"].name, **asdict(parameters["loss"])}
     if parameters.get("features") is not None:
         parameters["features"] = estimator.features_.specification()
         arrays.update({_FEATURES + name: array for name, array in estimator.features_.arrays().items()})
@@ -126,9 +124,9 @@ def save(path: Path, model: ModelFile) -> None:
         "query_column": model.query_column,
         "template": model.template,
         "columns": model.columns,
+        "encoding": None if model.encoding is None else model.encoding.as_json(),
     }
-    with replacing(path) as stream:
-        np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
+    np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
 
 
 def _dense(array: Any) -> Array:
@@ -138,11 +136,11 @@ def _dense(array: Any) -> Array:
 
 def load(path: Path) -> ModelFile:
     """Read a model file."""
-    if not path.is_file():
-        raise FenchelError(f"{path}: there is no such file")
+    check_exists(path)
     try:
         # a file that is no archive is closed too
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+        with path.open("rb") as stream:
+            archive = _archive(path, stream)
             about = json.loads(str(archive["about"]))
             held = {name: archive[name] for name in archive if name != "about"}
         names = {*_ARRAYS, *map(_DECOMPOSITION, range(len(about["certificates"])))}
@@ -159,8 +157,21 @@ def load(path: Path) -> ModelFile:
         return _restored(path, about, arrays, proved)
     except FenchelError:
         raise
-    except _DAMAGES as error:
-        raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {error}") from error
+    except DAMAGES as error:
+        # NumPy recommends to load the objects, which would run their code
+        why = "it holds Python objects, which are never loaded" if "allow_pickle" in str(error) else error
+        raise FenchelError(f"{path}: is no model that `fenchel train` wrote, or is damaged: {why}") from error
+
+
+def _archive(path: Path, stream: IO[bytes]) -> Any:
+    """The archive of a model file; raise for any other file."""
+    if stream.read(len(_ARCHIVE)) != _ARCHIVE:
+        raise FenchelError(
+            f"{path}: is no model that `fenchel train` wrote: it is no archive of arrays; the model is named before "
+            "the data, as in `fenchel predict MODEL DATA`"
+        )
+    stream.seek(0)
+    return np.load(stream, allow_pickle=False)
 
 
 def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], proved: dict[str, Array]) -> ModelFile:
@@ -175,6 +186,9 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
         _check_chain(arrays, about)
     else:
         _check_arrays(arrays, about["features"], has_classes=about["kind"] not in _UNCLASSED)
+    if isinstance(about["parameters"].get("loss"), dict):
+        loss = dict(about["parameters"]["loss"])
+        about["parameters"]["loss"] = NAMED[loss.pop("name")](**loss)
     estimator: Any = KINDS[about["kind"]](**about["parameters"])
     for name in _ARRAYS:
         if name in arrays:
@@ -200,10 +214,14 @@ def _restored(path: Path, about: dict[str, Any], arrays: dict[str, Array], prove
     estimator._optimum = restored_optimum(
         proved, about.get("unproved", NOTHING_KNOWN), estimator.certificates_, classes, about["features"]
     )
-    sequences = (about["template"], about["columns"]) if chain else (None, None)
-    return ModelFile(
-        estimator, about["names"], about["label"], about["zero_based"], about.get("query_column"), *sequences
-    )
+    encoding = None if about.get("encoding") is None else Encoding.from_json(about["encoding"])
+    if encoding is not None and encoding.width != about["features"]:
+        raise ValueError("the encoding of the columns and the number of features differ")
+    layout = about["names"], about["label"], about["zero_based"], about.get("query_column")
+    found = ModelFile(estimator, *layout, encoding=encoding)
+    if chain:
+        found.template, found.columns = about["template"], about["columns"]
+    return found
 
 
 def _check_arrays(arrays: dict[str, Array], features: int, *, has_classes: bool) -> None:

@@ -1,9 +1,7 @@
-"""Data files of the command line: svmlight (LIBSVM) files and tables with commas, plain or compressed."""
+"""Data files of the command line: svmlight (LIBSVM) files and tables, plain or compressed, and stores."""
 
 from __future__ import annotations
 
-import csv
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,11 +11,14 @@ import scipy.sparse as sp
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
-from fenchel.io.columns import check_no_sequences
-from fenchel.io.files import bare_name, check_exists, opened
+from fenchel.io.encoding import Encoding
+from fenchel.io.files import bare_name, check_exists
+from fenchel.io.kinds import CONLL, is_table, kind_of
+from fenchel.io.raw_columns import RawColumn
 from fenchel.io.store import open_store
-from fenchel.io.svmlight import LARGEST_WHOLE, are_whole, read_svmlight
-from fenchel.io.table_columns import first_row, has_header, is_whole, place_of
+from fenchel.io.svmlight import are_whole, read_svmlight
+from fenchel.io.table_columns import TableFile, label_column, query_column, table_file
+from fenchel.io.table_values import labels_of, read_values
 
 
 class Table(NamedTuple):
@@ -37,11 +38,10 @@ class Table(NamedTuple):
     query_column: str | int | None = None
     #: the weight of each row, if a store has them
     sample_weight: Array | None = None
-
-
-def is_table(path: Path) -> bool:
-    """Whether a file has commas between its values, by its name."""
-    return bare_name(path).suffix.lower() == ".csv"
+    #: how the columns of a table became features
+    encoding: Encoding | None = None
+    #: what the user should know
+    notes: tuple[str, ...] = ()
 
 
 def default_output(path: Path) -> Path:
@@ -75,6 +75,25 @@ class Layout(NamedTuple):
     ranks: bool = False
     #: the name or the number of a table's column of queries
     qid: str | None = None
+    #: of the model: the columns of labels and queries, unless the user names others
+    own_label: str | None = None
+    own_qid: str | None = None
+    #: of the model: how columns become features
+    encoding: Encoding | None = None
+    #: one of :data:`fenchel.io.kinds.KINDS`; None goes by the name of the file
+    kind: str | None = None
+    delimiter: str | None = None
+    decimal_comma: bool = False
+    #: what replaces missing values in training, one of :data:`fenchel.io.encoding.IMPUTATIONS`; None refuses them
+    impute: str | None = None
+    #: columns that are texts even where they look like numbers, and columns that are left out
+    texts: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+
+    @property
+    def label_asked(self) -> str | None:
+        """The column of labels, by the user or else by the model."""
+        return self.own_label if self.label is None else self.label
 
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
@@ -82,22 +101,27 @@ def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple
     if path.is_dir():
         return _read_store(path, layout)
     check_exists(path)
-    check_no_sequences(path, "the model is none of sequences: give it rows as in its training")
+    kind = kind_of(path, layout.kind)
+    if kind == CONLL:
+        raise FenchelError(
+            f"{path}: is a file of labelled sequences (.conll), and the model is none of sequences: give it rows as in "
+            "its training"
+        )
     try:
-        return _read_table(path, layout) if is_table(path) else _read_svmlight(path, layout)
+        return _read_table(path, kind, layout) if is_table(kind) else _read_svmlight(path, layout)
     except UnicodeDecodeError as error:
-        raise FenchelError(f"{path}: is neither a svmlight file nor a table (.csv): {error}") from error
+        raise FenchelError(f"{path}: is neither a svmlight file nor a table: {error}") from error
 
 
 def _read_svmlight(path: Path, layout: Layout) -> Table:
-    _check_no_columns(layout, "a svmlight file begins its rows with the label")
+    _check_no_columns(path, layout, "a svmlight file begins its rows with the label")
     rows = read_svmlight(path, layout.zero_based, queries=layout.ranks, distinct=True)
     X = _widened(rows.X, layout)
     return Table(X, _whole(rows.y), zero_based=rows.zero_based, qid=rows.qid)
 
 
 def _read_store(path: Path, layout: Layout) -> Table:
-    _check_no_columns(layout, "a store has its labels")
+    _check_no_columns(path, layout, "a store has its labels")
     store = open_store(path)
     if sp.issparse(store.X) and layout.zero_based not in (None, store.zero_based):
         first = int(layout.zero_based or False)
@@ -109,12 +133,25 @@ def _read_store(path: Path, layout: Layout) -> Table:
     return Table(X, store.y, zero_based=store.zero_based, qid=store.qid, sample_weight=store.sample_weight)
 
 
-def _check_no_columns(layout: Layout, why: str) -> None:
-    """Raise if the user names columns of a table."""
-    if layout.label is not None or layout.header is not None:
-        raise FenchelError(f"--label and --header are for tables (.csv): {why}")
-    if layout.qid is not None:
-        raise FenchelError("--qid is for tables (.csv): a svmlight file has qid:NUMBER after the label of each row")
+def _check_no_columns(path: Path, layout: Layout, why: str) -> None:
+    """Raise if the user names columns of a table, or the model has texts, which only tables have."""
+    asked = {
+        "--label": layout.label is not None,
+        "--header": layout.header is not None,
+        "--qid": layout.qid is not None,
+        "--delimiter": layout.delimiter is not None,
+        "--decimal-comma": layout.decimal_comma,
+        "--impute": layout.impute is not None,
+        "--text": bool(layout.texts),
+        "--drop": bool(layout.drop),
+    }
+    given = [option for option, is_given in asked.items() if is_given]
+    if given == ["--qid"]:
+        raise FenchelError("--qid is for tables: a svmlight file has qid:NUMBER after the label of each row")
+    if given:
+        raise FenchelError(f"{' and '.join(given)} {'is' if len(given) == 1 else 'are'} for tables (.csv, .tsv): {why}")
+    if layout.encoding is not None and layout.encoding.has_texts:
+        raise FenchelError(f"{path}: is no table, and the model was trained on columns with texts: give it a table")
 
 
 def _widened(X: Any, layout: Layout) -> Any:
@@ -124,129 +161,85 @@ def _widened(X: Any, layout: Layout) -> Any:
     return X
 
 
-def _read_table(path: Path, layout: Layout) -> Table:
-    (first, lines), names = first_row(path), layout.names
-    header = [name.strip() for name in first] if has_header(first, layout.label, layout.header) else None
-    if header is None and names is not None:
-        raise FenchelError(f"{path}: needs a header with the features of the model: {', '.join(names[:5])}, …")
-    repeated = [] if header is None else sorted({name for name in header if header.count(name) > 1})
-    if repeated:
-        raise FenchelError(f"{path}: the header names {', '.join(repeated[:5])} more than once; rename the columns")
-    _check_widths(path, len(first))
-    queries = _query_column(path, first, header, layout)
-    column = _label_column(path, first, header, layout, queries)
-    if queries is not None and queries == column:
+def _read_table(path: Path, kind: str, layout: Layout) -> Table:
+    table = table_file(path, kind, layout.label_asked, layout.header, layout.delimiter)
+    _check_names(table, layout)
+    own = layout.encoding
+    if own is None and layout.features is not None:
+        own = Encoding.of_numbers(layout.names, layout.features)
+    names = None if own is None else own.names
+    queries = query_column(table, layout.own_qid if layout.qid is None else layout.qid, names)
+    width = None if own is None else len(own.columns)
+    label = label_column(table, layout.label_asked, names, width, queries)
+    if queries is not None and queries == label:
         raise FenchelError(f"--qid and --label both name column {queries} of {path}; choose two columns")
-    if names is not None and header is not None:
-        missing = [name for name in names if name not in header]
-        if missing:
-            raise FenchelError(f"{path}: lacks the features {', '.join(missing[:5])} of the model")
-        columns = [header.index(name) for name in names]
+    if own is None:
+        left_out = {table.number_of("drop", one) for one in layout.drop}
+        places = [place for place in range(table.width) if place not in (label, queries, *left_out)]
     else:
-        columns = [place for place in range(len(first)) if place not in (column, queries)]
-    if not columns:
+        places = _places_of(table, own, label, queries)
+    if not places:
         raise FenchelError(f"{path}: has no column besides the labels")
-    skipped = 0 if header is None else lines
-    X = _load(path, columns, skipped, np.float64)
-    y = None if column is None else _labels(path, "label", _load(path, [column], skipped, str)[:, 0])
-    found = None if header is None else [header[place] for place in columns]
-    kept, own = (place if header is None or place is None else header[place] for place in (column, queries))
-    qid = None if queries is None else _labels(path, "query", _load(path, [queries], skipped, str)[:, 0])
-    return Table(X, y, found, kept, qid=qid, query_column=own)
+    columns = _raw_columns(table, places, own, layout)
+    others = [place for place in (label, queries) if place is not None]
+    values = read_values(table, columns, others)
+    encoding = Encoding.learned(columns, values.lines, layout.impute) if own is None else own
+    X, notes = encoding.encode(columns, values.lines)
+    found = dict(zip(others, values.texts, strict=True))
+    y = None if label is None else labels_of(table, "label", label, found[label], values.lines)
+    qid = None if queries is None else labels_of(table, "query", queries, found[queries], values.lines)
+    kept, query = (place if table.names is None or place is None else table.names[place] for place in (label, queries))
+    return Table(X, y, encoding.feature_names, kept, False, qid, query, encoding=encoding, notes=tuple(notes))
 
 
-def _check_widths(path: Path, count: int) -> None:
-    """Raise unless all rows have as many fields as the first one: labels are found by their place."""
-    with opened(path, "rt") as stream:
-        # strict: a quote that is never closed is a file that was cut off
-        reader = csv.reader(stream, strict=True)
-        try:
-            for row in reader:
-                if "\0" in "".join(row):
-                    # NumPy's text drops it at the end of a label
-                    raise FenchelError(f"{path}: line {reader.line_num} has a NUL character; the file may be damaged")
-                if row and len(row) != count:
-                    raise FenchelError(
-                        f"{path}: line {reader.line_num} has {len(row)} fields, the first one {count}; repair the row, "
-                        "or quote fields that contain commas"
-                    )
-        except csv.Error as error:
-            raise FenchelError(f"{path}: line {reader.line_num}: {error}") from error
-
-
-def _query_column(path: Path, first: list[str], header: list[str] | None, layout: Layout) -> int | None:
-    """The place of the queries; None if they are not asked for, or a file that is read for a model has none."""
-    asked, count = layout.qid, len(first)
-    if asked is None:
-        return None
-    if header is not None and asked in header:
-        return header.index(asked)
-    if layout.names is not None:
-        return None
-    return place_of(path, "qid", asked, header, count)
-
-
-def _label_column(
-    path: Path, first: list[str], header: list[str] | None, layout: Layout, queries: int | None
-) -> int | None:
-    """The place of the labels; None if a file that is read for a model has none."""
-    count, label, names = len(first), layout.label, layout.names
-    if header is not None and label in header:
-        return header.index(str(label))
-    if label is not None and not is_whole(label):
+def _check_names(table: TableFile, layout: Layout) -> None:
+    """Raise for a header that is needed and not there, and for one that repeats a name."""
+    names = layout.names if layout.encoding is None else layout.encoding.names
+    if table.names is None:
         if names is not None:
-            return None
-        known = "has no header" if header is None else f"has the columns {', '.join(header[:10])}"
-        raise FenchelError(f"--label: {path} has no column {label!r}; it {known}")
-    number = None if label is None else int(label)
-    if layout.features is not None and names is None and count - (queries is not None) == layout.features:
-        return None
-    if number is None and names is not None:
-        return None
-    if number is None:
-        # the last column, or the one before it
-        return count - 2 if queries == count - 1 else count - 1
-    if not -count <= number < count:
-        raise FenchelError(f"--label: {path} has {count} columns, from 0 to {count - 1}; got {number}")
-    return number % count
-
-
-def _load(path: Path, columns: list[int], skipped: int, kind: Any) -> Array:
-    with opened(path, "rt") as stream, warnings.catch_warnings():
-        # of blank lines, and of a file that has no rows, which is said below
-        warnings.simplefilter("ignore", UserWarning)
-        try:
-            found = np.loadtxt(
-                stream, dtype=kind, delimiter=",", skiprows=skipped, usecols=columns, ndmin=2, quotechar='"',
-                comments=None,
-            )  # fmt: skip
-        except UnicodeDecodeError:
-            raise
-        except (ValueError, OverflowError) as error:
-            raise FenchelError(f"{path}: {error} Features must be numbers: encode or impute the others") from error
-    if not len(found):
-        raise FenchelError(f"{path}: holds no rows")
-    return found
-
-
-def _labels(path: Path, called: str, values: Array) -> Array:
-    """Whole numbers, numbers or names, whichever they are."""
-    names = np.char.strip(values)
-    try:
-        numbers = names.astype(np.float64)
-    except ValueError:
-        missing = np.isin(np.char.lower(names), ("", "nan"))
-        if np.any(missing):
-            row = int(np.flatnonzero(missing)[0]) + 1
-            raise FenchelError(f"the label of row {row} is missing: remove such rows") from None
-        return names
-    for row in np.flatnonzero(np.abs(numbers) >= LARGEST_WHOLE).tolist():
-        if is_whole(str(names[row])):
             raise FenchelError(
-                f"{path}: the {called} {names[row]} of row {row + 1} is a whole number of 2^53 or more, which floats "
-                "do not tell apart: use smaller numbers or names, or write numbers to be predicted with an exponent"
+                f"{table.path}: needs a header with the features of the model: {', '.join(names[:5])}, …"
             )
-    return _whole(numbers)
+        if layout.drop:
+            raise FenchelError(f"--drop names columns of a header, and {table.path} has none; add one")
+        return
+    repeated = sorted({name for name in table.names if table.names.count(name) > 1})
+    if repeated:
+        raise FenchelError(
+            f"{table.path}: the header names {', '.join(repeated[:5])} more than once; rename the columns"
+        )
+
+
+def _places_of(table: TableFile, own: Encoding, label: int | None, queries: int | None) -> list[int]:
+    """The columns of a table that a model was trained on."""
+    if own.names is not None:
+        assert table.names is not None
+        missing = [name for name in own.names if name not in table.names]
+        if missing:
+            raise FenchelError(f"{table.path}: lacks the features {', '.join(missing[:5])} of the model")
+        return [table.names.index(name) for name in own.names]
+    places = [place for place in range(table.width) if place not in (label, queries)]
+    if len(places) != len(own.columns):
+        raise FenchelError(
+            f"{table.path}: has {len(places)} columns besides labels and queries, and the model was trained on "
+            f"{len(own.columns)}; give it the same columns"
+        )
+    return places
+
+
+def _raw_columns(table: TableFile, places: Sequence[int], own: Encoding | None, layout: Layout) -> list[RawColumn]:
+    """Columns to be filled, whose type a model or the user may have decided."""
+    texts = {table.number_of("text", one) for one in layout.texts}
+    for place in texts - set(places):
+        raise FenchelError(f"--text: {table.place(place)} of {table.path} is no feature")
+    found = []
+    for k, place in enumerate(places):
+        is_text, because = (True, "--text names it") if place in texts else (None, None)
+        if own is not None:
+            is_text = own.columns[k].categories is not None
+            because = f"the model was trained on {'texts' if is_text else 'numbers'} in this column"
+        found.append(RawColumn(table.place(place), is_text, because, layout.decimal_comma))
+    return found
 
 
 def _whole(numbers: Array) -> Array:

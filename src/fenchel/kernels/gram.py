@@ -181,7 +181,7 @@ class GramDesign(KernelDesign, DenseDesign):
     @property
     def score_roundings(self) -> int:
         blocks = -(-self.shape[0] // _ROWS_OF_SUMS)
-        return min(_ROWS_OF_SUMS, self.shape[0]) + 1 + blocks.bit_length()
+        return min(_ROWS_OF_SUMS, self.shape[0]) + blocks.bit_length()
 
     def enclosure(self) -> EnclosedGram:
         return EnclosedGram(self._values)

@@ -19,8 +19,8 @@ from fenchel.numerics.balls import Ball, as_ball
 from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import Regularizer
 
-#: relative errors of theta / lam: those of the quotient and of lam
-_COEFFICIENT_ROUNDINGS = 5.0
+#: relative errors of theta / lam: that of each quotient, and those of lam, which are common to all of them
+_QUOTIENT_ROUNDINGS, _LAM_ROUNDINGS = 1.0, 4.0
 
 
 class EnclosedGramNorm(NamedTuple):
@@ -119,7 +119,7 @@ class GramNorm(Regularizer):
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """The coefficients v = theta / lam have relative errors; K is taken to be positive semi-definite."""
-        own = self._error(v, _COEFFICIENT_ROUNDINGS)
+        own = self._error(v, _QUOTIENT_ROUNDINGS) + gamma(2.0 * _LAM_ROUNDINGS) * abs(conjugate)
         size = math.sqrt(2.0 * max(0.0, conjugate + own))
         return own + (1.0 + 1e-6) * norm * (size + 0.5 * norm)
 

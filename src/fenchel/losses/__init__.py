@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss as Loss
+from fenchel.losses.checking import check_loss as check_loss
 from fenchel.losses.constraint import HardMargin as HardMargin
 from fenchel.losses.constraint import Interpolation as Interpolation
 from fenchel.losses.constraint import NegativeLog as NegativeLog

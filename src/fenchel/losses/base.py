@@ -118,13 +118,23 @@ class Loss(abc.ABC):
     overflows: ClassVar[bool] = False
     #: whether f is infinite for some scores
     infinite: ClassVar[bool] = False
-    #: K, the roundings of ``value`` and ``conjugate``: see ``score_offset`` and ``conjugate_slope``
+    #: K, the roundings of ``value`` relative to itself; see ``score_offset``
     roundings: ClassVar[float] = ELEMENTARY
 
     @property
     @abc.abstractmethod
     def smooth(self) -> bool:
         """Whether f is differentiable with a bounded second derivative; may be a class attribute."""
+
+    @property
+    def score_roundings(self) -> float:
+        """The roundings of the score in ``value``, see ``score_offset``; may be a class attribute."""
+        return self.roundings
+
+    @property
+    def conjugate_roundings(self) -> tuple[float, float]:
+        """The roundings of ``conjugate``, of itself and of u, see ``conjugate_slope``; may be a class attribute."""
+        return self.roundings, self.roundings
 
     @abc.abstractmethod
     def value(self, score: Floats, label: Floats) -> Floats:
@@ -142,15 +152,15 @@ class Loss(abc.ABC):
         r"""A bound on the constants that ``value`` adds to a score.
 
         The computed value is that of a score :math:`s + \delta` up to a relative error of K roundings, with
-        :math:`|\delta| \le Ku(|s| + \text{offset})`; K is ``roundings``.
+        :math:`|\delta| \le K'u(|s| + \text{offset})`; K is ``roundings`` and K' is ``score_roundings``.
         """
         return np.abs(label)
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
-        r"""A bound B such that the computed conjugate has an error of at most :math:`Ku(|f^*| + |u|B)`.
+        r"""A bound B such that the computed conjugate has an error of at most :math:`u(K|f^*| + K'|u|B)`.
 
-        It covers relative errors of a few roundings of u, hence at least :math:`B = |(f^*)'(u)|`, and the terms that
-        cancel.  The default is right where :math:`f^*` is linear.
+        K and K' are ``conjugate_roundings``.  A relative error of k roundings of u adds :math:`ku|u|B`, hence B is at
+        least :math:`|(f^*)'(u)|`.  The default is right where :math:`f^*` is linear.
         """
         return np.abs(label)
 

@@ -122,7 +122,11 @@ class Exponential(_ExponentialLoss):
     """
 
     name: ClassVar[str] = "exponential"
-    roundings: ClassVar[float] = FUNCTION + RATIONAL
+    #: exp of the margin itself
+    roundings: ClassVar[float] = FUNCTION + 1.0
+    score_roundings: ClassVar[float] = 0.0
+    #: a difference; a logarithm and a product
+    conjugate_roundings: ClassVar[tuple[float, float]] = (1.0, FUNCTION + 2.0)
     task: ClassVar[str] = "classification"
 
     def value(self, score: Floats, label: Floats) -> Floats:
@@ -179,7 +183,11 @@ class Poisson(_ExponentialLoss):
     """
 
     name: ClassVar[str] = "poisson"
-    roundings: ClassVar[float] = 2.0 * FUNCTION + RATIONAL
+    #: differences and a product
+    roundings: ClassVar[float] = RATIONAL
+    #: log y and s - ln y; exp and, for d > 1, its multiple by f'/e^s and y (1 + d)
+    score_roundings: ClassVar[float] = 2.0 * FUNCTION
+    conjugate_roundings: ClassVar[tuple[float, float]] = (2.0, 2.0 * FUNCTION)
     task: ClassVar[str] = "regression"
 
     def refusal(self, labels: Floats) -> str | None:

@@ -24,7 +24,7 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel
 from fenchel.losses.enclosures import EnclosedLogistic
 from fenchel.losses.intercept import newton_root
-from fenchel.numerics.rounding import FUNCTION, RATIONAL
+from fenchel.numerics.rounding import FUNCTION
 
 #: smallest beta or 1 - beta whose logarithm counts in the rounding bound
 _SMALLEST_SHARE = 2.0**-54
@@ -112,7 +112,11 @@ class Logistic(Loss):
     """
 
     name: ClassVar[str] = "logistic"
-    roundings: ClassVar[float] = 2.0 * FUNCTION + RATIONAL
+    #: exp and log1p, of the margin itself, and a sum
+    roundings: ClassVar[float] = 2.0 * FUNCTION + 2.0
+    score_roundings: ClassVar[float] = 0.0
+    #: a logarithm, 1 - beta, a product, and a sum of two terms of the same sign
+    conjugate_roundings: ClassVar[tuple[float, float]] = (FUNCTION + 4.0, 0.0)
     task: ClassVar[str] = "classification"
     smooth: ClassVar[bool] = True
     has_hess_conjugate: ClassVar[bool] = True

@@ -33,7 +33,6 @@ from fenchel.losses.compiled_margin import CompiledHinge, CompiledMargin
 from fenchel.losses.enclosures import EnclosedMargin
 from fenchel.losses.intercept import feasible_interval, flat_or_root, weighted_quantile
 from fenchel.losses.power import OfPower, PowerLoss
-from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -43,7 +42,17 @@ class MarginLoss(Loss):
 
     task: ClassVar[str] = "classification"
     has_hess_conjugate: ClassVar[bool] = True
-    roundings: ClassVar[float] = RATIONAL
+    #: 1 - y s has one rounding, which is relative
+    score_roundings: ClassVar[float] = 0.0
+
+    @property
+    def roundings(self) -> float:  # type: ignore[override]
+        """Those of z and of a product; of the quadratic part those of z twice, of kappa beta/2, z less it and beta."""
+        return 2.0 if self.shape.kappa == 0.0 else 6.0
+
+    @property
+    def conjugate_roundings(self) -> tuple[float, float]:
+        return (0.0, 0.0) if self.shape.kappa == 0.0 else (1.0, 1.0)
 
     @property
     @abc.abstractmethod

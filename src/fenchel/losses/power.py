@@ -38,7 +38,7 @@ from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel, never_below
 from fenchel.losses.enclosures import EnclosedLoss, EnclosedPower
 from fenchel.losses.intercept import feasible_interval, flat_or_root
-from fenchel.numerics.rounding import FUNCTION, RATIONAL
+from fenchel.numerics.rounding import FUNCTION
 
 
 class CompiledPower(NamedTuple):
@@ -115,7 +115,8 @@ class PowerLoss(Loss):
 
     name: ClassVar[str] = "power"
     has_hess_conjugate: ClassVar[bool] = True
-    roundings: ClassVar[float] = FUNCTION + RATIONAL
+    #: the power, its quotient, q twice, and two sums
+    conjugate_roundings: ClassVar[tuple[float, float]] = (0.0, FUNCTION + 6.0)
     task: str = "classification"  # type: ignore[misc]
     epsilon: float = 0.0
     power: float = 3.0
@@ -123,6 +124,16 @@ class PowerLoss(Loss):
     @property
     def smooth(self) -> bool:
         return self.power >= 2.0
+
+    @property
+    def roundings(self) -> float:  # type: ignore[override]
+        """Those of z, which the power multiplies, of the power and of the quotient."""
+        return self.power + FUNCTION + 2.0
+
+    @property
+    def score_roundings(self) -> float:
+        """The rounding of s - y, which is relative unless epsilon is subtracted from it."""
+        return 1.0 if self.epsilon else 0.0
 
     @property
     def _of_margin(self) -> bool:
@@ -145,7 +156,7 @@ class PowerLoss(Loss):
             return np.where(np.isinf(curved), curved, never_below(curved + u * label + self.epsilon * np.abs(u)))
 
     def score_offset(self, label: Floats) -> Floats:
-        return self.power * (np.abs(label) + self.epsilon)
+        return np.abs(label) + self.epsilon
 
     def conjugate_slope(self, u: Floats, label: Floats) -> Floats:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -217,6 +228,14 @@ class OfPower(Loss):
     @property
     def roundings(self) -> float:  # type: ignore[override]
         return self.form.roundings
+
+    @property
+    def score_roundings(self) -> float:
+        return self.form.score_roundings
+
+    @property
+    def conjugate_roundings(self) -> tuple[float, float]:
+        return self.form.conjugate_roundings
 
     def value(self, score: Floats, label: Floats) -> Floats:
         return self.form.value(score, label)

@@ -33,7 +33,6 @@ from fenchel.losses.base import Loss, PiecewiseQuadratic, never_below
 from fenchel.losses.enclosures import EnclosedResidual
 from fenchel.losses.intercept import flat_or_root, weighted_quantile
 from fenchel.numerics.balls import as_ball
-from fenchel.numerics.rounding import RATIONAL
 from fenchel.validation import check_number
 
 
@@ -95,7 +94,18 @@ class ResidualLoss(Loss):
 
     task: ClassVar[str] = "regression"
     has_hess_conjugate: ClassVar[bool] = True
-    roundings: ClassVar[float] = RATIONAL
+    #: the rounding of each product, and of the two sums
+    conjugate_roundings: ClassVar[tuple[float, float]] = (0.0, 3.0)
+
+    @property
+    def roundings(self) -> float:  # type: ignore[override]
+        """As those of margins; a bound of the quantile loss is rounded too."""
+        return 3.0 if self.shape.kappa == 0.0 else 6.0
+
+    @property
+    def score_roundings(self) -> float:
+        """The rounding of s - y, which is relative unless epsilon is subtracted from it."""
+        return 1.0 if self.shape.tube else 0.0
 
     @property
     @abc.abstractmethod

@@ -80,7 +80,11 @@ def fsum(terms: Iterable[float]) -> float:
     terms = list(terms)
     try:
         return math.fsum(terms)
-    except (OverflowError, ValueError):
+    except OverflowError:
+        # of smaller terms, since a sum of this size may overflow on the way only
+        with np.errstate(over="ignore"):
+            return float(np.float64(math.fsum(_DOWN * term for term in terms)) * _UP)
+    except ValueError:
         with np.errstate(over="ignore", invalid="ignore"):
             return float(np.sum(terms))
 

@@ -118,8 +118,13 @@ def output_norms(weights: Array) -> Floats:
 
 
 def tree_depth(count: int) -> int:
-    """The additions on the way of one of ``count`` terms through ``tree_sum``."""
+    """The roundings on the way of one of ``count`` floats through ``tree_sum``: the last sum is rounded once."""
     if count < _MANY_TERMS:
-        return max(0, count - 1).bit_length()
+        return _halvings(count) + (count > 1)
     # the rows and the rest, and the tree of their sums
-    return _WIDTH + (count // _WIDTH - 1).bit_length()
+    return _WIDTH + _halvings(count // _WIDTH) + 1
+
+
+def _halvings(count: int) -> int:
+    """How often a tree halves this many terms until they are few enough for an exact sum."""
+    return max(0, -(-count // _FEW_TERMS) - 1).bit_length()

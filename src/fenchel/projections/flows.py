@@ -16,7 +16,6 @@ inequalities and the equality hold up to :math:`\epsilon` in a group, the maxima
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,8 @@ from fenchel.numerics.limits import EPS
 _TOLERANCE = 4.0 * EPS
 #: sides in all, and examples of a side in the mean, for which a loop over groups is faster than one sort of all
 _FEW_SIDES, _LARGE_SIDE = 16, 256
+#: multiples that are tried
+_ROUNDS = 4
 #: spacing of extended precision at 1
 _EXTENDED_EPS = float(np.finfo(np.longdouble).eps)
 
@@ -79,7 +80,7 @@ class Sides:
 
     def net_flows(self, x: Array) -> Floats:
         """Net flows near x, both in the order of ``rows``."""
-        side, sizes, c, M, slack = self._side, self._sizes, self._c, self._M, self._slack
+        side, sizes, c, M = self._side, self._sizes, self._c, self._M
         # 1. no more than all pairs of an example allow, and equal sums
         largest = self._totals[np.arange(len(sizes)) ^ 1]
         y = np.clip(x, 0.0, c * np.repeat(largest, sizes) / M)
@@ -87,12 +88,7 @@ class Sides:
         if self._sorts_values and self._are_net_flows(y):
             return y
         # 2. the differences of min(P, U), wherever one of the two ends changed
-        running = partial(group_sums, precision=np.float64 if self._whole else np.longdouble)
-        top = np.flatnonzero(side & 1)
-        order = top[order_in_groups(-y[top] / c[top], side[top])]
-        sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
-        reached = _less(running(c[order], sizes[1::2]), slack)
-        caps = _caps(y, c, side, order, reached, M, slack)
+        order, sums, caps = self._cuts(y)
         over = sums > (1.0 + _TOLERANCE) * caps
         if np.any(over):
             first = np.concatenate([[True], side[order][1:] != side[order][:-1]])
@@ -101,7 +97,29 @@ class Sides:
             entries = ends - np.where(first, 0.0, np.concatenate([[0.0], ends[:-1]]))
             y[order[moved]] = np.maximum(entries[moved], 0.0)
             y = _balanced(y, sizes)
+            y = self._multiple_inside(y)
         return y
+
+    def _multiple_inside(self, y: Array) -> Floats:
+        """A multiple of y that meets all bounds: less their slack these are not concave where amounts differ widely."""
+        for _ in range(_ROUNDS):
+            _, sums, caps = self._cuts(y)
+            violated = sums > (1.0 + _TOLERANCE) * caps
+            if not np.any(violated):
+                return y
+            y = y * float(np.min(caps[violated] / sums[violated]))
+        # no flow at all is always one
+        return np.zeros_like(y)
+
+    def _cuts(self, y: Array) -> tuple[NDArray[np.integer[Any]], Floats, Floats]:
+        """The upper examples in order of falling x/c, with P and U at each."""
+        side, sizes, c, slack = self._side, self._sizes, self._c, self._slack
+        top = np.flatnonzero(side & 1)
+        order = top[order_in_groups(-y[top] / c[top], side[top])]
+        sums = group_sums(y[order], sizes[1::2]).astype(np.float64)
+        running = group_sums(c[order], sizes[1::2], precision=np.float64 if self._whole else np.longdouble)
+        reached = _less(running, slack)
+        return order, sums, _caps(y, c, side, order, reached, self._M, slack)
 
     def _are_net_flows(self, y: Array) -> bool:
         """Whether P_k <= U(k) for amounts of one, in each group by its sorted values: those are sorted faster."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fenchel.registry import named, public, without_arguments
 from fenchel.regularizers.base import Regularizer as Regularizer
+from fenchel.regularizers.checking import check_regularizer as check_regularizer
 from fenchel.regularizers.elastic_net import ElasticNet as ElasticNet
 from fenchel.regularizers.entropy import Entropy as Entropy
 from fenchel.regularizers.free_directions import FreeDirections as FreeDirections

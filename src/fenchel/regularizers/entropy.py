@@ -32,11 +32,12 @@ from scipy.special import logsumexp, softmax, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.enclosures import EnclosedEntropy
-from fenchel.regularizers.prior import checked_prior, relative_entropy, spread_prior
+from fenchel.regularizers.prior import checked_prior, relative_entropy, relative_entropy_error, spread_prior
 from fenchel.regularizers.unnormalized_entropy import CompiledEntropy
 from fenchel.validation import check_number
 
@@ -162,20 +163,24 @@ class Entropy(Regularizer):
     def value_error(self, weights: Array, value: float) -> float:
         """The terms w ln(w/mu), w and mu, and the change of Omega from the stored weights to those of mass A."""
         rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
-        prior = self.priors(rows.shape[-1])
-        constants = _MULTIPLIERS if self.balanced else 2.0
-        terms = float(np.sum(np.abs(xlogy(rows, rows / prior)) + constants * (rows + prior)))
-        error = self.weights_error(weights)
+        prior, error = self.priors(rows.shape[-1]), self.weights_error(weights)
+        if not self.balanced:
+            # along multiples of the weights Omega moves by sum w ln(w/mu)
+            logarithms = (1.0 + 1e-6) * float(np.sum(np.abs(xlogy(rows, rows / prior))))
+            return relative_entropy_error(rows, prior, value) + error * (logarithms + float(np.sum(rows)) * error)
+        terms = float(np.sum(np.abs(xlogy(rows, rows / prior)) + _MULTIPLIERS * (rows + prior)))
         return (gamma(2.0 * rows.shape[-1] + FUNCTION + RATIONAL) + error) * terms
 
     def weights_error(self, weights: Array) -> float:
         """The model is the multiple of the stored weights with the mass A exactly; balanced, with at most A."""
         rows = np.atleast_2d(np.abs(np.asarray(weights, dtype=np.float64)))
-        mass, rounded = self.total(rows.shape[-1]), gamma(2.0 * rows.shape[-1] + 2.0)
-        missed = np.sum(rows, axis=-1) / mass - 1.0
+        # sums that are rounded once, of the prior and of the weights, their quotient, and each entry of the prior
+        mass, rounded = self._signs * exact_sum(self.priors(rows.shape[-1])), gamma(5.0)
+        sums = np.array([exact_sum(row) for row in rows])
+        missed = sums / mass - 1.0
         if self.balanced:
             missed = np.maximum(missed, 0.0)
-            return float(np.max(np.where(np.sum(rows, axis=-1) < mass * (1.0 - rounded), 0.0, missed + rounded)))
+            return float(np.max(np.where(sums < mass * (1.0 - rounded), 0.0, missed + rounded)))
         return float(np.max(np.abs(missed))) + rounded
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
-from fenchel.numerics.rounding import RATIONAL, UNIT, tree_sum
+from fenchel.numerics.rounding import UNIT, tree_sum
 from fenchel.regularizers.base import Regularizer
 from fenchel.regularizers.enclosures import EnclosedElasticNet
 
@@ -47,7 +47,7 @@ class L1(Regularizer):
     """
 
     name: ClassVar[str] = "l1"
-    roundings: ClassVar[float] = RATIONAL
+    roundings: ClassVar[float] = 0.0
 
     @property
     def l1_ratio(self) -> float:

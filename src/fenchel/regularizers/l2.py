@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fenchel.arrays import Array, Floats
-from fenchel.numerics.rounding import RATIONAL, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import gamma, tree_depth, tree_sum
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.enclosures import EnclosedElasticNet
 
@@ -50,7 +50,8 @@ class L2(Regularizer):
     """
 
     name: ClassVar[str] = "l2"
-    roundings: ClassVar[float] = RATIONAL
+    #: that of a square
+    roundings: ClassVar[float] = 1.0
     is_ridge: ClassVar[bool] = True
 
     @property

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.special import kl_div
+from scipy.special import kl_div, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
+from fenchel.numerics.rounding import FUNCTION, gamma
 from fenchel.validation import is_number
 
 
@@ -45,6 +46,15 @@ def relative_entropy(weights: Array, prior: Array) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         near = prior * ((1.0 + excess) * np.log1p(excess) - excess)
     return np.where(np.abs(excess) < 0.5, near, kl_div(weights, prior))
+
+
+def relative_entropy_error(weights: Array, prior: Array, value: float) -> float:
+    """A bound on the rounding error of ``value``, the sum of ``relative_entropy``, for a prior with one rounding.
+
+    A logarithm, w/mu, the excess and three products; w and mu of each sum; and the sum of terms >= 0.
+    """
+    logarithms = gamma(FUNCTION + 6.0) * np.abs(xlogy(weights, weights / prior))
+    return (1.0 + 1e-6) * float(np.sum(logarithms + gamma(6.0) * (weights + prior))) + gamma(weights.size) * value
 
 
 def largest_in_level_set(function: Callable[[float], float], level: float, start: float) -> float:

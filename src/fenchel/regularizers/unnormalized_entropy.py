@@ -25,7 +25,13 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.rounding import FUNCTION, RATIONAL, gamma
 from fenchel.regularizers.base import DiagonalPlusRankOne, Regularizer
 from fenchel.regularizers.enclosures import EnclosedUnnormalizedEntropy
-from fenchel.regularizers.prior import checked_prior, largest_in_level_set, relative_entropy, spread_prior
+from fenchel.regularizers.prior import (
+    checked_prior,
+    largest_in_level_set,
+    relative_entropy,
+    relative_entropy_error,
+    spread_prior,
+)
 
 #: ratio of a weight to its prior from which the weight counts as unbounded, as scores do in ``problem``
 _UNBOUNDED_RATIO = 1e7
@@ -140,18 +146,20 @@ class UnnormalizedEntropy(Regularizer):
     def value_error(self, weights: Array, value: float) -> float:
         rows = np.abs(np.asarray(weights, dtype=np.float64))
         prior = self.priors(rows.shape[-1])
+        if not self.balanced:
+            return relative_entropy_error(rows, prior, value)
         terms = np.abs(xlogy(rows, rows / prior)) + 4.0 * (rows + prior)
         return gamma(rows.size + FUNCTION + RATIONAL) * float(np.sum(terms))
 
     def conjugate_error(self, v: Array, conjugate: float, largest: float, norm: float) -> float:
         """Omega* grows with every abs(v_j), if balanced, or with every v_j."""
         v = np.asarray(v, dtype=np.float64)
-        rounded = gamma(v.size + 2.0 * FUNCTION + RATIONAL)
+        rounded = gamma(v.size + FUNCTION + 8.0 + RATIONAL)
         with np.errstate(over="ignore", invalid="ignore"):
             grown = np.exp((np.abs(v) if self.balanced else v) + largest)
             sizes = grown * (-math.expm1(-largest) + rounded * (1.0 + np.abs(v))) + rounded
             sizes = np.where(np.isfinite(sizes), sizes, np.inf)
-            return float(np.sum(4.0 * self.priors(v.shape[-1]) * sizes))
+            return (2.0 if self.balanced else 1.0) * (1.0 + 1e-6) * float(np.sum(self.priors(v.shape[-1]) * sizes))
 
     def grad_conjugate(self, v: Array) -> Floats:
         v = np.asarray(v, dtype=np.float64)

@@ -9,6 +9,7 @@ from fenchel.risks.base import Risk as Risk
 from fenchel.risks.chains.base import ChainRisk as ChainRisk
 from fenchel.risks.chains.hinge import ChainHinge as ChainHinge
 from fenchel.risks.chains.logistic import ChainLogistic as ChainLogistic
+from fenchel.risks.checking import check_risk as check_risk
 from fenchel.risks.mean import MeanRisk as MeanRisk
 from fenchel.risks.measures.break_even import BreakEven as BreakEven
 from fenchel.risks.measures.contingency import ContingencyRisk as ContingencyRisk

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_sum
+from fenchel.numerics.rounding import ELEMENTARY, absolute_sum, gamma, tree_depth, tree_sum
 from fenchel.validation import real_numbers
 
 if TYPE_CHECKING:
@@ -171,6 +171,11 @@ class Risk(abc.ABC):
         # divided by the largest first, so that the sum neither overflows nor underflows
         scaled = self._weights / self._weights.max()
         return scaled / tree_sum(scaled)
+
+    @property
+    def share_roundings(self) -> float:
+        """Those of ``shares``: of a quotient; with weights of two, of the sum of the first ones and of its terms."""
+        return 1.0 if self._weights is None else 3.0 + tree_depth(self.terms)
 
     @cached_property
     def total_weight(self) -> Fraction:

@@ -158,16 +158,24 @@ class MeanRisk(Risk):
 
     @property
     def roundings(self) -> float:
-        """Those of a loss, of c_i, of their product, and of the sums of the weights and of the losses."""
-        return self.loss.roundings + 4.0 + tree_depth(self.examples) + tree_depth(self.labels.size)
+        """Those of a loss, of c_i, of their product, and of the sum of the losses."""
+        return self.loss.roundings + self._mean_roundings
 
     @property
     def score_roundings(self) -> float:
-        """Those of a loss and of the intercept; only losses >= 0 are known to be bounded by their mean."""
-        return self.loss.roundings + 2.0 if self.loss.bounded_below else self.roundings
+        """Those of a loss; only losses >= 0 are known to be bounded by their mean."""
+        return self.loss.score_roundings if self.loss.bounded_below else self.roundings
+
+    @property
+    def _mean_roundings(self) -> float:
+        """Those of c_i, of its product with a term, and of the sum."""
+        return self.share_roundings + 1.0 + tree_depth(self.labels.size)
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         slope = self.loss.largest_conjugate_slope
+        own, of_u = self.loss.conjugate_roundings
+        # c f*(-theta / c) moves by no more than both sizes for each rounding of c; the quotient is rounded too
+        own, of_u = own + self._mean_roundings, of_u + self.share_roundings + 1.0
         if not fine and (math.isfinite(slope) or self.loss.piecewise_quadratic() is not None):
             linear = self.largest_label * (float(np.sum(np.abs(theta))) + SMALLEST_SIZE * np.size(theta))
             if math.isfinite(slope):
@@ -175,15 +183,14 @@ class MeanRisk(Risk):
             else:
                 # |f*| + |u| slope <= 2 |u| l + 3/2 kappa u^2, and kappa u^2/2 <= f* + |u| l, with l the label's size
                 size = _UPWARDS * (2.0 * linear + 3.0 * max(conjugate + linear, 0.0))
-            return gamma(self.roundings) * size
+            return gamma(max(own, of_u)) * size
         u = -self._per_share(theta)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            sizes = self._shares * np.abs(self.loss.conjugate(u, self.labels))
+            sizes = gamma(own) * self._shares * np.abs(self.loss.conjugate(u, self.labels))
             # theta_i / c_i may underflow
-            sizes += np.where(
-                u == 0.0, 0.0, (np.abs(theta) + SMALLEST_SIZE) * self.loss.conjugate_slope(u, self.labels)
-            )
-        return gamma(self.roundings) * tree_sum(sizes)
+            slopes = (np.abs(theta) + SMALLEST_SIZE) * self.loss.conjugate_slope(u, self.labels)
+            sizes += np.where(u == 0.0, 0.0, gamma(of_u) * slopes)
+        return tree_sum(sizes)
 
     @cached_property
     def conjugate_at_zero(self) -> float:

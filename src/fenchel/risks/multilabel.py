@@ -31,7 +31,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE
-from fenchel.numerics.rounding import RATIONAL, gamma, tree_depth, tree_sum
+from fenchel.numerics.rounding import absolute_sum, gamma, tree_depth, tree_sum
 from fenchel.projections.zero_sum import column_sums, kept_shares
 from fenchel.risks.base import Risk
 from fenchel.risks.intercept_steps import stepwise_intercepts
@@ -174,8 +174,15 @@ class MultilabelHinge(Risk):
 
     @property
     def roundings(self) -> float:
-        """Those of a margin, of a weight and of the sum; of R*, those of theta too."""
-        return RATIONAL + 4.0 + 2.0 * tree_depth(self.examples) + self.dual_roundings
+        """Those of a margin, of a weight, of their product and of the sum."""
+        return 2.0 + self.share_roundings + tree_depth(self.examples)
+
+    #: that of 1 - s; the next one, of the margin, is relative
+    score_roundings = 1.0
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        """Theta stands for a point near it, whose entries at labels are added up."""
+        return gamma(self.dual_roundings + 1.0) * absolute_sum(theta)
 
     @property
     def dual_roundings(self) -> float:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fenchel.solvers.constrained.basis_pursuit import BasisPursuit as BasisPursuit
     from fenchel.solvers.dual_coordinate.augmented_lagrangian import AugmentedLagrangian as AugmentedLagrangian
     from fenchel.solvers.dual_coordinate.solver import DualCoordinate as DualCoordinate
+    from fenchel.solvers.exponentiated_gradient.solver import ExponentiatedGradient as ExponentiatedGradient
     from fenchel.solvers.frank_wolfe.solver import FrankWolfe as FrankWolfe
     from fenchel.solvers.interior_point.solver import InteriorPoint as InteriorPoint
     from fenchel.solvers.l1.linear_program import LinearProgram as LinearProgram
@@ -43,6 +44,7 @@ __all__ = [
     "Bundle",
     "DualConjugateGradient",
     "DualCoordinate",
+    "ExponentiatedGradient",
     "FrankWolfe",
     "Hint",
     "InteriorPoint",

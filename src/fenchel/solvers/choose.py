@@ -15,8 +15,11 @@ The rules are based on ``benchmarks/solvers.py`` (results in benchmarks/README.m
   present pace, would take longer (``solving.handover``), or at once with few features of large scale.
 - Multinomial risk: block coordinate descent on the dual where rows share few features or the curvature is small, else
   the truncated Newton method.
-- Labelled sequences: with the log-loss L-BFGS (``smoothing``, at mu = 0; benchmarks/sequences.py).  With the max-margin
-  risk ``frank_wolfe``; where there are few weights, ``bundle`` needs tens of passes, and ``frank_wolfe`` thousands.
+- Labelled sequences: with the log-loss ``exponentiated_gradient``, whose epochs cost less than a step of L-BFGS and of
+  which tens are enough on text (benchmarks/sequences.py); where there are few weights or the curvature is large, and
+  for sequences with fewer tokens than a quarter of the labels, whose pairs would need the most memory, L-BFGS
+  (``smoothing``, at mu = 0).  With the max-margin risk ``frank_wolfe``; where there are few weights, ``bundle`` needs
+  tens of passes, and ``frank_wolfe`` thousands.
 - Performance measures that can be smoothed, and losses of pairs in queries: ``smoothing``, in which a smooth loss needs
   no smoothing (``benchmarks/ranking.py``).  With many features and weak regularization the smoothed NDCG converges
   slowly, and ``bundle`` takes over after 300 data passes.  Other risks that are not sums over examples: ``bundle``.
@@ -53,8 +56,11 @@ from fenchel.validation import check_seed, did_you_mean, processors
 #: largest number of entries of X for a linear program: a few seconds of HiGHS, which returns nothing before its end
 _PROGRAM_ENTRIES = 1 << 19
 
-#: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings
+#: weights of chains up to which a bundle needs fewer passes than Frank-Wolfe steps between labellings, and L-BFGS fewer
+#: than exponentiated gradient steps
 _FEW_CHAIN_WEIGHTS = 256
+#: curvature, and numbers of pairs of labels over those of tokens and labels, up to which such steps are tried
+_MOST_CHAIN_CURVATURE, _MOST_CHAIN_PAIRS = 100.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -87,11 +93,19 @@ class Facts:
     free: bool = False
     #: whether the risk is one of labelled sequences
     chains: bool = False
+    #: of such a risk, the pairs of labels of all sequences over the pairs of a token and a label
+    chain_pairs: float = 0.0
 
     @property
     def tall(self) -> bool:
         """Whether there are few features, and at least twice as many rows."""
         return self.features <= MOST_FEATURES and self.examples >= 2 * self.features
+
+    @property
+    def many_chain_weights(self) -> bool:
+        """Whether chains have many weights, no large curvature, and sequences that are not short for their labels."""
+        moderate = self.curvature <= _MOST_CHAIN_CURVATURE and self.chain_pairs <= _MOST_CHAIN_PAIRS
+        return self.features > _FEW_CHAIN_WEIGHTS and moderate
 
     @property
     def small_program(self) -> bool:
@@ -142,6 +156,12 @@ TABLE = (
     ),
     Row("lasso", lambda facts: facts.lasso, ("prox_newton", "proximal_gradient", "bundle", "barrier")),
     Row("NDCG of queries", lambda facts: facts.ndcg, ("smoothing", "bundle"), 300.0),
+    Row(
+        "labelled sequences, log-loss, many weights and moderate curvature",
+        lambda facts: facts.chains and facts.smooth and facts.many_chain_weights,
+        ("exponentiated_gradient", "smoothing", "bundle"),
+        100.0,
+    ),
     Row("labelled sequences, log-loss", lambda facts: facts.chains and facts.smooth, ("smoothing", "bundle")),
     Row(
         "labelled sequences, max-margin, few weights",
@@ -319,6 +339,7 @@ def facts_of(problem: Problem, tol: float) -> Facts:
     risk, regularizer, mean = problem.risk, problem.regularizer, problem.risk.separable()
     joint = risk.multiclass() is not None
     subgradient_only = mean is None and not joint
+    chains = risk.chains()
     return Facts(
         examples=examples,
         features=features,
@@ -334,5 +355,6 @@ def facts_of(problem: Problem, tol: float) -> Facts:
         steep=regularizer.singular_hess,
         constraint=mean is not None and mean.loss.constraint is not None,
         free=regularizer.free_directions() is not None,
-        chains=risk.chains() is not None,
+        chains=chains is not None,
+        chain_pairs=0.0 if chains is None else chains.sequences.labels * chains.terms / chains.sequences.tokens,
     )

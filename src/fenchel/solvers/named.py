@@ -19,6 +19,7 @@ HOMES = {
     "proximal_gradient": ("l1.proximal_gradient", "ProximalGradient"),
     "linear_program": ("l1.linear_program", "LinearProgram"),
     "frank_wolfe": ("frank_wolfe.solver", "FrankWolfe"),
+    "exponentiated_gradient": ("exponentiated_gradient.solver", "ExponentiatedGradient"),
     "smoothing": ("smoothing.solver", "Smoothing"),
     "agm": ("reference.agm", "AGM"),
     "bundle": ("bundle.solver", "Bundle"),

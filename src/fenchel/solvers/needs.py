@@ -28,8 +28,7 @@ def check_lam(problem: Problem, square: float) -> None:
     """Raise FenchelError if a squared norm is too large for lam in double precision."""
     if not square / problem.lam < LARGEST_CURVATURE:
         raise FenchelError(
-            f"the regularization is too weak for the size of X: choose a smaller C (a larger lam, now "
-            f"{problem.lam:.3g}), or scale X"
+            "the regularization is too weak for the size of X: lower C (or raise the lam of a Problem), or scale X"
         )
 
 

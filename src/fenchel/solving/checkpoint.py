@@ -12,8 +12,6 @@ import json
 import logging
 import math
 import time
-import zipfile
-import zlib
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from fenchel.archive_damage import DAMAGES
 from fenchel.arrays import Array
 from fenchel.certificate import Verdict, judge
 from fenchel.errors import FenchelError
@@ -34,8 +33,6 @@ EVERY_SECONDS = 60.0
 _SAME_OBJECTIVE = 1e-9
 #: of the layout of the file
 _FORMAT = 1
-#: what reading a damaged file raises
-_DAMAGES = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, RecursionError)
 _log = logging.getLogger("fenchel")
 
 
@@ -117,12 +114,14 @@ class Checkpoint:
             with self.path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
                 about = json.loads(str(archive["about"]))
                 arrays = {name: archive[name] for name in archive if name != "about"}
-            if about["format"] != _FORMAT or not {"weights", "theta", "intercept"} <= set(arrays):
-                raise ValueError(f"it has format {about['format']}")
+            if about["format"] != _FORMAT:
+                raise ValueError(f"it has format {about['format']}, and this version reads {_FORMAT}")
+            if not {"weights", "theta", "intercept"} <= set(arrays):
+                raise ValueError("it lacks weights, theta or intercept")
             if any(array.dtype.kind != "f" for array in arrays.values()):
                 raise ValueError("it does not hold numbers")
             about["primal"], about["dual"] = float(about["primal"]), float(about["dual"])
-        except _DAMAGES as error:
+        except DAMAGES as error:
             raise FenchelError(f"checkpoint: {self.path} is no checkpoint, or is damaged: {error}") from error
         return about, arrays
 

@@ -26,7 +26,7 @@ from fenchel.solving.deadline import Deadline
 from fenchel.solving.floor import RoundsAtFloor
 from fenchel.solving.handover import STEP_SHARE, Pace
 from fenchel.solving.schedule import PASS_ROUNDING, Schedule
-from fenchel.solving.solution import STOPS, Progress, Solution, Status, TracePoint
+from fenchel.solving.solution import STOPS, Estimate, Progress, Solution, Status, Trace, TracePoint
 from fenchel.solving.warm_verdict import verdict_on
 from fenchel.stopping import Stopped, stop_point, stops_when
 
@@ -80,7 +80,7 @@ class Run:
         self.first_gap = math.nan
         #: data passes of one step at most, while the pace of the solver is watched
         self.longest_step = math.inf
-        self.trace: list[TracePoint] = []
+        self.trace = Trace()
         self.handovers: list[str] = []
 
     def solution(self, warm: Warm | None) -> Solution:
@@ -224,6 +224,8 @@ class Run:
     def _is_early(self, state: Any, target: float) -> bool:
         """Whether the next certificate is not due yet."""
         expected = self.solver.expected_gap(state)
+        if math.isfinite(expected):
+            self.trace.expect(Estimate(stopwatch.clock() - self.begin, self.passes, expected))
         if expected <= OBJECTIVE_ROUNDING * self.problem.risk.value_at_zero:
             # no smaller gap can be expected
             expected = min(expected, target)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import enum
-import html
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from fenchel.certificate import Certificate, OptimumSketch, PathCertificate
+from fenchel.markup import OPEN, PROVED, card
 from fenchel.problem import Model, Witness
 
 
@@ -83,6 +84,38 @@ class TracePoint(NamedTuple):
     dual: float
 
 
+class Estimate(NamedTuple):
+    """The duality gap that a solver expected between two certificates; nothing is proved by it."""
+
+    seconds: float
+    passes: float
+    gap: float
+
+
+#: ratio of the data passes of two estimates that are kept: a few hundred of them at most
+_BETWEEN_ESTIMATES = 1.02
+
+
+class Trace(list[TracePoint]):
+    """The certificates of a solve in order, and in ``estimates`` what the solver expected between them."""
+
+    def __init__(self, points: Iterable[TracePoint] = (), estimates: Iterable[Estimate] = ()) -> None:
+        super().__init__(points)
+        self.estimates = list(estimates)
+
+    def expect(self, estimate: Estimate) -> None:
+        """Keep an estimate, unless the last one is hardly older."""
+        if not self.estimates or estimate.passes > _BETWEEN_ESTIMATES * self.estimates[-1].passes:
+            self.estimates.append(estimate)
+
+    def then(self, after: Trace) -> Self:
+        """The trace of two solves in turn: times and passes stay cumulative."""
+        solving, certifying, passes, *_ = self[-1] if self else (0.0, 0.0, 0.0)
+        later = [TracePoint(solving + p[0], certifying + p[1], passes + p[2], p.primal, p.dual) for p in after]
+        estimates = [Estimate(solving + certifying + e.seconds, passes + e.passes, e.gap) for e in after.estimates]
+        return type(self)([*self, *later], [*self.estimates, *estimates])
+
+
 @dataclass(frozen=True)
 class Progress:
     """What a callback of :func:`solve` receives after each certificate.
@@ -144,7 +177,7 @@ class Solution:
     solver : str
         The name of the solver, or the names of all solvers that took part in turn.
     trace : list of TracePoint
-        All certificates of the solve.
+        All certificates of the solve.  Its attribute ``estimates`` has the gaps that the solver expected between them.
     handovers : list of str
         A sentence for each solver that was replaced by the next one.
     path_certificate : PathCertificate, default=None
@@ -176,7 +209,7 @@ class Solution:
     converged: bool
     passes: float
     solver: str
-    trace: list[TracePoint] = field(default_factory=list)
+    trace: Trace = field(default_factory=Trace)
     handovers: list[str] = field(default_factory=list)
     path_certificate: PathCertificate | None = None
     optimum: OptimumSketch | None = None
@@ -191,4 +224,8 @@ class Solution:
         )
 
     def _repr_html_(self) -> str:
-        return f"<p>{html.escape(str(self))}</p>"
+        seconds = f"{self.trace[-1].seconds_solving + self.trace[-1].seconds_certifying:.3g}" if self.trace else ""
+        header = ("status", "solver", "data passes", "seconds", "certificates")
+        row = (self.status.name.lower(), self.solver, f"{self.passes:.4g}", seconds, len(self.trace))
+        sentences = [str(self.certificate), f"Why it ended: {self.status.value}.", *self.handovers]
+        return card(PROVED if self.converged else OPEN, sentences, header, [row])

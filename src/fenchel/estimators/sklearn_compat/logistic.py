@@ -16,6 +16,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.estimators.stock_linear import namesake
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.losses import Logistic, Loss
@@ -27,6 +28,8 @@ from fenchel.solving.solution import Solution
 _SOLVERS = ("lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga")
 #: lam of an unregularized fit relative to the mean variance of the features: it moves weights by about this share
 _UNREGULARIZED = 1e-11
+#: data passes that an iteration of ``max_iter`` stands for
+_PASSES_PER_ITERATION = 10
 
 #: smallest relative gap that is asked for; below it rounding decides
 _SMALLEST_GAP = 1e-13
@@ -57,7 +60,7 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
         Changes nothing: every fit has a primal and a dual solution.
     tol : float, default=1e-4
         The relative duality gap to prove, ``(P - D) / max(|P|, |D|)``; 0 runs to the rounding floor.  The fit goes on
-        to a gap of ``tol**2`` within ``max_iter`` passes, which makes the weights right to about ``tol``, and warns if
+        to a gap of ``tol**2`` within ``max_iter``, which makes the weights right to about ``tol``, and warns if
         it does not prove ``tol``.
     fit_intercept : bool, default=True
     intercept_scaling : float, default=1
@@ -69,7 +72,8 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
     solver : {"lbfgs", "liblinear", "newton-cg", "newton-cholesky", "sag", "saga"}, default="lbfgs"
         Changes nothing, and none excludes a penalty; ``LinearClassifier(loss="logistic")`` chooses among Fenchel's.
     max_iter : int, default=100
-        Passes over the data at most.
+        Iterations at most, of ten passes over the data each: an iteration of scikit-learn's Newton method has as many
+        products with X as its conjugate gradients take.
     verbose : int, default=0
         Show each certificate while fitting.
     warm_start : bool, default=False
@@ -174,6 +178,9 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
         # rounding of the objective hides smaller gaps: the fit runs until its gap is within rounding
         return min(self.tol, self.tol**2) if self.tol**2 >= _SMALLEST_GAP else 0.0
 
+    def _max_passes(self) -> float:
+        return _PASSES_PER_ITERATION * self.max_iter
+
     def _predict_proba_lr(self, X: Any) -> Floats:
         """One-vs-rest probabilities under the name that scikit-learn's estimator has for them."""
         scores = expit(np.atleast_2d(self.decision_function(X)))
@@ -181,12 +188,22 @@ class LogisticRegression(DropIn, BaseLinearClassifier):
             return np.vstack([1.0 - scores, scores]).T
         return scores / np.sum(scores, axis=1, keepdims=True)
 
+    def _stock(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        stock = namesake(self, LogisticRegression, classes=True)
+        if len(self.classes_) > 2 and stock.solver == "liblinear":
+            # before scikit-learn 1.8 its probabilities are those of one-vs-rest
+            stock.set_params(solver="lbfgs")
+        return stock
+
     def _loss(self) -> Loss:
         return Logistic()
 
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
-        found["n_iter_"] = np.array([found["n_iter_"]], dtype=np.int32)
+        iterations = math.ceil(max(solution.passes for solution in solutions) / _PASSES_PER_ITERATION)
+        found["n_iter_"] = np.array([min(self.max_iter, max(1, iterations))], dtype=np.int32)
         if task.X.dtype == np.float32 and self.solver != "liblinear":
             found.update({name: found[name].astype(np.float32) for name in ("coef_", "intercept_")})
         return found

@@ -12,6 +12,7 @@ from fenchel.estimators.classifier import BaseLinearClassifier
 from fenchel.estimators.regressor import BaseRegressor
 from fenchel.estimators.regularization import elastic_net
 from fenchel.estimators.sklearn_compat.base import DropIn
+from fenchel.estimators.stock_linear import namesake
 from fenchel.estimators.task import Task
 from fenchel.loading import of_package
 from fenchel.losses import EpsilonInsensitive, Loss, SquaredEpsilonInsensitive, as_loss
@@ -113,6 +114,11 @@ class LinearSVC(DropIn, BaseLinearClassifier):
         found = super().attributes(task, solutions)
         return found if self.fit_intercept else {**found, "intercept_": 0.0}
 
+    def _stock(self) -> Any:
+        from sklearn.svm import LinearSVC
+
+        return namesake(self, LinearSVC, classes=True)
+
 
 @of_package
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -188,3 +194,8 @@ class LinearSVR(DropIn, BaseRegressor):
     def attributes(self, task: Task, solutions: Sequence[Solution]) -> dict[str, Any]:
         found = super().attributes(task, solutions)
         return {**found, "intercept_": np.array([found["intercept_"]]) if self.fit_intercept else 0.0}
+
+    def _stock(self) -> Any:
+        from sklearn.svm import LinearSVR
+
+        return namesake(self, LinearSVR, classes=False)

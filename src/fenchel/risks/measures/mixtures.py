@@ -39,7 +39,6 @@ from fenchel.numerics.error_free import exact_sum
 from fenchel.numerics.limits import DOMAIN_TOLERANCE, EPS
 from fenchel.numerics.rounding import absolute_sum, gamma
 from fenchel.risks.decomposition import normalized
-from fenchel.risks.measures.separation import prefix_sums
 
 if TYPE_CHECKING:
     from fenchel.risks.measures.contingency import ContingencyRisk
@@ -48,8 +47,8 @@ if TYPE_CHECKING:
 _TOLERANCE = 4.0 * EPS
 #: mean of fp - fn, relative to that of fn + fp, that counts as rounding
 _IMBALANCE = 8.0 * EPS
-#: roundings of a, of t, of U and of the tolerance, beside those of the prefix sums; in units of u
-_ROUNDINGS = 64.0
+#: roundings of a, of the weights of U and of the tolerance, beside those of the prefix sums; in units of u
+_ROUNDINGS = 16.0
 #: roundings of a prefix sum for each term: extended precision has 11 more bits
 _PER_TERM = 2.0**-11 if np.finfo(np.longdouble).nmant >= 63 else 1.0
 #: roundings of t, of a weight and of the products in the mean of Delta
@@ -60,7 +59,7 @@ class _Class(NamedTuple):
     """The indices of a class, and U at 1, ..., their number."""
 
     members: NDArray[np.int64]
-    caps: Floats
+    caps: NDArray[np.longdouble]
 
 
 class LabellingMixture:
@@ -202,17 +201,22 @@ def nested(risk: ContingencyRisk, theta: Array) -> Floats:
     return np.column_stack([np.diff(levels), *counts])
 
 
-def _caps(shares: Floats, counts: Array, most: int) -> Floats:
+def _caps(shares: Floats, counts: Array, most: int) -> NDArray[np.longdouble]:
     """U at 1, ..., most."""
     falling = np.argsort(-counts, kind="stable")
     at_least = np.searchsorted(-counts[falling], -np.arange(1, most + 1), side="right")
-    return prefix_sums(prefix_sums(shares[falling])[at_least])[1:]
+    return _prefix_sums(np.append(np.longdouble(0.0), _prefix_sums(shares[falling]))[at_least])
+
+
+def _prefix_sums(values: Array) -> NDArray[np.longdouble]:
+    """v_1, v_1 + v_2, ...: differences of sums that were rounded to floats would not fall."""
+    return np.cumsum(values, dtype=np.longdouble)
 
 
 def _onto_base(a: Array, caps: Array) -> tuple[NDArray[np.int64], Floats]:
     """The places where min(A + delta, U) has another difference than A, and these differences."""
     falling = np.argsort(-a, kind="stable")
-    sums = prefix_sums(a[falling])[1:]
+    sums = _prefix_sums(a[falling])
     missing = float(caps[-1] - sums[-1])
     moved = np.zeros(len(a), dtype=bool)
     if missing > _TOLERANCE * float(caps[-1]):
@@ -221,6 +225,8 @@ def _onto_base(a: Array, caps: Array) -> tuple[NDArray[np.int64], Floats]:
     over = sums > (1.0 + _TOLERANCE) * caps
     moved |= over
     moved[1:] |= over[:-1]
+    if not np.any(moved):
+        return falling[:0], np.zeros(0)
     entries = np.diff(np.where(over, caps, sums), prepend=0.0)
     # concave up to rounding
     return falling[moved], np.clip(entries[moved], 0.0, 1.0)

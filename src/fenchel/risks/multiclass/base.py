@@ -115,7 +115,12 @@ class MulticlassRisk(Risk):
     @property
     def roundings(self) -> float:
         """Those of a loss with k terms, of a weight and of the sum."""
-        return ELEMENTARY + 4.0 + 2.0 * tree_depth(self.examples) + self.outputs
+        return ELEMENTARY + self.outputs + self._mean_roundings
+
+    @property
+    def _mean_roundings(self) -> float:
+        """Those of c_i, of its product with a term, and of the sums of blocks and of all."""
+        return self.share_roundings + 2.0 + tree_depth(self.examples)
 
     def parts(self, entries: int | None = None) -> Iterator[tuple[slice, Self]]:
         """The risk as a sum over blocks of rows: the rows, and their term of the risk.

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.error_free import exact_sum
+from fenchel.numerics.rounding import absolute_sum, gamma
 from fenchel.risks.intercept_steps import stepwise_intercepts
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.risks.multiclass.rows import inwards
@@ -44,8 +45,20 @@ class _HingeRisk(MulticlassRisk):
         """
         return stepwise_intercepts(scores, self.value, self._kinks)
 
+    #: that of 1 + s_j; the next one, of z, is relative
+    score_roundings = 1.0
+
+    @property
+    def roundings(self) -> float:
+        """Those of z, of a cost and of k terms, of a weight and of the sum."""
+        return 2.0 + self.outputs + self._mean_roundings
+
     def _conjugate(self, theta: Array) -> float:
         return -exact_sum(theta[np.arange(self.examples), self.classes])
+
+    def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
+        """An entry at a label stands for the exact sum of the others."""
+        return gamma(self.outputs + 1.0) * absolute_sum(theta)
 
     @abc.abstractmethod
     def _kinks(self, scores: Array, k: int) -> tuple[Array, Array, float]:

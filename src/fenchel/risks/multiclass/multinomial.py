@@ -26,7 +26,7 @@ from scipy.special import xlog1py, xlogy
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
-from fenchel.numerics.rounding import SMALLEST_SIZE, UNIT, gamma, tree_sum
+from fenchel.numerics.rounding import FUNCTION, SMALLEST_SIZE, UNIT, gamma, tree_sum
 from fenchel.risks.multiclass.base import MulticlassRisk
 from fenchel.risks.multiclass.rows import row_maxima, row_sums
 from fenchel.stopping import stop_point
@@ -134,6 +134,16 @@ class Multinomial(MulticlassRisk):
         mass = np.minimum(row_sums(beta), 1.0)
         entropy = row_sums(xlogy(beta, beta)) + xlog1py(1.0 - mass, -mass)
         return tree_sum(self.shares * entropy)
+
+    @property
+    def roundings(self) -> float:
+        """Those of exp, of a sum of k terms and of its logarithm, of a weight and of the sum."""
+        return 2.0 * FUNCTION + 1.0 + self.outputs + self._mean_roundings
+
+    @property
+    def score_roundings(self) -> float:
+        """Those of s_j - s_y, and of its difference from the largest one, which stands for k - 1 others."""
+        return 1.0 + self.outputs
 
     def conjugate_error(self, theta: Array, conjugate: float, *, fine: bool = True) -> float:
         if not fine:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from fenchel.arrays import Array
 from fenchel.compile.dispatch import row_begin, row_column, row_end, row_entry
 from fenchel.compile.loop import helper, loop
+from fenchel.compile.primitives.chain_scores import token_scores
 
 
 class Chains(NamedTuple):
@@ -43,20 +44,6 @@ class Scratch(NamedTuple):
     pointers: Array
     best: Array
     heights: Array
-
-
-@helper
-def _node_scores(rows: Any, begin: int, length: int, W: Array, u: Array) -> None:
-    """u_t = x_t W for all tokens of a sequence."""
-    m = W.shape[1]
-    for t in range(length):
-        for j in range(m):
-            u[t, j] = 0.0
-        i = begin + t
-        for k in range(row_begin(rows, i), row_end(rows, i)):
-            f, x = row_column(rows, i, k), row_entry(rows, i, k)
-            for j in range(m):
-                u[t, j] += x * W[f, j]
 
 
 @helper
@@ -204,7 +191,7 @@ def visits(
         begin, end = begins[q], begins[q + 1]
         length, own = end - begin, gold[begin:end]
         for repeat in range(repeats):
-            _node_scores(rows, begin, length, W, u)
+            token_scores(rows, begin, length, W, u)
             count = counts[q]
             mean, low, high = 0.0, -1, 0
             for k in range(count):

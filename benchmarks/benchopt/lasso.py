@@ -1,0 +1,36 @@
+"""benchmark_lasso: least squares with absolute values."""
+
+import warnings
+
+import numpy as np
+from benchopt import BaseSolver
+from benchopt.stopping_criterion import SufficientProgressCriterion
+
+from fenchel import GapWarning, LinearRegressor
+
+
+class Solver(BaseSolver):
+    """Relative duality gaps as tolerances: each run stops when it has proved one."""
+
+    name = "Fenchel"
+    install_cmd = "conda"
+    requirements = ["pip::fenchel"]
+    sampling_strategy = "tolerance"
+    stopping_criterion = SufficientProgressCriterion(patience=6, strategy="tolerance")
+
+    def set_objective(self, X, y, lmbd, fit_intercept):
+        self.X, self.y = X, y
+        self.model = LinearRegressor("squared", C=1 / lmbd, l1_ratio=1.0, fit_intercept=fit_intercept)
+        warnings.filterwarnings("ignore", category=GapWarning)
+
+    def get_next(self, tol):
+        return min(1.0, tol / 10)
+
+    def warm_up(self):
+        self.run_once(1e-9)
+
+    def run(self, tol):
+        self.model.set_params(tol=min(tol, 1.0), max_iter=10**6, random_state=0).fit(self.X, self.y)
+
+    def get_result(self):
+        return {"beta": np.append(self.model.coef_, [self.model.intercept_] * self.model.fit_intercept)}

@@ -1,0 +1,1 @@
+"""LIBLINEAR's programs ``train`` and ``predict`` (version 2.50)."""

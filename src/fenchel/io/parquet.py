@@ -1,0 +1,74 @@
+"""Parquet files in blocks of rows: numbers, truth values and texts; pyarrow, of the extra ``parquet``, reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fenchel.arrays import Array
+from fenchel.errors import FenchelError
+
+#: numbers of a block
+_NUMBERS = 1 << 20
+
+
+def parquet_names(path: Path) -> list[str]:
+    """The names of the columns."""
+    with _opened(path) as file:
+        return list(file.schema_arrow.names)
+
+
+def parquet_blocks(path: Path) -> Iterator[list[Any]]:
+    """The columns of some rows at a time, as pyarrow has them."""
+    arrow = _arrow(path)
+    try:
+        with _opened(path) as file:
+            for batch in file.iter_batches(batch_size=max(1, _NUMBERS // len(file.schema_arrow.names))):
+                if batch.num_rows:
+                    yield list(batch.columns)
+    except (arrow.ArrowException, OSError) as error:
+        raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error
+
+
+def as_texts(values: Any) -> list[str | None] | None:
+    """A column of texts, with None where one is missing; None if it is another column."""
+    import pyarrow as pa
+
+    kind = values.type.value_type if pa.types.is_dictionary(values.type) else values.type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        return None
+    return [None if text is None or not text.strip() else text.strip() for text in values.to_pylist()]
+
+
+def as_numbers(path: Path, name: str, values: Any) -> Array:
+    """A column of numbers or truth values as it is stored; floats with NaN if some are missing."""
+    import pyarrow as pa
+
+    kind = values.type
+    if pa.types.is_boolean(kind):
+        values = values.cast(pa.int8())
+    found = np.asarray(values.to_numpy(zero_copy_only=False))
+    if found.dtype.kind not in "biuf":
+        raise FenchelError(f"{path}: the column {name} has values of type {kind}, no numbers: encode or omit it")
+    return found
+
+
+def _arrow(path: Path) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise FenchelError(f"{path}: Parquet files need pyarrow: pip install 'fenchel[parquet]'") from error
+    return pyarrow
+
+
+def _opened(path: Path) -> Any:
+    arrow = _arrow(path)
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.ParquetFile(path)
+    except (arrow.ArrowException, OSError) as error:
+        raise FenchelError(f"{path}: can't be read, it may be damaged or no Parquet file: {error}") from error

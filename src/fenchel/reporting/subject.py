@@ -1,0 +1,174 @@
+"""What a report is about: a fitted model with its data, checked and of one kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, is_classifier, is_regressor
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from fenchel.certificate import Certificate
+from fenchel.errors import FenchelError
+from fenchel.estimators import LinearRanker, MultilabelClassifier, OrdinalClassifier, SequenceClassifier
+from fenchel.estimators.last_step import last_step
+from fenchel.interop import certify
+from fenchel.plotting.models import feature_names, fitted_part
+
+
+class Kind(Enum):
+    """What a model predicts; the value is the word for it."""
+
+    TWO_CLASSES = "two classes"
+    CLASSES = "several classes"
+    ORDERED = "ordered classes"
+    LABELS = "several labels"
+    RANKING = "a ranking"
+    SEQUENCES = "labels of sequences"
+    REGRESSION = "numbers"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows with their targets."""
+
+    X: Any
+    y: Any
+    #: the queries of a ranking
+    qid: Any = None
+    #: classes from the lowest to the highest, if they are ordered
+    order: Any = None
+
+    def __len__(self) -> int:
+        return int(_num_samples(self.X))
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fitted model, its last step, and the data that the last step sees."""
+
+    model: Any
+    estimator: Any
+    kind: Kind
+    train: Rows
+    test: Rows | None
+    sample_weight: Any = None
+    #: given by the caller; None looks for those of the training data
+    names: Sequence[str] | None = None
+    certificates: list[Certificate] = field(default_factory=list)
+    #: why there is no certificate
+    refusal: str = ""
+    #: the objective that another library minimizes, in words
+    judged: str = ""
+
+    @property
+    def name(self) -> str:
+        """The class of the estimator."""
+        return type(self.estimator).__name__
+
+    @property
+    def fitted(self) -> dict[str, Any]:
+        """The attributes of the estimator."""
+        return vars(self.estimator)
+
+
+def subject_of(model: Any, train: Rows, test: Rows | None, sample_weight: Any, names: Any) -> Subject:
+    """Check the model and the data, and find out what is proved."""
+    if not isinstance(model, BaseEstimator):
+        raise FenchelError(f"model must be a fitted estimator, got {type(model).__name__}")
+    estimator = fitted_part(model)
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError as error:
+        raise FenchelError(f"model is a {type(estimator).__name__} that is not fitted: call fit first") from error
+    train = _inner("X, y", model, estimator, train)
+    test = None if test is None else _inner("X_test, y_test", model, estimator, test)
+    kind = kind_of(estimator)
+    names = _names(model, estimator, names)
+    found = Subject(model, estimator, kind, train, test, sample_weight, names)
+    return _with_certificates(found)
+
+
+def kind_of(estimator: Any) -> Kind:
+    """What an estimator predicts."""
+    for kind, cls in (
+        (Kind.ORDERED, OrdinalClassifier),
+        (Kind.LABELS, MultilabelClassifier),
+        (Kind.RANKING, LinearRanker),
+        (Kind.SEQUENCES, SequenceClassifier),
+    ):
+        if isinstance(estimator, cls):
+            return kind
+    if is_regressor(estimator):
+        return Kind.REGRESSION
+    classes = vars(estimator).get("classes_")
+    if is_classifier(estimator) and classes is not None and np.ndim(classes[0]) == 0:
+        return Kind.TWO_CLASSES if len(classes) == 2 else Kind.CLASSES
+    raise FenchelError(f"model must be a classifier, a regressor or a ranker, got {type(estimator).__name__}")
+
+
+def _inner(called: str, model: Any, estimator: Any, rows: Rows) -> Rows:
+    """The rows as the last step of a pipeline sees them; an error for shapes that do not fit."""
+    first, second = called.split(", ")
+    if rows.y is None:
+        raise FenchelError(f"{second} must hold the targets of {first}, got None")
+    count = _count(rows.X, first)
+    targets = rows.y.shape[0] if sp.issparse(rows.y) else len(rows.y)
+    if count != targets:
+        raise FenchelError(f"{first} has {count:,} rows and {second} has {targets:,}: they must have the same number")
+    if rows.qid is not None and len(rows.qid) != count:
+        raise FenchelError(f"qid has {len(rows.qid):,} entries and {first} has {count:,} rows: give a query for each")
+    X = last_step(model, rows.X)[1]
+    features, expected = np.shape(X)[1:2] if hasattr(X, "shape") else (), vars(estimator).get("n_features_in_")
+    if features and expected is not None and features[0] != expected and not isinstance(estimator, SequenceClassifier):
+        raise FenchelError(f"{first} has {features[0]:,} features, and the model was fitted to {expected:,}")
+    return Rows(X, rows.y, rows.qid, vars(estimator).get("order_"))
+
+
+def _count(X: Any, name: str) -> int:
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise FenchelError(f"{name} must be an array, a sparse matrix, a data frame or a list: {error}") from error
+
+
+def _names(model: Any, estimator: Any, given: Any) -> Any:
+    """The names of features that the caller gives, or those that come out of the steps of a pipeline."""
+    if given is not None:
+        # raises for a wrong number
+        return feature_names(estimator, int(estimator.n_features_in_), given)
+    steps = vars(model).get("best_estimator_", model)
+    if "feature_names_in_" in vars(estimator) or not isinstance(steps, Pipeline) or len(steps) == 1:
+        return None
+    if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
+        return None
+    names = steps[:-1].get_feature_names_out()
+    return list(names) if len(names) == vars(estimator).get("n_features_in_") else None
+
+
+def _with_certificates(found: Subject) -> Subject:
+    """With the certificates of the fit, or those that ``certify`` computes for another library's model."""
+    own = found.fitted.get("certificates_") or [
+        one for one in [found.fitted.get("certificate_")] if isinstance(one, Certificate)
+    ]
+    changes: dict[str, Any] = {"certificates": list(own)}
+    if not own and type(found.estimator).__module__.startswith("fenchel."):
+        online = (
+            "it makes single passes over the data"
+            if hasattr(found.estimator, "partial_fit")
+            else ("its parameters were changed after the fit, or it was made by hand: fit it again")
+        )
+        changes["refusal"] = f"{found.name} has no certificate: {online}."
+    elif not own:
+        try:
+            judged = certify(found.estimator, found.train.X, found.train.y, sample_weight=found.sample_weight)
+            changes |= {"certificates": list(judged.certificates), "judged": judged.objective}
+        except FenchelError as refusal:
+            changes["refusal"] = str(refusal)
+    return Subject(**{**vars(found), **changes})

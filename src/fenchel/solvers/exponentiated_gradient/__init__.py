@@ -1,0 +1,1 @@
+"""Exponentiated gradient steps on the dual of the log-loss of labelled sequences."""
