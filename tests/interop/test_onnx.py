@@ -146,7 +146,7 @@ def test_several_targets_a_ranking_and_a_precomputed_kernel():
         (LinearClassifier(features=PolynomialFeatures()), Y2, "computes features"),
         (LinearClassifier(), Y2 + 0.0, "float64"),
     ],
-    ids=str,
+    ids=["function", "features", "float labels"],
 )
 def test_what_a_graph_cannot_express_is_refused(model, y, why):
     with pytest.raises(FenchelError, match=why):

@@ -198,7 +198,7 @@ class Rounded(Poisson):
         (KernelClassifier(kernel=lambda A, B: A @ B.T), X2, Y2, "kernel='precomputed'"),
         (LinearClassifier(features=PolynomialFeatures()), X2, Y2, "computes features"),
     ],
-    ids=str,
+    ids=["ordinal", "targets", "poisson", "kernel targets", "function", "features"],
 )
 def test_what_scikit_learn_cannot_express_is_refused(model, X, y, why):
     with pytest.raises(FenchelError, match=why):
