@@ -27,6 +27,12 @@ ROWS = {
     "lasso, piecewise linear loss": {"lasso": True, "smooth": False, "examples": 500, "features": 600},
     "lasso": {"lasso": True},
     "NDCG of queries": {"subgradient_only": True, "smoothable": True, "ndcg": True},
+    "labelled sequences, log-loss, many weights and moderate curvature": {
+        "subgradient_only": True,
+        "chains": True,
+        "smooth": True,
+        "features": 1000,
+    },
     "labelled sequences, log-loss": {"subgradient_only": True, "chains": True, "smooth": True},
     "labelled sequences, max-margin, few weights": {"subgradient_only": True, "chains": True},
     "labelled sequences, max-margin": {"subgradient_only": True, "chains": True, "features": 1000},

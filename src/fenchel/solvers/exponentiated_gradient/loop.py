@@ -16,7 +16,7 @@ from fenchel.compile.loop import helper, loop
 from fenchel.compile.primitives.chain_scores import token_scores
 
 #: the first step of a sequence, the factor after a step that was taken, and that after one that was not
-_FIRST_STEP, _LONGER, _SHORTER = 0.5, 1.1, 0.5
+FIRST_STEP, _LONGER, _SHORTER = 0.5, 1.1, 0.5
 #: factor of the first parameters of a sequence while they are too far from the labelling of the data
 _SHARPER = 1.5
 #: trials of a visit
@@ -232,7 +232,7 @@ def visits(
                 if gain >= -_ROUNDING * share * (entropy + 1.0):
                     # exact for a step of 1, and if the divergence from the Gibbs distribution of s is quadratic
                     dual.gaps[q] = max(linear, 0.0) / (step * (2.0 - step))
-                    dual.steps[q] = min(1.0, _LONGER * step) if dual.seen[q] else _FIRST_STEP
+                    dual.steps[q] = min(1.0, _LONGER * step) if dual.seen[q] else FIRST_STEP
                     _store(dual, q, begin, length, entropy, scratch)
                     moved += 1
                     break

@@ -40,6 +40,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fenchel.arrays import Floats
 from fenchel.designs.chains import ChainDesign
@@ -48,7 +49,7 @@ from fenchel.risks.chains.base import ChainRisk
 from fenchel.risks.decomposition import normalized
 from fenchel.solvers import needs
 from fenchel.solvers.base import STALLED, Hint, Need, Solver, Warm
-from fenchel.solvers.exponentiated_gradient.loop import Dual, Scratch, Weights, marginals, visits
+from fenchel.solvers.exponentiated_gradient.loop import FIRST_STEP, Dual, Scratch, Weights, marginals, visits
 from fenchel.validation import check_seed
 
 #: the first score of the labels of the data
@@ -73,7 +74,8 @@ class State:
     problem: Problem
     design: ChainDesign
     risk: ChainRisk
-    begins: Floats
+    #: the first token of each sequence, and the number of tokens
+    begins: NDArray[np.int64]
     dual: Dual
     weights: Weights
     scratch: Scratch
@@ -189,7 +191,7 @@ def _initial(problem: Problem, design: ChainDesign, risk: ChainRisk, random: np.
     # gaps of zero weights
     gaps = np.where(risk.shares > 0.0, sequences.lengths * np.log(m), 0.0)
     parameters = _FIRST_SCORE * nodes, np.zeros((count, m, m))
-    rest = np.zeros(count), np.full(count, 0.5), np.zeros(count, dtype=bool), gaps
+    rest = np.zeros(count), np.full(count, FIRST_STEP), np.zeros(count, dtype=bool), gaps
     tail = np.array([design.has_transitions, design.has_ends])
     weights = Weights(np.zeros((design.tokens.shape[1], m)), np.zeros((m, m)), np.zeros((2, m)), tail)
     scratch = _scratch(int(np.max(sequences.lengths)), m)
