@@ -58,7 +58,20 @@ def main() -> int:
     why = fetch_mathjax()
     if why:
         print(f"MathJax is not part of the site ({why}): its formulas need the network when they are read")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(OUT / "doctrees")]
+    # -E: with the environment of an earlier build, pages of the reference that are new would have no stubs
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        "-E",
+        "-b",
+        "html",
+        "-d",
+        str(OUT / "doctrees"),
+    ]
     status = subprocess.run([*command, str(HERE), str(SITE)]).returncode
     problems = broken(SITE, remote_scripts=why is not None) if status == 0 else []
     for problem in problems:

@@ -101,12 +101,24 @@ if _MATHJAX.exists():
     mathjax_path = "mathjax/tex-chtml.js"
 
 
+#: files elsewhere that pages of the site include
+INCLUDED = {
+    ROOT / "benchmarks" / "README.md": ROOT / "docs" / "benchmarks-tables.md",
+    ROOT / "reproductions" / "README.md": ROOT / "docs" / "reproduction-items.md",
+    **{
+        ROOT / "reproductions" / name / "README.md": ROOT / "docs" / f"reproduction-{name}.md"
+        for name in ("saha2009", "wang2021", "zhang2002", "zhang2012")
+    },
+}
+
+
 def relocate(app: Any, relative_path: Path, parent_docname: str, content: list[str]) -> None:
     """Point the links of an included file, which lies elsewhere, to their places as seen from docs/."""
     folder, docs = (ROOT / "docs" / relative_path).resolve().parent, ROOT / "docs"
 
     def seen_from_docs(link: re.Match[str]) -> str:
         target = (folder / link["target"]).resolve()
+        target = INCLUDED.get(target, target)
         seen = os.path.relpath(target, docs)
         if target.suffix == ".md" and docs not in target.parents:
             # no page of the site: a file to look into

@@ -18,14 +18,12 @@ from fenchel.risks import MeanRisk
 X, y = load_breast_cancer(return_X_y=True)
 problem = Problem(scale(X), MeanRisk("hinge", 2.0 * y - 1), lam=1e-3, intercept=True)
 
-fig, ax = plt.subplots()
+solutions = {}
 for solver in ("dual_coordinate", "newton", "smoothing", "bundle"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GapWarning)
-        solution = solve(problem, solver, tol=1e-6, max_iter=300, certify_every=1)
-    plot_convergence(solution, ax=ax, against="passes")
-    ax.lines[-1].set_label(solver)
-ax.set_xscale("log")
+        solutions[solver] = solve(problem, solver, tol=1e-6, max_iter=300, certify_every=1)
+
+ax = plot_convergence(solutions, against="passes")
 ax.set_title("Linear SVM on breast cancer: proved gaps of four solvers")
-ax.legend()
 plt.show()
