@@ -300,3 +300,12 @@ def test_the_extra_is_named_without_matplotlib(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"plot_convergence needs matplotlib: pip install 'fenchel\[plot\]'"):
         plotting.plot_convergence(TWO)
+
+
+def test_a_second_curve_may_join_a_logarithmic_axis():
+    figure, ax = plt.subplots()
+    ax.set_xscale("log")
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    plotting.plot_convergence(LinearClassifier(random_state=0).fit(X, X[:, 0] > 0), ax=ax)
+    assert ax.get_xscale() == "log"
+    plt.close(figure)

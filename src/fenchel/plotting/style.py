@@ -103,7 +103,9 @@ def scale_axis(ax: Any, values: Sequence[float], log_from: float) -> None:
     """Make the horizontal axis logarithmic for positive values whose ratios exceed ``log_from``; with few labels."""
     known = [value for value in values if math.isfinite(value)]
     if not known or min(known) <= 0.0 or max(known) <= log_from * min(known):
-        ax.locator_params(axis="x", nbins=6)
+        # a picture drawn before on the same axes may have made them logarithmic
+        if ax.get_xscale() == "linear":
+            ax.locator_params(axis="x", nbins=6)
         return
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
