@@ -1,11 +1,16 @@
 """Wrong turns of people who have read the pages alone: each message names what was wrong and what to do."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+import scipy.sparse  # noqa: F401 (the page names it)
+from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, scale
 from sklearn.svm import LinearSVC
 
 import fenchel
@@ -13,15 +18,19 @@ from fenchel import (
     FenchelError,
     KernelClassifier,
     LinearClassifier,
+    LinearRanker,  # noqa: F401 (the page names it)
     LinearRegressor,
     MeasureClassifier,
     OnlineClassifier,
+    SequenceClassifier,  # noqa: F401 (the page names it)
     certify,
+    plot_convergence,  # noqa: F401 (the page names it)
 )
 from fenchel.cli.main import main
 from fenchel.io import load_model, save_model
 from fenchel.losses import Logistic, Quantile, check_loss
 
+PAGE = (Path(__file__).resolve().parent.parent / "docs" / "newcomer.md").read_text(encoding="utf-8")
 X = np.random.default_rng(0).normal(size=(40, 2))
 Y = np.where(X[:, 0] > 0, 1, -1)
 
@@ -120,7 +129,7 @@ def test_certify_says_what_comes_first():
     model = LinearSVC().fit(X, Y)
     with pytest.raises(FenchelError, match=r"certify\(estimator, X, y\).*its first argument is ndarray$"):
         certify(X, Y, model)
-    with pytest.raises(FenchelError, match="its first argument is the class LinearSVC$"):
+    with pytest.raises(FenchelError, match=r"its first argument is the class LinearSVC$"):
         certify(LinearSVC, X, Y)
     with pytest.raises(NotFittedError):
         certify(LinearClassifier(), X, Y)
@@ -159,3 +168,50 @@ def test_misspelt_commands_and_options_have_a_suggestion(arguments, near, capsys
     with pytest.raises(SystemExit):
         main(arguments)
     assert f"(did you mean {near!r}?); see `fenchel" in capsys.readouterr().err
+
+
+def _wrong_usages():
+    """(code, message) of the rows of the two tables of wrong usages of the page."""
+    return re.findall(r"^\| `(.+?)` \| (.+) \|$", PAGE.partition("## Wrong usages")[2], re.MULTILINE)
+
+
+def _fits(shown, said):
+    """Whether a message is the one that the page shows, where … is any text."""
+    pattern = ".*".join(re.escape(" ".join(part.split())) for part in shown.split("…"))
+    return re.fullmatch(pattern.replace(r"\ .*", " ?.*"), " ".join(said.split())) is not None
+
+
+@pytest.mark.parametrize(("code", "shown"), [row for row in _wrong_usages() if not row[0].startswith("fenchel ")])
+def test_wrong_usages_get_the_messages_of_the_page(code, shown):
+    pandas = pytest.importorskip("pandas", reason="data frames")
+    given, labels = load_breast_cancer(return_X_y=True)
+    given, labels = scale(given)[:100, :3], labels[:100]
+    frame = pandas.DataFrame({"city": ["Oslo", "Rome"] * 50, "age": range(100)})
+    missing = np.where(given == given[0, 0], np.nan, given)
+    with pytest.raises(Exception, match=r".") as raised:
+        eval(code, {**globals(), "X": given, "y": labels, "frame": frame, "missing": missing})
+    kind, _, message = shown.partition(": ")
+    assert raised.type.__name__ == kind
+    # the words of scikit-learn change with its version
+    if kind not in ("ValueError", "NotFittedError"):
+        assert _fits(message, str(raised.value)), str(raised.value)
+
+
+@pytest.mark.parametrize(("line", "shown"), [row for row in _wrong_usages() if row[0].startswith("fenchel ")])
+def test_wrong_commands_get_the_messages_of_the_page(line, shown, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.csv").write_text("age,city,label\n31,Oslo,yes\n42,Rome,no\n,Rome,yes\n", encoding="utf-8")
+    (tmp_path / "data.svm").write_text("1 1:0.5\n-1 1:2\n", encoding="utf-8")
+    try:
+        status = main(line.split()[1:])
+    except SystemExit as done:
+        status = done.code
+    assert status == 2
+    assert _fits(shown, capsys.readouterr().err)
+    assert {one.name for one in tmp_path.iterdir()} == {"data.csv", "data.svm"}
+
+
+def test_the_page_has_enough_of_them():
+    lines = [code.startswith("fenchel ") for code, _ in _wrong_usages()]
+    assert lines.count(False) >= 20
+    assert lines.count(True) >= 6

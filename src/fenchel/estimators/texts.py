@@ -56,8 +56,8 @@ def _check_rows(X: Any, estimator: str) -> None:
     if isinstance(first, str):
         raise FenchelError(
             f"X must have rows of numbers, but holds strings such as {str(first)[:40]!r}. Put a vectorizer before "
-            f"{estimator}, as in make_pipeline(TfidfVectorizer(), {estimator}()), or pass features=HashedTextFeatures() "
-            "where an estimator has that parameter"
+            f"{estimator}, as in make_pipeline(TfidfVectorizer(), {estimator}()), or pass "
+            "features=HashedTextFeatures() where an estimator has that parameter"
         )
     if isinstance(X, np.ndarray) and X.dtype.kind in "US":
         raise FenchelError(
