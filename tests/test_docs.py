@@ -87,7 +87,7 @@ def _without_numbers(text):
 
 #: pages whose blocks take more than a second or two of processor time, loading of compiled loops included
 LONG_PAGES = {"certificates.md", "classes.md", "custom-loss.md", "getting-started.md", "kernels.md", "quantiles.md"}
-LONG_PAGES |= {"constraints.md", "text.md"}
+LONG_PAGES |= {"constraints.md", "newcomer.md", "text.md"}
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,7 @@ LONG_PAGES |= {"constraints.md", "text.md"}
 )
 def test_every_page_runs(page, run_page):
     pytest.importorskip("pandas", reason="a page has data frames")
+    pytest.importorskip("polars", reason="a page has data frames")
     run_page(page)
 
 

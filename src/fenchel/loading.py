@@ -60,7 +60,12 @@ def on_first_use(namespace: dict[str, Any], homes: Mapping[str, str | None]) -> 
 
     def imported(name: str) -> object:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            # here, since an import of the package takes less time without it
+            from difflib import get_close_matches
+
+            near = get_close_matches(name, homes, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         home = homes[name]
         with no_collection():
             module = import_module(home or f"{package}.{name}")

@@ -14,6 +14,21 @@ import numpy as np
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 
+#: what other libraries call a loss, a measure, a kernel, a regularizer or a parameter, in lower case
+_ELSEWHERE: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("log", "log_loss", "cross_entropy", "deviance"), ("logistic",)),
+    **dict.fromkeys(("squared_error", "mse", "least_squares"), ("squared",)),
+    **dict.fromkeys(("absolute_error", "mae", "median"), ("absolute",)),
+    **dict.fromkeys(("pinball", "pinball_loss"), ("quantile",)),
+    **dict.fromkeys(("auc", "rocarea", "roc"), ("roc_auc",)),
+    **dict.fromkeys(("alpha", "lam", "lambda", "reg_lambda"), ("C",)),
+    "c": ("C",),
+    "gaussian": ("rbf",),
+    "lasso": ("l1",),
+    "penalty": ("regularizer",),
+    "ridge": ("l2",),
+}
+
 
 def is_number(value: Any) -> bool:
     """Whether this is a real number; not True or False."""
@@ -97,8 +112,17 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
 
 def did_you_mean(value: Any, choices: Iterable[str]) -> str:
     """A suggestion of the closest choice, in parentheses; empty if none is close."""
-    close = get_close_matches(value, list(choices), n=1) if isinstance(value, str) else []
+    known = list(choices)
+    if not isinstance(value, str):
+        return ""
+    word = value.lower()
+    close = [name for name in _ELSEWHERE.get(word, ()) if name in known] or get_close_matches(word, known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def described(value: Any) -> str:
+    """The type of a value for a message; a class is named as one, since an instance may have been meant."""
+    return f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
 
 
 def has_missing(values: Array) -> bool:

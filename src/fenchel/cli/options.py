@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import ArgumentParser, BooleanOptionalAction
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,8 +40,23 @@ _MEASURES = ", ".join(name + (f":{own[0].upper()}" if own else "") for name, own
 class _Parser(ArgumentParser):
     """A parser whose errors are one line."""
 
+    #: the names of commands and options, for suggestions
+    names: tuple[str, ...] = ()
+
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"fenchel: {message}; see `{self.prog} --help`\n")
+        self.exit(2, f"fenchel: {message}{self._suggestion(message)}; see `{self.prog} --help`\n")
+
+    def _suggestion(self, message: str) -> str:
+        """What may have been meant by a command or an option that does not exist."""
+        wrong = re.match(r"(?:argument COMMAND: invalid choice: '|unrecognized arguments: )([\w-]+)", message)
+        if wrong is None:
+            return ""
+        # here, since help takes less time without it
+        from difflib import get_close_matches
+
+        shorter = [name for name in self.names if name.startswith("--") and wrong[1].startswith(name)]
+        near = shorter or get_close_matches(wrong[1], self.names, n=1)
+        return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def parser() -> ArgumentParser:
@@ -51,6 +67,8 @@ def parser() -> ArgumentParser:
     for name, (help_text, add) in _COMMANDS.items():
         command = commands.add_parser(name, help=help_text, description=help_text, epilog=_STATUS)
         add(command)
+        options = (name for action in command._actions for name in action.option_strings if name.startswith("--"))
+        top.names += (name, *options)
     return top
 
 

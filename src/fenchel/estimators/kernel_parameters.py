@@ -17,7 +17,7 @@ from fenchel.kernels import GramDesign, KernelDesign
 from fenchel.kernels.cached_gram import KernelRows, cached_gram
 from fenchel.kernels.rbf import Radial
 from fenchel.risks.decomposition import normalized
-from fenchel.validation import check_integer, check_number, is_positive
+from fenchel.validation import check_integer, check_number, did_you_mean, is_positive
 
 KERNELS = ("linear", "poly", "rbf", "precomputed")
 #: kernel values that predictions work on at once (32 MB)
@@ -38,9 +38,8 @@ class KernelParameters:
 
     def _check_kernel(self) -> None:
         if not (isinstance(self.kernel, str) and self.kernel in KERNELS) and not callable(self.kernel):
-            raise FenchelError(
-                f"kernel must be one of {', '.join(map(repr, KERNELS))} or a function, got {self.kernel!r}"
-            )
+            names, near = ", ".join(map(repr, KERNELS)), did_you_mean(self.kernel, KERNELS)
+            raise FenchelError(f"kernel must be one of {names} or a function, got {self.kernel!r}{near}")
         if self.kernel == "poly":
             check_integer("degree", self.degree, least=1)
             # below zero the polynomial is no kernel

@@ -14,6 +14,7 @@ from fenchel.designs.computed import ComputedDesign
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.estimators.sklearn_bases import BaseEstimator
+from fenchel.estimators.texts import check_no_texts
 from fenchel.features import Features
 
 
@@ -39,6 +40,8 @@ class LinearModel(BaseEstimator):
         """
         # before scikit-learn converts it
         check_storage(X)
+        if self.features is None:
+            check_no_texts(X, type(self).__name__)
         options = {"accept_sparse": ("csr", "csc"), "accept_large_sparse": True, "dtype": "numeric"}
         return options if isinstance(X, np.ndarray) or not hasattr(X, "columns") else {**options, "order": "C"}
 

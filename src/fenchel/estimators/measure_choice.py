@@ -12,7 +12,7 @@ from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.risks import MEASURES, CustomMeasure, Risk
 from fenchel.risks.measures.custom import takes_counts
-from fenchel.validation import check_bool, check_number, is_integer
+from fenchel.validation import check_bool, check_number, did_you_mean, is_integer
 
 #: measures that take weights of examples: they add up losses of examples or of pairs
 _WEIGHTED = ("roc_auc", "accuracy")
@@ -58,8 +58,8 @@ class MeasureChoice:
     def check(self) -> None:
         """Raise for a parameter that is wrong for any data."""
         if self.name is not None and self.name not in MEASURES:
-            names = ", ".join(map(repr, MEASURES))
-            raise FenchelError(f"measure must be one of {names}, a function or an array, got {self.name!r}")
+            names, near = ", ".join(map(repr, MEASURES)), did_you_mean(self.name, MEASURES)
+            raise FenchelError(f"measure must be one of {names}, a function or an array, got {self.name!r}{near}")
         if callable(self.measure):
             self._check_function()
         elif self.name is None and np.ndim(self.measure) != 2:

@@ -155,6 +155,7 @@ def checked_targets(y: Any, use: str = "a regression", otherwise: str = "use a c
         # scikit-learn checks what is left
         return
     try:
-        real_numbers("y", y)
+        # as objects, since an error would write a word of an array as np.str_('word')
+        real_numbers("y", np.asarray(y, dtype=object) if np.asarray(y).dtype.kind in "US" else y)
     except FenchelError as error:
         raise FenchelError(f"y must hold numbers for {use}: {error.__cause__}; {otherwise}") from error

@@ -11,6 +11,7 @@ from typing import Any, overload
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import check_is_fitted
@@ -23,6 +24,7 @@ from fenchel.interop.sklearn_models import SKLEARN
 from fenchel.markup import PROVED, WRONG, card
 from fenchel.problem import Model, Problem, Witness
 from fenchel.solving.solution import Solution
+from fenchel.validation import described
 from fenchel.verifying import DEFAULT_EFFORT
 from fenchel.verifying import certify as certify_model
 
@@ -191,12 +193,7 @@ def read(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Objective
     theirs = (_name(cls) for cls in type(estimator).__mro__ if _name(cls).partition(".")[0] in LIBRARIES)
     reader = READERS.get(next(theirs, ""))
     if reader is None or _name(type(estimator)).startswith("fenchel."):
-        own = " has certificate_ already" if _name(type(estimator)).startswith("fenchel.") else " is not known here"
-        known = ", ".join(sorted(READERS))
-        raise FenchelError(
-            f"{type(estimator).__name__}{own}. certify takes a Problem with a model, or X, y and a fitted estimator of "
-            f"these: {known}; for others write the objective as a Problem"
-        )
+        raise _not_judged(estimator)
     if y is None:
         raise FenchelError(f"certify({type(estimator).__name__}, X, y) needs the targets y")
     if not _name(type(estimator)).startswith("liblinear."):
@@ -208,6 +205,23 @@ def read(estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Objective
     if weights.shape != targets.shape[:1] or not np.all(weights >= 0) or not weights.sum() > 0:
         raise FenchelError("sample_weight must be a weight >= 0 for each example, not all of them zero")
     return reader(estimator, Data(sp.csr_array(X) if sp.issparse(X) else X, targets, weights))
+
+
+def _not_judged(estimator: Any) -> Exception:
+    """The error for what is not the estimator of another library."""
+    if isinstance(estimator, type) or not isinstance(estimator, BaseEstimator):
+        return FenchelError(
+            f"certify takes a fitted estimator with the data of its fit, as in certify(estimator, X, y), or a Problem "
+            f"with a model; its first argument is {described(estimator)}"
+        )
+    name = type(estimator).__name__
+    if not _name(type(estimator)).startswith("fenchel."):
+        known = ", ".join(sorted(READERS))
+        return FenchelError(f"{name} is not known here; write its objective as a Problem. certify knows {known}")
+    check_is_fitted(estimator)
+    return FenchelError(
+        f"{name} has certificate_ already: print it, or use `fenchel certify` for a model file and its data"
+    )
 
 
 def _name(cls: type) -> str:

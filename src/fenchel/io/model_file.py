@@ -167,8 +167,8 @@ def _archive(path: Path, stream: IO[bytes]) -> Any:
     """The archive of a model file; raise for any other file."""
     if stream.read(len(_ARCHIVE)) != _ARCHIVE:
         raise FenchelError(
-            f"{path}: is no model that `fenchel train` wrote: it is no archive of arrays; the model is named before "
-            "the data, as in `fenchel predict MODEL DATA`"
+            f"{path}: is no model that `fenchel train` wrote, nor one of save_model: it is no archive of arrays; "
+            "name the model before the data, as in `fenchel predict MODEL DATA`"
         )
     stream.seek(0)
     return np.load(stream, allow_pickle=False)

@@ -11,6 +11,13 @@ from fenchel.errors import FenchelError
 from fenchel.estimators import SequenceClassifier
 from fenchel.io.model_file import KINDS, ModelFile, load, save
 
+#: what to do with arguments that are not estimators of Fenchel, by their type
+_WITHOUT_FILE = {
+    **dict.fromkeys(("str", "PosixPath", "WindowsPath"), "the path comes first: save_model(path, estimator)"),
+    "Pipeline": "save its last step, pipeline[-1], or pickle the whole, as with joblib.dump(pipeline, path)",
+    "SequenceClassifier": "pickle it, or train it with `fenchel train`",
+}
+
 
 def save_model(path: Path | str, estimator: Any) -> None:
     """Write a fitted estimator to a model file: arrays and plain text, nothing that could run code.
@@ -40,7 +47,8 @@ def save_model(path: Path | str, estimator: Any) -> None:
     array([1])
     """
     if type(estimator).__name__ not in KINDS or isinstance(estimator, SequenceClassifier):
-        raise FenchelError(f"estimator: a model file can't hold a {type(estimator).__name__}")
+        advice = _WITHOUT_FILE.get(type(estimator).__name__, "pickle it, as with joblib.dump(estimator, path)")
+        raise FenchelError(f"estimator: a model file can't hold a {type(estimator).__name__}; {advice}")
     check_is_fitted(estimator)
     try:
         save(Path(path), ModelFile(estimator, None, None, zero_based=False))

@@ -22,7 +22,7 @@ from fenchel.losses.quantile import Quantile as Quantile
 from fenchel.losses.residual import Huber as Huber
 from fenchel.losses.residual import Squared as Squared
 from fenchel.registry import named, public
-from fenchel.validation import did_you_mean
+from fenchel.validation import described, did_you_mean
 
 _IMPORTED = named(globals(), Loss)
 #: losses that grow no faster than a power of the score
@@ -67,7 +67,7 @@ def as_loss(loss: str | Loss, task: str | None = None) -> Loss:
             )
         loss = NAMED[loss]()
     if not isinstance(loss, Loss):
-        raise FenchelError(f"loss must be a name ({_names(task)}) or a Loss object, got {type(loss).__name__}")
+        raise FenchelError(f"loss must be a name ({_names(task)}) or a Loss object, got {described(loss)}")
     if task is not None and loss.task != task:
         raise FenchelError(f"loss={loss.name!r} is for {loss.task}, not {task}; choose one of {_names(task)}")
     return loss

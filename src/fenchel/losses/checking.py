@@ -23,6 +23,7 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.losses.base import Loss
 from fenchel.numerics.violation import violated
+from fenchel.validation import described
 
 _SCORES = np.concatenate([np.linspace(-6.0, 6.0, 49), [-30.0, -12.5, 12.5, 30.0]])
 _REGRESSION_LABELS = np.array([-3.0, -1.0, 0.0, 0.5, 1.0, 4.0])
@@ -59,7 +60,7 @@ def check_loss(loss: Loss) -> None:
     >>> check_loss(Huber(0.5))
     """
     if not isinstance(loss, Loss):
-        raise FenchelError(f"loss must be a Loss object, got {type(loss).__name__}: pass an instance of your class")
+        raise FenchelError(f"loss must be a Loss object, got {described(loss)}: pass an instance of your class")
     candidates = np.array([-1.0, 1.0]) if loss.task == "classification" else _REGRESSION_LABELS
     allowed = [y for y in candidates if loss.refusal(np.array([y])) is None]
     if not allowed:

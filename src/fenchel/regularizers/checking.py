@@ -22,6 +22,7 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.violation import violated
 from fenchel.regularizers.base import Regularizer
+from fenchel.validation import described
 
 #: sizes of the random vectors, each with as many draws
 _SIZES, _DRAWS = (0.1, 1.0, 5.0), 4
@@ -59,7 +60,7 @@ def check_regularizer(regularizer: Regularizer, features: int = 3) -> None:
     >>> check_regularizer(ElasticNet(0.3))
     """
     if not isinstance(regularizer, Regularizer):
-        kind = type(regularizer).__name__
+        kind = described(regularizer)
         raise FenchelError(f"regularizer must be a Regularizer object, got {kind}: pass an instance of your class")
     rng = np.random.default_rng(0)
     draws = np.concatenate([size * rng.normal(size=(_DRAWS, features)) for size in _SIZES])

@@ -19,6 +19,7 @@ from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
 from fenchel.numerics.violation import violated
 from fenchel.risks.base import Risk
+from fenchel.validation import described
 
 #: sizes of the random scores, each with as many draws
 _SIZES, _DRAWS = (0.1, 1.0, 4.0), 4
@@ -52,7 +53,7 @@ def check_risk(risk: Risk) -> None:
     >>> check_risk(F1([1, -1, -1, 1, -1]))
     """
     if not isinstance(risk, Risk):
-        raise FenchelError(f"risk must be a Risk object, got {type(risk).__name__}: pass an instance of your class")
+        raise FenchelError(f"risk must be a Risk object, got {described(risk)}: pass an instance of your class")
     rng = np.random.default_rng(0)
     shape = (risk.examples,) if risk.outputs is None else (risk.examples, risk.outputs)
     scores = [np.zeros(shape), *(size * rng.normal(size=shape) for size in _SIZES for _ in range(_DRAWS))]
