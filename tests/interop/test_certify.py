@@ -235,3 +235,18 @@ def test_targets_of_another_shape_are_refused():
     model = LogisticRegression().fit(X, y > 0)
     with pytest.raises(FenchelError, match="labels that are not in classes_"):
         certify(model, X, np.array([None] * len(y)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kernel_machines_with_examples_without_weight(sparse):
+    # scikit-learn numbers the support vectors among the examples with weight
+    X, y, weights = classes_of(2)
+    weights[::3] = 0.0
+    given = sp.csr_matrix(X) if sparse else X
+    model = SVC(C=0.3, tol=1e-9).fit(given, y, sample_weight=weights)
+    assert certify(model, given, y, sample_weight=weights).relative_gap < 1e-6
+    X, y, weights = targets_of()
+    weights[:20] = 0.0
+    given = sp.csr_matrix(X) if sparse else X
+    model = SVR(C=0.3, tol=1e-9).fit(given, y, sample_weight=weights)
+    assert certify(model, given, y, sample_weight=weights).relative_gap < 1e-6

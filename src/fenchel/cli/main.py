@@ -13,6 +13,7 @@ from fenchel.cli.standard_input import readable_files
 from fenchel.errors import FenchelError
 from fenchel.frontends.main import COMMANDS as FRONT_ENDS
 from fenchel.frontends.main import main as front_end
+from fenchel.frontends.writing import open_closed_streams
 
 __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 
@@ -32,6 +33,9 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in FRONT_ENDS:
         return front_end(given)
+    if open_closed_streams():
+        say("fenchel: the standard output is closed: lead it to a file, or to /dev/null")
+        return REFUSED
     options = parser().parse_args(arguments)
     names: dict[str, str] = {}
     try:

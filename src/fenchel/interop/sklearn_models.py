@@ -232,7 +232,10 @@ def kernel_machine(model: Any, data: Data) -> Objective:
     lam = per_sum(model.C, [(labels, weights)])[0]
     coefficients = np.zeros(len(labels))
     dual = model.dual_coef_
-    coefficients[model.support_] = np.ravel(dual.toarray() if sp.issparse(dual) else dual)
+    # LIBSVM removes examples without weight before it numbers the others; of a given kernel scikit-learn's predictions
+    # take these numbers for columns of all examples
+    numbered = np.arange(len(labels)) if model.kernel == "precomputed" else np.flatnonzero(data.weights > 0.0)
+    coefficients[numbered[model.support_]] = np.ravel(dual.toarray() if sp.issparse(dual) else dual)
     # of a sigmoid kernel, say, the problem is not convex, and no dual point bounds it
     design = GramDesign(_gram(model, data.X)).definite()
     problem = Problem(design, MeanRisk(loss, labels, weights), lam, GramNorm(design), intercept=True)
