@@ -1,5 +1,7 @@
 """Estimators of other libraries are judged by their own objectives: the gap of a tight fit is small, of others not."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -250,3 +252,14 @@ def test_kernel_machines_with_examples_without_weight(sparse):
     given = sp.csr_matrix(X) if sparse else X
     model = SVR(C=0.3, tol=1e-9).fit(given, y, sample_weight=weights)
     assert certify(model, given, y, sample_weight=weights).relative_gap < 1e-6
+
+
+def test_rigorous_bounds_hold_for_the_exact_lambda():
+    # NumPy's sum of these weights is 8 roundings below the exact one, and lambda = alpha / sum as much above
+    n, weight = 127, 0.597
+    weights, X, y = np.full(n, weight), np.ones((n, 1)), np.ones(n)
+    alpha = n * weight
+    model = Ridge(alpha, fit_intercept=False).fit(X, y, sample_weight=weights)
+    total = n * Fraction(weight)
+    optimum = Fraction(alpha) / (total + Fraction(alpha)) / 2
+    assert Fraction(certify(model, X, y, sample_weight=weights, rigorous=True).certificate.lower) <= optimum

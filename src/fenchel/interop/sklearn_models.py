@@ -26,6 +26,7 @@ from fenchel.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from fenchel.numerics.error_free import exact_sum
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import CrammerSinger, MeanRisk, Multinomial
 
@@ -57,7 +58,7 @@ def tuned(model: Any, name: str) -> float:
 
 def per_sum(C: float, targets: list[tuple[Array, Floats]]) -> list[float]:
     """lambda of |w|^2/2 + C sum"""
-    return [1.0 / (positive("C", C) * float(weights.sum())) for _, weights in targets]
+    return [1.0 / (positive("C", C) * exact_sum(weights)) for _, weights in targets]
 
 
 def linear_svc(model: Any, data: Data) -> Objective:
@@ -72,7 +73,7 @@ def linear_svc(model: Any, data: Data) -> Objective:
             # it keeps the difference of the two rows, which are opposite at the optimum
             scores = replace(scores, coef=_opposite(scores.coef), intercept=_opposite(scores.intercept))
         weights = data.weights * factors[places]
-        lam = 1.0 / (positive("C", model.C) * float(weights.sum()))
+        lam = 1.0 / (positive("C", model.C) * exact_sum(weights))
         risk = CrammerSinger(places, len(classes), weights)
         words = f"|W|²/2 + C sum max(0, 1 + max s_k - s_y), C={model.C:g}, {end}"
         return Objective(words, joint(data, scores, risk, lam, 0.0))
@@ -101,7 +102,7 @@ def logistic_regression(model: Any, data: Data) -> Objective:
     end = NONE if not model.fit_intercept else REGULARIZED if liblinear else FREE
     if len(classes) > 2 and not liblinear:
         weights = data.weights * factors[places]
-        lam = 1.0 / (positive("C", C) * float(weights.sum()))
+        lam = 1.0 / (positive("C", C) * exact_sum(weights))
         words = f"{penalty_words(l1_ratio).replace('w', 'W')} + C sum multinomial log-loss, C={C:g}, {end}"
         return Objective(words, joint(data, scores, Multinomial(places, len(classes), weights), lam, l1_ratio))
     targets = against_the_rest(places, factors, data)
@@ -139,7 +140,7 @@ def ridge_classifier(model: Any, data: Data) -> Objective:
 
 def _ridge(model: Any, data: Data, scores: Scores, targets: list[tuple[Array, Floats]], end: str) -> Objective:
     alphas = np.broadcast_to(np.asarray(vars(model).get("alpha_", vars(model).get("alpha")), float), len(targets))
-    lams = [positive("alpha", alpha) / float(a.sum()) for alpha, (_, a) in zip(alphas, targets, strict=True)]
+    lams = [positive("alpha", alpha) / exact_sum(a) for alpha, (_, a) in zip(alphas, targets, strict=True)]
     words = f"alpha |w|²/2 + ½ sum (s - y)², alpha={', '.join(f'{a:g}' for a in np.unique(alphas))}, {end}"
     return Objective(words, separate(data, scores, Squared(), targets, lams, 0.0))
 
@@ -178,7 +179,7 @@ def sgd(model: Any, data: Data) -> Objective:
         targets = against_the_rest(places, class_weights(model, classes, data), data)
     else:
         targets = [(data.y.astype(np.float64), data.weights)]
-    lams = [alpha * len(data.y) / float(weights.sum()) for _, weights in targets]
+    lams = [alpha * len(data.y) / exact_sum(weights) for _, weights in targets]
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     end = FREE if model.fit_intercept else NONE
     words = f"alpha {penalty_words(l1_ratio)} + mean {model.loss}, alpha={alpha:g}, {end}"
@@ -211,7 +212,7 @@ def huber(model: Any, data: Data) -> Objective:
     scale, alpha = float(model.scale_), positive("alpha", model.alpha)
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     targets = [(data.y.astype(np.float64), data.weights)]
-    lam = alpha * scale / float(data.weights.sum())
+    lam = alpha * scale / exact_sum(data.weights)
     end = FREE if model.fit_intercept else NONE
     words = f"alpha |w|² + sum of Huber losses at the fitted scale {scale:g}, itself not judged, alpha={alpha:g}, {end}"
     return Objective(words, separate(data, scores, Huber(model.epsilon * scale), targets, [lam], 0.0))
