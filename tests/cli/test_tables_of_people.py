@@ -270,3 +270,12 @@ def test_a_damaged_encoding_is_refused(folder):
     ):
         with pytest.raises(ValueError, match="damaged"):
             Encoding.from_json(wrong)
+
+
+@pytest.mark.parametrize("cities", [["b", "a", "", "a", "b"], ["a", "", "b", "b", "a"]])
+def test_of_equally_frequent_texts_the_first_in_order_replaces_missing_ones(cities):
+    # as SimpleImputer of scikit-learn does, and whatever the order of the rows
+    Path("d.csv").write_text("city,y\n" + "".join(f"{city},{k}\n" for k, city in enumerate(cities)))
+    table = read(Path("d.csv"), Layout(impute="most-frequent"))
+    missing = cities.index("")
+    np.testing.assert_array_equal(table.X.toarray()[missing], [1.0, 0.0])

@@ -164,6 +164,8 @@ def test_a_problem_is_still_a_problem():
         (LogisticRegression(C=np.inf, max_iter=1000), "C=inf leaves the model without a regularizer"),
         (SGDClassifier(penalty=None), "without a penalty"),
         (SGDClassifier("modified_huber"), "modified_huber"),
+        (SGDClassifier(early_stopping=True, random_state=0), "holds out rows"),
+        (SGDRegressor(early_stopping=True, random_state=0), "holds out rows"),
         (QuantileRegressor(alpha=0.0), "alpha=0.0 leaves"),
         (SVC(), "3 classes are 3 fits"),
     ],
@@ -263,3 +265,13 @@ def test_rigorous_bounds_hold_for_the_exact_lambda():
     total = n * Fraction(weight)
     optimum = Fraction(alpha) / (total + Fraction(alpha)) / 2
     assert Fraction(certify(model, X, y, sample_weight=weights, rigorous=True).certificate.lower) <= optimum
+
+
+@pytest.mark.parametrize(("form", "k"), [("ovr", 3), ("multinomial", 2)])
+def test_forms_of_scikit_learn_1_7_that_are_other_objectives_are_refused(form, k):
+    X, y, _ = classes_of(k)
+    model = LogisticRegression().fit(X, y)
+    # a parameter up to scikit-learn 1.7
+    model.multi_class = form
+    with pytest.raises(FenchelError, match="is another objective"):
+        certify(model, X, y)

@@ -95,6 +95,12 @@ def logistic_regression(model: Any, data: Data) -> Objective:
     factors = class_weights(model, classes, data, weighted=True)
     if vars(model).get("refit") is False:
         raise refuse(model, "refit=False averages the models of the folds")
+    # of scikit-learn 1.7
+    if (
+        vars(model).get("multi_class") == ("multinomial" if len(classes) == 2 else "ovr")
+        and model.solver != "liblinear"
+    ):
+        raise refuse(model, f"multi_class={model.multi_class!r} of {len(classes)} classes is another objective")
     C, l1_ratio = tuned(model, "C"), _l1_ratio(model)
     liblinear = model.solver == "liblinear"
     bias = float(model.intercept_scaling) if liblinear and model.fit_intercept else None
@@ -162,6 +168,8 @@ def sgd(model: Any, data: Data) -> Objective:
     """The mean of weighted losses, whatever the sum of the weights."""
     if model.penalty is None:
         raise refuse(model, "without a penalty no gap can be proved")
+    if model.early_stopping:
+        raise refuse(model, "early_stopping=True holds out rows of its own choice")
     alpha, l1_ratio = positive("alpha", model.alpha), {"l2": 0.0, "l1": 1.0}.get(model.penalty, model.l1_ratio)
     losses: dict[str, Loss] = {
         "hinge": Hinge(),
