@@ -42,9 +42,11 @@ def open_closed_streams() -> bool:
     return closed
 
 
-def check_target(path: str) -> None:
-    """Raise OSError unless the file can be written, before the work and not after it."""
+def check_target(path: str, *read: str) -> None:
+    """Raise OSError unless the file can be written and is none that is read, before the work and not after it."""
     target = Path(path)
+    if target.is_file() and any(Path(one).is_file() and target.samefile(one) for one in read):
+        raise FileExistsError(f"{path} is read as well; name another file")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder")
     folder = target.absolute().parent
