@@ -54,6 +54,23 @@ def test_the_table_and_the_page_of_compare_are_two_files(capsys):
     assert not Path("x").exists()
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "train numbers.csv --header -o numbers.csv --force",
+        "predict m.npz numbers.csv -o ./numbers.csv --force",
+        "predict m.npz numbers.csv -o m.npz --force",
+        "path numbers.csv --header --Cs 1 -o numbers.csv --force",
+        "compare numbers.csv --header --report numbers.csv --force",
+    ],
+)
+def test_no_file_that_is_read_is_replaced(capsys, line):
+    assert main(["train", "numbers.csv", "--header", "-o", "m.npz"]) == 0
+    model = Path("m.npz").read_bytes()
+    assert "is read as well; name another file" in said(capsys, *line.split())
+    assert (Path("numbers.csv").read_text(), Path("m.npz").read_bytes()) == (NUMBERS, model)
+
+
 @contextmanager
 def closed(name):
     with mock.patch.object(sys, name, None):

@@ -8,7 +8,7 @@ from argparse import Namespace
 from importlib import import_module
 
 from fenchel.cli.options import parser
-from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, say
+from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_apart, say
 from fenchel.cli.standard_input import readable_files
 from fenchel.errors import FenchelError
 from fenchel.frontends.main import COMMANDS as FRONT_ENDS
@@ -41,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         with readable_files(options) as names:
             options.names = names
+            check_apart(options)
             return _run(options)
     except BrokenPipeError:
         # whatever Python writes when it ends has nowhere to go
