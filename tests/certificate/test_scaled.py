@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fenchel import Certificate
+from fenchel import Certificate, FenchelError
 
 
 def test_bounds_of_a_multiple_hold_exactly():
@@ -20,6 +20,20 @@ def test_bounds_of_a_multiple_hold_exactly():
         assert Fraction(many.lower) <= exact * (Fraction(one.dual) - Fraction(one.dual_error))
         assert many.relative_gap == pytest.approx(one.relative_gap, rel=1e-9)
         assert many.about == "a sum"
+
+
+def test_bounds_that_are_too_large_for_floats_prove_nothing():
+    # the exact lower bounds are far below
+    for sign in (1.0, -1.0):
+        found = Certificate(sign * 1e300, sign * 9e299, dual_error=8.9e299).scaled(1e10)
+        assert found.lower == -np.inf
+        assert found.upper == np.inf
+
+
+@pytest.mark.parametrize("factor", [0.0, -1.0, np.inf, np.nan])
+def test_factors_are_positive(factor):
+    with pytest.raises(FenchelError, match="factor must be a positive number"):
+        Certificate(1.0, 0.5).scaled(factor)
 
 
 def test_zero_and_infinity_stay():

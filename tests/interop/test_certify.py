@@ -1,5 +1,7 @@
 """Estimators of other libraries are judged by their own objectives: the gap of a tight fit is small, of others not."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -162,6 +164,8 @@ def test_a_problem_is_still_a_problem():
         (LogisticRegression(C=np.inf, max_iter=1000), "C=inf leaves the model without a regularizer"),
         (SGDClassifier(penalty=None), "without a penalty"),
         (SGDClassifier("modified_huber"), "modified_huber"),
+        (SGDClassifier(early_stopping=True, random_state=0), "holds out rows"),
+        (SGDRegressor(early_stopping=True, random_state=0), "holds out rows"),
         (QuantileRegressor(alpha=0.0), "alpha=0.0 leaves"),
         (SVC(), "3 classes are 3 fits"),
     ],
@@ -235,3 +239,39 @@ def test_targets_of_another_shape_are_refused():
     model = LogisticRegression().fit(X, y > 0)
     with pytest.raises(FenchelError, match="labels that are not in classes_"):
         certify(model, X, np.array([None] * len(y)))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_kernel_machines_with_examples_without_weight(sparse):
+    # scikit-learn numbers the support vectors among the examples with weight
+    X, y, weights = classes_of(2)
+    weights[::3] = 0.0
+    given = sp.csr_matrix(X) if sparse else X
+    model = SVC(C=0.3, tol=1e-9).fit(given, y, sample_weight=weights)
+    assert certify(model, given, y, sample_weight=weights).relative_gap < 1e-6
+    X, y, weights = targets_of()
+    weights[:20] = 0.0
+    given = sp.csr_matrix(X) if sparse else X
+    model = SVR(C=0.3, tol=1e-9).fit(given, y, sample_weight=weights)
+    assert certify(model, given, y, sample_weight=weights).relative_gap < 1e-6
+
+
+def test_rigorous_bounds_hold_for_the_exact_lambda():
+    # NumPy's sum of these weights is 8 roundings below the exact one, and lambda = alpha / sum as much above
+    n, weight = 127, 0.597
+    weights, X, y = np.full(n, weight), np.ones((n, 1)), np.ones(n)
+    alpha = n * weight
+    model = Ridge(alpha, fit_intercept=False).fit(X, y, sample_weight=weights)
+    total = n * Fraction(weight)
+    optimum = Fraction(alpha) / (total + Fraction(alpha)) / 2
+    assert Fraction(certify(model, X, y, sample_weight=weights, rigorous=True).certificate.lower) <= optimum
+
+
+@pytest.mark.parametrize(("form", "k"), [("ovr", 3), ("multinomial", 2)])
+def test_forms_of_scikit_learn_1_7_that_are_other_objectives_are_refused(form, k):
+    X, y, _ = classes_of(k)
+    model = LogisticRegression().fit(X, y)
+    # a parameter up to scikit-learn 1.7
+    model.multi_class = form
+    with pytest.raises(FenchelError, match="is another objective"):
+        certify(model, X, y)

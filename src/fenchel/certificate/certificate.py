@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import dataclass, replace
 
+from fenchel.errors import FenchelError
 from fenchel.markup import OPEN, PROVED, WRONG, card
 
 #: largest rounding floor, relative to the objective, at which a gap below the floor counts as optimal with tol=0
@@ -120,7 +122,7 @@ class Certificate:
         """Whether this proves ``tol``; with ``tol=0``, or for a trivial model, whether the gap is within rounding."""
         return self.proves(tol) or (self.optimal and (tol == 0.0 or self.trivial))
 
-    def scaled(self, factor: float, about: str = "") -> Certificate:
+    def scaled(self, factor: float, about: str = "", roundings: float = 1.0) -> Certificate:
         """The certificate of the same problem with its objective multiplied by a positive number.
 
         Parameters
@@ -129,21 +131,20 @@ class Certificate:
             The positive number: the sum of all C, say, for an objective of sums instead of means.
         about : str, default=""
             The objective in words.
+        roundings : float, default=1.0
+            The relative errors of the products, in units of 2^-53: that of each product, and those of the factor and of
+            the weights of the penalty and the risk, which must not be negative then.
 
         Returns
         -------
         Certificate
             The same gap in the units of the other objective; the roundings of the products are added to its errors.
         """
-        primal, dual = self.primal * factor, self.dual * factor
-        # each product is rounded once
-        errors = [
-            _sum_up(_up(error * factor) if error else 0.0, _up(abs(value) * 2.0**-53) if value else 0.0)
-            if math.isfinite(value)
-            else error
-            for error, value in ((self.primal_error, primal), (self.dual_error, dual))
-        ]
-        return replace(self, primal=primal, dual=dual, primal_error=errors[0], dual_error=errors[1], about=about)
+        if not 0.0 < factor < math.inf:
+            raise FenchelError(f"factor must be a positive number, got {factor!r}")
+        primal, primal_error = _product(self.primal, self.primal_error, factor, roundings * 2.0**-53)
+        dual, dual_error = _product(self.dual, self.dual_error, factor, roundings * 2.0**-53)
+        return replace(self, primal=primal, dual=dual, primal_error=primal_error, dual_error=dual_error, about=about)
 
     def __add__(self, other: Certificate) -> Certificate:
         """The certificate of two separate problems taken together."""
@@ -208,6 +209,15 @@ class Certificate:
         if width >= bound:
             return f"at most {self.upper / bound:.3g} times the optimum"
         return f"within {width:.2g} ({100.0 * width / bound:.2g}%) of the optimum"
+
+
+def _product(value: float, error: float, factor: float, relative: float) -> tuple[float, float]:
+    """A bound in other units with its error, which is infinite where the product is too large for a float."""
+    found = value * factor
+    if math.isinf(found):
+        return (value, error) if math.isinf(value) else (math.copysign(sys.float_info.max, value), math.inf)
+    moved = _up((1.0 + 2.0 * relative) * error * factor) if error else 0.0
+    return found, _sum_up(moved, _up(abs(found) * relative) if found else 0.0)
 
 
 def _up(value: float) -> float:

@@ -8,11 +8,12 @@ from argparse import Namespace
 from importlib import import_module
 
 from fenchel.cli.options import parser
-from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, say
+from fenchel.cli.output import INTERRUPTED, NOT_PROVED, PROVED, REFUSED, check_apart, say
 from fenchel.cli.standard_input import readable_files
 from fenchel.errors import FenchelError
 from fenchel.frontends.main import COMMANDS as FRONT_ENDS
 from fenchel.frontends.main import main as front_end
+from fenchel.frontends.writing import open_closed_streams
 
 __all__ = ["INTERRUPTED", "NOT_PROVED", "PROVED", "REFUSED", "main"]
 
@@ -32,11 +33,15 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if given and given[0] in FRONT_ENDS:
         return front_end(given)
+    if open_closed_streams():
+        say("fenchel: the standard output is closed: lead it to a file, or to /dev/null")
+        return REFUSED
     options = parser().parse_args(arguments)
     names: dict[str, str] = {}
     try:
         with readable_files(options) as names:
             options.names = names
+            check_apart(options)
             return _run(options)
     except BrokenPipeError:
         # whatever Python writes when it ends has nowhere to go

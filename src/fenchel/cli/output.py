@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import sys
+from argparse import Namespace
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,16 @@ def check_output(output: Path | None, force: bool, option: str = "output") -> No
         raise FenchelError(f"{output} exists: choose another --{option}, or --force to replace it")
     if not output.absolute().parent.is_dir():
         raise FenchelError(f"--{option}: there is no folder {output.parent}")
+
+
+def check_apart(options: Namespace) -> None:
+    """Raise if a file would be written over one that is read, which ``--force`` does not ask for."""
+    given = {name: getattr(options, name, None) for name in ("model", "data", "test", "file", "output", "report")}
+    files = {name: path for name, path in given.items() if path is not None and path.is_file()}
+    for option in {"output", "report"} & set(files):
+        target = files.pop(option)
+        if any(target.samefile(one) for name, one in files.items() if name not in ("output", "report")):
+            raise FenchelError(f"--{option}: {target} is read as well; name another file")
 
 
 def check_checkpoint(path: Path | None, *, resume: bool) -> None:

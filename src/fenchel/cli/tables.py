@@ -105,6 +105,12 @@ def compare(options: Namespace) -> int:
     """Fit several models to one file and print a table; the exit status."""
     check_output(options.output, options.force)
     check_output(options.report, options.force, "report")
+    if (
+        options.report is not None
+        and options.output is not None
+        and options.report.resolve() == options.output.resolve()
+    ):
+        raise FenchelError(f"--output and --report both name {options.report}; choose two files")
     losses = [chosen("losses", one, LOSSES) for one in options.losses.split(",")]
     solvers = options.solvers.split(",")
     for name in solvers:

@@ -18,6 +18,8 @@ from fenchel.solving.solution import Solution, Status
 
 #: the first key of a file of certificates, by which it is known
 _KEY = "fenchel_certificate"
+#: roundings at most of lambda, of an example's C, of their sum and of the products with it
+_TRANSLATED = 8.0
 #: of the layout of the file
 _FORMAT = 1
 
@@ -58,7 +60,7 @@ def fit(problem: Problem, scale: float, about: str, tol: float, warm_start: Solu
     """
     # below about 1e-10 the gap is rounding; zero asks for all that the arithmetic has
     solution = solve(problem, tol=tol if tol >= 1e-10 else 0.0, warm_start=warm_start)
-    return Fit(solution, solution.certificate.scaled(scale, about))
+    return Fit(solution, solution.certificate.scaled(scale, about, roundings=_TRANSLATED))
 
 
 def write_certificate(model: str, content: bytes, fits: Sequence[Fit], about: dict[str, Any]) -> None:

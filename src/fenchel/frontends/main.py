@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from fenchel.frontends.refusal import Refusal
+from fenchel.frontends.writing import open_closed_streams
 
 #: commands of ``fenchel`` whose arguments are passed on as they are
 COMMANDS = ("liblinear", "svmperf", "install-frontends")
@@ -29,6 +30,7 @@ def main(arguments: Sequence[str]) -> int:
     int
         The exit status.
     """
+    open_closed_streams()
     try:
         status = _program(arguments)()
         sys.stdout.flush()

@@ -28,9 +28,25 @@ def writing(path: str) -> Iterator[IO[bytes]]:
             yield stream
 
 
-def check_target(path: str) -> None:
-    """Raise OSError unless the file can be written, before the work and not after it."""
+def open_closed_streams() -> bool:
+    """Replace standard streams that are closed by ones that lead nowhere; whether the output was closed.
+
+    Else the next file that is opened takes their place, and ``print`` takes the output for a missing error stream.
+    """
+    closed = sys.stdout is None
+    # in the order of their numbers: a new file has the least one that is free
+    if closed:
+        sys.stdout = Path(os.devnull).open("w")  # noqa: SIM115 (open to the end)
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115
+    return closed
+
+
+def check_target(path: str, *read: str) -> None:
+    """Raise OSError unless the file can be written and is none that is read, before the work and not after it."""
     target = Path(path)
+    if target.is_file() and any(Path(one).is_file() and target.samefile(one) for one in read):
+        raise FileExistsError(f"{path} is read as well; name another file")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder")
     folder = target.absolute().parent

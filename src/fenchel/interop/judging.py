@@ -32,6 +32,8 @@ from fenchel.verifying import certify as certify_model
 READERS = {**SKLEARN, **PEERS}
 #: the libraries whose classes are identified by name
 LIBRARIES = {key.partition(".")[0] for key in READERS}
+#: roundings at most of lambda and of the weight of an example: regularizers and losses are not negative here
+TRANSLATED = 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,7 +180,9 @@ def certify(
         return certify_model(problem, model, witness, effort=effort, rigorous=rigorous)
     objective = read(problem, model, witness, sample_weight)
     found = [
-        certify_model(part.problem, part.model, part.witness, effort=effort, rigorous=rigorous)
+        certify_model(part.problem, part.model, part.witness, effort=effort, rigorous=rigorous).scaled(
+            1.0, roundings=TRANSLATED
+        )
         for part in objective.parts
     ]
     return Judgement(objective.words, tuple(found))

@@ -31,6 +31,7 @@ from fenchel.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from fenchel.numerics.error_free import exact_sum
 from fenchel.risks import CrammerSinger
 
 
@@ -144,7 +145,7 @@ def liblinear(model: Any, data: Data) -> Objective:
             "sample_weight; of several one-vs-rest problems write each as a Problem"
         )
     if param.solver_type == 4:
-        lam = 1.0 / (positive("C", param.C) * float(data.weights.sum()))
+        lam = 1.0 / (positive("C", param.C) * exact_sum(data.weights))
         return Objective(words, joint(data, scores, CrammerSinger(places, classes, data.weights), lam, 0.0))
     _, margin_loss, l1_ratio = SOLVERS[param.solver_type]
     # of two labels the first is the positive one

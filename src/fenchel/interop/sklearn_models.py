@@ -26,6 +26,7 @@ from fenchel.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from fenchel.numerics.error_free import exact_sum
 from fenchel.problem import Model, Problem, Witness
 from fenchel.risks import CrammerSinger, MeanRisk, Multinomial
 
@@ -57,7 +58,7 @@ def tuned(model: Any, name: str) -> float:
 
 def per_sum(C: float, targets: list[tuple[Array, Floats]]) -> list[float]:
     """lambda of |w|^2/2 + C sum"""
-    return [1.0 / (positive("C", C) * float(weights.sum())) for _, weights in targets]
+    return [1.0 / (positive("C", C) * exact_sum(weights)) for _, weights in targets]
 
 
 def linear_svc(model: Any, data: Data) -> Objective:
@@ -72,7 +73,7 @@ def linear_svc(model: Any, data: Data) -> Objective:
             # it keeps the difference of the two rows, which are opposite at the optimum
             scores = replace(scores, coef=_opposite(scores.coef), intercept=_opposite(scores.intercept))
         weights = data.weights * factors[places]
-        lam = 1.0 / (positive("C", model.C) * float(weights.sum()))
+        lam = 1.0 / (positive("C", model.C) * exact_sum(weights))
         risk = CrammerSinger(places, len(classes), weights)
         words = f"|W|²/2 + C sum max(0, 1 + max s_k - s_y), C={model.C:g}, {end}"
         return Objective(words, joint(data, scores, risk, lam, 0.0))
@@ -94,6 +95,12 @@ def logistic_regression(model: Any, data: Data) -> Objective:
     factors = class_weights(model, classes, data, weighted=True)
     if vars(model).get("refit") is False:
         raise refuse(model, "refit=False averages the models of the folds")
+    # of scikit-learn 1.7
+    if (
+        vars(model).get("multi_class") == ("multinomial" if len(classes) == 2 else "ovr")
+        and model.solver != "liblinear"
+    ):
+        raise refuse(model, f"multi_class={model.multi_class!r} of {len(classes)} classes is another objective")
     C, l1_ratio = tuned(model, "C"), _l1_ratio(model)
     liblinear = model.solver == "liblinear"
     bias = float(model.intercept_scaling) if liblinear and model.fit_intercept else None
@@ -101,7 +108,7 @@ def logistic_regression(model: Any, data: Data) -> Objective:
     end = NONE if not model.fit_intercept else REGULARIZED if liblinear else FREE
     if len(classes) > 2 and not liblinear:
         weights = data.weights * factors[places]
-        lam = 1.0 / (positive("C", C) * float(weights.sum()))
+        lam = 1.0 / (positive("C", C) * exact_sum(weights))
         words = f"{penalty_words(l1_ratio).replace('w', 'W')} + C sum multinomial log-loss, C={C:g}, {end}"
         return Objective(words, joint(data, scores, Multinomial(places, len(classes), weights), lam, l1_ratio))
     targets = against_the_rest(places, factors, data)
@@ -139,7 +146,7 @@ def ridge_classifier(model: Any, data: Data) -> Objective:
 
 def _ridge(model: Any, data: Data, scores: Scores, targets: list[tuple[Array, Floats]], end: str) -> Objective:
     alphas = np.broadcast_to(np.asarray(vars(model).get("alpha_", vars(model).get("alpha")), float), len(targets))
-    lams = [positive("alpha", alpha) / float(a.sum()) for alpha, (_, a) in zip(alphas, targets, strict=True)]
+    lams = [positive("alpha", alpha) / exact_sum(a) for alpha, (_, a) in zip(alphas, targets, strict=True)]
     words = f"alpha |w|²/2 + ½ sum (s - y)², alpha={', '.join(f'{a:g}' for a in np.unique(alphas))}, {end}"
     return Objective(words, separate(data, scores, Squared(), targets, lams, 0.0))
 
@@ -161,6 +168,8 @@ def sgd(model: Any, data: Data) -> Objective:
     """The mean of weighted losses, whatever the sum of the weights."""
     if model.penalty is None:
         raise refuse(model, "without a penalty no gap can be proved")
+    if model.early_stopping:
+        raise refuse(model, "early_stopping=True holds out rows of its own choice")
     alpha, l1_ratio = positive("alpha", model.alpha), {"l2": 0.0, "l1": 1.0}.get(model.penalty, model.l1_ratio)
     losses: dict[str, Loss] = {
         "hinge": Hinge(),
@@ -178,7 +187,7 @@ def sgd(model: Any, data: Data) -> Objective:
         targets = against_the_rest(places, class_weights(model, classes, data), data)
     else:
         targets = [(data.y.astype(np.float64), data.weights)]
-    lams = [alpha * len(data.y) / float(weights.sum()) for _, weights in targets]
+    lams = [alpha * len(data.y) / exact_sum(weights) for _, weights in targets]
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     end = FREE if model.fit_intercept else NONE
     words = f"alpha {penalty_words(l1_ratio)} + mean {model.loss}, alpha={alpha:g}, {end}"
@@ -211,7 +220,7 @@ def huber(model: Any, data: Data) -> Objective:
     scale, alpha = float(model.scale_), positive("alpha", model.alpha)
     scores = Scores.of(model.coef_, model.intercept_, free=model.fit_intercept)
     targets = [(data.y.astype(np.float64), data.weights)]
-    lam = alpha * scale / float(data.weights.sum())
+    lam = alpha * scale / exact_sum(data.weights)
     end = FREE if model.fit_intercept else NONE
     words = f"alpha |w|² + sum of Huber losses at the fitted scale {scale:g}, itself not judged, alpha={alpha:g}, {end}"
     return Objective(words, separate(data, scores, Huber(model.epsilon * scale), targets, [lam], 0.0))
@@ -232,7 +241,10 @@ def kernel_machine(model: Any, data: Data) -> Objective:
     lam = per_sum(model.C, [(labels, weights)])[0]
     coefficients = np.zeros(len(labels))
     dual = model.dual_coef_
-    coefficients[model.support_] = np.ravel(dual.toarray() if sp.issparse(dual) else dual)
+    # LIBSVM removes examples without weight before it numbers the others; of a given kernel scikit-learn's predictions
+    # take these numbers for columns of all examples
+    numbered = np.arange(len(labels)) if model.kernel == "precomputed" else np.flatnonzero(data.weights > 0.0)
+    coefficients[numbered[model.support_]] = np.ravel(dual.toarray() if sp.issparse(dual) else dual)
     # of a sigmoid kernel, say, the problem is not convex, and no dual point bounds it
     design = GramDesign(_gram(model, data.X)).definite()
     problem = Problem(design, MeanRisk(loss, labels, weights), lam, GramNorm(design), intercept=True)

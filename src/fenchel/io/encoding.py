@@ -7,9 +7,9 @@ way.  Missing values are refused, or replaced by a value that was learned too.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mode
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -148,7 +148,9 @@ def _learned(column: RawColumn, lines: Array, impute: str | None) -> ColumnCode:
                 f"{column.place.path}: {column.place} has {len(categories):,} different texts in {len(texts):,} rows: "
                 "such names are no categories; leave the column out with --drop"
             )
-        return ColumnCode(name, categories, None if impute is None else mode(known))
+        counts = Counter(known)
+        # the first one in order of the most frequent, whatever the order of the rows
+        return ColumnCode(name, categories, None if impute is None else max(categories, key=counts.__getitem__))
     numbers = column.numbers()
     missing = np.isnan(numbers)
     if impute is None:

@@ -56,6 +56,12 @@ def as_numbers(path: Path, name: str, values: Any) -> Array:
     return found
 
 
+def number_texts(values: Any) -> list[str | None]:
+    """A column of numbers or truth values (1 and 0) as texts, with None where one is missing."""
+    found = values.to_pylist()
+    return [None if one is None or one != one else str(int(one) if isinstance(one, bool) else one) for one in found]
+
+
 def _arrow(path: Path) -> Any:
     try:
         import pyarrow

@@ -13,11 +13,11 @@ from fenchel.arrays import Array
 from fenchel.errors import FenchelError
 from fenchel.io.encoding import Encoding
 from fenchel.io.files import bare_name, check_exists
-from fenchel.io.kinds import CONLL, is_table, kind_of
+from fenchel.io.kinds import CONLL, PARQUET, is_table, kind_of
 from fenchel.io.raw_columns import RawColumn
 from fenchel.io.store import open_store
 from fenchel.io.svmlight import are_whole, read_svmlight
-from fenchel.io.table_columns import TableFile, label_column, query_column, table_file
+from fenchel.io.table_columns import TableFile, is_number, label_column, query_column, table_file
 from fenchel.io.table_values import labels_of, read_values
 
 
@@ -95,6 +95,13 @@ class Layout(NamedTuple):
         """The column of labels, by the user or else by the model."""
         return self.own_label if self.label is None else self.label
 
+    def header_asked(self, kind: str) -> bool | None:
+        """Whether a table has a header, by the user or else by the model: a row of texts looks like a header."""
+        own = self.encoding
+        if self.header is not None or kind == PARQUET or own is None or own.names is not None:
+            return self.header
+        return False if all(column.categories is not None for column in own.columns) else None
+
 
 def read(path: Path, layout: Layout = Layout()) -> Table:  # noqa: B008 (a tuple that nothing changes)
     """The rows of a file."""
@@ -162,7 +169,7 @@ def _widened(X: Any, layout: Layout) -> Any:
 
 
 def _read_table(path: Path, kind: str, layout: Layout) -> Table:
-    table = table_file(path, kind, layout.label_asked, layout.header, layout.delimiter)
+    table = table_file(path, kind, layout.label_asked, layout.header_asked(kind), layout.delimiter)
     _check_names(table, layout)
     own = layout.encoding
     if own is None and layout.features is not None:
@@ -187,6 +194,8 @@ def _read_table(path: Path, kind: str, layout: Layout) -> Table:
     X, notes = encoding.encode(columns, values.lines)
     found = dict(zip(others, values.texts, strict=True))
     y = None if label is None else labels_of(table, "label", label, found[label], values.lines)
+    if own is None and layout.header is None:
+        _check_header(table, columns, label, found)
     qid = None if queries is None else labels_of(table, "query", queries, found[queries], values.lines)
     kept, query = (place if table.names is None or place is None else table.names[place] for place in (label, queries))
     return Table(X, y, encoding.feature_names, kept, False, qid, query, encoding=encoding, notes=tuple(notes))
@@ -208,6 +217,26 @@ def _check_names(table: TableFile, layout: Layout) -> None:
         raise FenchelError(
             f"{table.path}: the header names {', '.join(repeated[:5])} more than once; rename the columns"
         )
+
+
+def _check_header(
+    table: TableFile, columns: Sequence[RawColumn], label: int | None, texts: dict[int, list[str]]
+) -> None:
+    """Raise where a first row was taken for a header, or for none, and the other rows say that it was wrong."""
+    if table.text is None or label is None:
+        return
+    labels = [text.strip() for text in texts[label]]
+    if table.names is None:
+        wrong = len(labels) > 1 and not is_number(labels[0]) and all(map(is_number, labels[1:]))
+        why = f"the label {labels[0]!r} of the first row is no number, and all others are"
+    else:
+        names = table.names
+        wrong = names[label] in labels and all(
+            column.is_text and column.place.name in column.texts() for column in columns
+        )
+        why = f"the first row looks like a header, and other rows have its texts too, such as {names[label]!r}"
+    if wrong:
+        raise FenchelError(f"{table.path}: {why}: say whether the first row is a header with --header or --no-header")
 
 
 def _places_of(table: TableFile, own: Encoding, label: int | None, queries: int | None) -> list[int]:

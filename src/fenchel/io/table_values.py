@@ -9,7 +9,7 @@ import numpy as np
 
 from fenchel.arrays import Array
 from fenchel.errors import FenchelError
-from fenchel.io.parquet import as_numbers, as_texts, parquet_blocks
+from fenchel.io.parquet import as_numbers, as_texts, number_texts, parquet_blocks
 from fenchel.io.raw_columns import MISSING, RawColumn, is_missing
 from fenchel.io.svmlight import LARGEST_WHOLE, are_whole
 from fenchel.io.table_columns import TableFile, is_whole
@@ -66,8 +66,9 @@ def _add_parquet(table: TableFile, column: RawColumn, values: object, rows: int)
             raise FenchelError(f"{table.path}: {column.place} has texts, and {column.because}")
         column.append_texts(given)
     elif column.is_text and column.because is not None:
-        numbers = as_numbers(table.path, str(column.place.name), values)
-        column.append_texts([None if number != number else str(number) for number in numbers.tolist()])
+        as_numbers(table.path, str(column.place.name), values)
+        # whole numbers stay so beside missing ones
+        column.append_texts(number_texts(values))
     else:
         numbers = as_numbers(table.path, str(column.place.name), values).astype(np.float64)
         infinite = np.flatnonzero(np.isinf(numbers))

@@ -122,7 +122,9 @@ class Checkpoint:
                 raise ValueError("it does not hold numbers")
             about["primal"], about["dual"] = float(about["primal"]), float(about["dual"])
         except DAMAGES as error:
-            raise FenchelError(f"checkpoint: {self.path} is no checkpoint, or is damaged: {error}") from error
+            # NumPy recommends to load the objects, which would run their code
+            why = "it holds no arrays of numbers" if "allow_pickle" in str(error) else error
+            raise FenchelError(f"checkpoint: {self.path} is no checkpoint, or is damaged: {why}") from error
         return about, arrays
 
     @cached_property

@@ -18,7 +18,7 @@ def predict(options: PredictOptions) -> int:
     if not _readable(options.data):
         raise Refusal(1, f"can't open input file {options.data}")
     try:
-        check_target(options.output)
+        check_target(options.output, options.data, options.model)
     except OSError as error:
         raise Refusal(1, f"can't open output file {options.output}: {error}") from None
     model = load_model(options.model)

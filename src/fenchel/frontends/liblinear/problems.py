@@ -27,6 +27,7 @@ from fenchel.designs import Design, as_design
 from fenchel.frontends.liblinear.options import TrainOptions
 from fenchel.frontends.refusal import Refusal
 from fenchel.losses import EpsilonInsensitive, Loss, Quantile, SquaredEpsilonInsensitive, as_loss
+from fenchel.numerics.error_free import exact_sum
 from fenchel.problem import Model, Problem
 from fenchel.regularizers import L1, L2
 from fenchel.risks import CrammerSinger, MeanRisk
@@ -133,7 +134,7 @@ def _one_class(X: sp.csr_matrix, design: Design, options: TrainOptions) -> Part:
 
 
 def _total(costs: Floats) -> float:
-    total = float(np.sum(costs))
+    total = exact_sum(costs)
     if not 0.0 < total < np.inf:
         raise Refusal(1, f"ERROR: the sum of C over all rows must be positive and finite, got {total:g}")
     return total

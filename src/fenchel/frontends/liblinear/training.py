@@ -35,7 +35,7 @@ def train(options: TrainOptions) -> int:
 
         return search(data, options) if options.searches else cross_validate(data, options)
     try:
-        check_target(options.model)
+        check_target(options.model, options.data)
     except OSError as error:
         raise Refusal(1, f"can't save model to file {options.model}: {error}") from None
     model, fits = trained(data.X, data.y, options)

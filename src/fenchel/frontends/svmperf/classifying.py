@@ -19,7 +19,7 @@ def classify(options: ClassifyOptions) -> int:
     speaks = options.verbosity >= 1
     model = load_model(options.model)
     try:
-        check_target(options.output)
+        check_target(options.output, options.data, options.model)
     except OSError as error:
         raise Refusal(1, f"{options.output}: {error.strerror or error}") from None
     begin = time.process_time()

@@ -31,7 +31,7 @@ def learn(options: LearnOptions) -> int:
     data = read_examples(options.data)
     said("done")
     try:
-        check_target(options.model)
+        check_target(options.model, options.data)
     except OSError as error:
         raise Refusal(1, f"{options.model}: {error.strerror or error}") from None
     begin = time.process_time()
