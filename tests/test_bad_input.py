@@ -70,7 +70,7 @@ def test_values_that_are_not_finite(bad, make):
         ({"fit_intercept": "no"}, "fit_intercept must be"),
         ({"n_jobs": "all"}, "n_jobs must be"),
         ({"solver": DualCoordinate}, "solver must be"),
-        ({"C": 1e300}, "smaller C"),
+        ({"C": 1e300}, "lower C"),
     ],
 )
 def test_parameters_are_named(parameters, match):

@@ -290,7 +290,7 @@ def test_what_is_refused():
         solve(replace(problem, regularizer=ElasticNet(0.5)), "newton_cg")
     with pytest.raises(FenchelError, match="newton_cg requires the multinomial risk"):
         solve(Problem(np.eye(2), MeanRisk("logistic", [1.0, -1.0]), 1.0), "newton_cg")
-    with pytest.raises(FenchelError, match="too weak for the size of X: choose a smaller C"):
+    with pytest.raises(FenchelError, match="too weak for the size of X: lower C"):
         solve(replace(problem, lam=1e-120), "newton_cg")
     with pytest.raises(FenchelError, match="NaN or infinity"):
         solve(replace(problem, design=np.full((40, 5), np.nan)), "newton_cg")
