@@ -17,6 +17,7 @@ import math
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -130,11 +131,13 @@ def in_child(fit: Callable[..., tuple[float, float]], *arguments: Any) -> tuple[
     child.start()
     sender.close()
     try:
-        return receiver.recv()
+        found = receiver.recv()
     except EOFError:
-        return None
-    finally:
-        child.join()
+        found = None
+    child.join()
+    if found is None and child.exitcode != -signal.SIGXCPU:
+        raise RuntimeError(f"a fit ended with the status {child.exitcode} instead of at the cap: see above")
+    return found
 
 
 def measured(cell: Cell) -> dict[str, Any]:
