@@ -97,6 +97,8 @@ SPECIAL = {
     "ChainGram": {"tokens": kernels.GramDesign(np.eye(6)), "labels": 3},
     "row_lengths": {"design": designs.as_design(X)},
     "LinearRegressor": {"y": X[:, 0]},
+    "check_loss": {"loss": losses.Hinge()},
+    "check_regularizer": {"regularizer": regularizers.L2()},
 }
 #: not called: abstract, made by the library, or in need of a file
 LEFT_OUT = {"Design", "KernelDesign", "Loss", "Regularizer", "Risk", "ContingencyRisk", "MulticlassRisk", "Solver"}

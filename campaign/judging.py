@@ -37,7 +37,7 @@ SHRUNK, FACTORS = 0.05, (1.0, 1e-100, 1e-160, 1e-300, 1e-315, 1e-320)
 ALLOWED_REFUSALS = ("overflow", "infinite at these weights")
 #: and those of solvers: steps would overflow, the method that was drawn can't do without an intercept, or a store would
 #: have to be copied
-SOLVER_REFUSALS = ("smaller C", "no solver supports", "memory_limit is")
+SOLVER_REFUSALS = ("lower C", "no solver supports", "memory_limit is")
 
 
 @dataclass

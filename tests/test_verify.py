@@ -195,7 +195,7 @@ def test_what_is_no_model_is_named():
         certify(problem, np.zeros(4), "theta")
     with pytest.raises(FenchelError, match=r"problem must be a Problem.*got tuple"):
         solve((X, y), "auto")
-    with pytest.raises(FenchelError, match=r"tuple is not known here. certify takes a Problem"):
+    with pytest.raises(FenchelError, match=r"certify takes a fitted estimator .* first argument is tuple"):
         certify((X, y), "auto")
     solution = solve(problem, tol=1e-6)
     assert certify(problem, solution) == certify(problem, solution.model, solution.witness)

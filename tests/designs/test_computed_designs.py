@@ -238,7 +238,7 @@ def test_blocks_are_enough_for_a_design():
     [
         (KmerFeatures(k=0), ["A"], "k must be"),
         (KmerFeatures(k=3, shortest=4), ["A"], "shortest must be"),
-        (KmerFeatures(weighting="linear"), ["A"], "weighting must be"),
+        (KmerFeatures(weighting="linear"), ["A"], "weighting='linear' is unknown; choose one of"),
         (KmerFeatures(windows=((5, 2),)), ["A"], "windows must be pairs"),
         (KmerFeatures(windows=()), ["A"], "leaves no features"),
         (KmerFeatures(alphabet=None), ["A"], "requires hash_bits"),
@@ -253,7 +253,7 @@ def test_blocks_are_enough_for_a_design():
         (KmerFeatures(), 3, "must be a sequence of strings"),
         (KmerFeatures(), np.array([["A"]]), r"an array of shape \(1, 1\)"),
         (HashedTextFeatures(0), ["a"], "n_features must be"),
-        (HashedTextFeatures(norm="max"), ["a"], "norm must be"),
+        (HashedTextFeatures(norm="max"), ["a"], "norm='max' is unknown; choose one of"),
         (HashedTextFeatures(tfidf=True), ["a"], "learns idf"),
         (HashedTextFeatures(8, idf=np.ones(8)), ["a"], "idf must hold"),
         (PolynomialFeatures(n_features_in=3), [[1.0]], "fitted with 3"),

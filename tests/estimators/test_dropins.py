@@ -343,7 +343,7 @@ def test_parameters_of_a_loss_can_be_set_and_searched():
     assert search.best_params_["loss__quantile"] == 0.5
     with pytest.raises(ValueError, match=r"Invalid parameter .width. for loss Quantile.*quantile"):
         model.set_params(loss__width=1.0)
-    with pytest.raises(FenchelError, match=r"give a Loss\s+object"):
+    with pytest.raises(ValueError, match="Invalid parameter 'quantile' for loss Squared"):
         LinearRegressor().set_params(loss__quantile=0.5)
 
 
@@ -402,7 +402,9 @@ def test_pickle_clone_and_grid_search(estimator):
 @pytest.mark.parametrize("estimator", DROP_INS)
 def test_an_unfinished_fit_warns_where_fit_was_called(estimator):
     with pytest.warns(GapWarning, match=rf"{estimator.__name__} stopped.*within .* of optimal") as caught:
-        estimator(max_iter=1, tol=1e-10, random_state=0).fit(*data_for(estimator))
+        # the ten passes of an iteration of LogisticRegression would be enough
+        unfinished = 0 if estimator is LogisticRegression else 1
+        estimator(max_iter=unfinished, tol=1e-10, random_state=0).fit(*data_for(estimator))
     assert caught[0].filename == __file__
 
 

@@ -191,7 +191,9 @@ def test_certificates_of_mixtures_never_claim_too_much(name, parameter, intercep
             # the witness that a verdict returns proves the same again
             verdict = judge(problem, model, Witness(theta, decomposition=rows))
             again = judge(problem, verdict.model, verdict.witness).certificate
-            assert (again.primal, again.dual, again.recomputed) == (certificate.primal, certificate.dual, True)
+            assert (again.primal, again.recomputed) == (certificate.primal, True)
+            # the weights of the mixture are normalized again
+            assert again.dual == pytest.approx(certificate.dual, rel=1e-15)
             assert again.dual_error == pytest.approx(certificate.dual_error, rel=0.01)
             assert certify(problem, model, effort=0).dual <= best + 1e-8
 

@@ -54,10 +54,16 @@ def checked_axes(ax: Any) -> Any:
     return ax
 
 
+def _inches(ax: Any) -> float:
+    """The width of the picture, or of the part of it, that the axes are in."""
+    figure = ax.figure
+    return float(figure.bbox.width / figure.dpi)
+
+
 def finish(ax: Any, title: str, **labels: Any) -> None:
     """Set the labels, and the title unless the caller's Axes have one; without the box around the picture."""
     ax.set(**labels)
-    if len(title) > _TITLE * ax.figure.get_size_inches()[0]:
+    if len(title) > _TITLE * _inches(ax):
         title = title.replace(": ", ":\n", 1)
     if title and not ax.get_title():
         ax.set_title(title, fontsize="medium")
@@ -66,7 +72,7 @@ def finish(ax: Any, title: str, **labels: Any) -> None:
 
 def beside(ax: Any) -> None:
     """A legend that covers no line: at the right, or below a narrow picture."""
-    if ax.figure.get_size_inches()[0] >= _WIDE:
+    if _inches(ax) >= _WIDE:
         ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5))
     else:
         below(ax)

@@ -14,7 +14,7 @@ _STILL_FALLING = 0.8
 #: certificates without that, in a row, that end a solve with tol = 0
 _ROUNDS_AT_FLOOR = 3
 #: multiple of the floor below which a gap that does not fall ends a solver with tol = 0, and certificates in a row
-_NEAR_FLOOR, _ROUNDS_NEAR_FLOOR = 2.0, 10
+_NEAR_FLOOR, _ROUNDS_NEAR_FLOOR = 6.0, 10
 #: factor of the gap that counts as a fall there
 _FALLING_AT_ALL = 0.999
 
