@@ -7,8 +7,8 @@ Each library minimizes its own objective (LIBLINEAR and ``LinearSVC`` regularize
 the cell.  Its tolerance is lowered until the relative gap of its model to a proved bound on its own objective (found by
 a solve to 1e-5) is at most 1e-3, and that fit is timed; the judgement is not.  Fenchel is fitted with ``tol=1e-3``, its
 certificate included.  One thread, processor seconds of the fit, the median of three interleaved rounds; loops are
-compiled before.  A fit of more than 30 s is ended and drawn at 30 s with an arrow.  A run that was interrupted goes on
-with the next cell.
+compiled before.  A fit of more than 30 s is ended; a library that does not get there in that time, or ends before by
+its own limit of iterations, has a pale bar.  A run that was interrupted goes on with the next cell.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def table(results: list[dict[str, Any]]) -> str:
         for name in FITS:
             spread = one["range"][name]
             if spread is None:
-                cells.append(f"over {CAP:g}, or not proved")
+                cells.append(f"not reached in {CAP:g} s or within its own limits")
                 continue
             own = "" if name == "Fenchel" else f"; tol {one['tolerances'][name]:g}"
             cells.append(f"{one['seconds'][name]:.3g} ({spread[0]:.3g}–{spread[1]:.3g}{own})")  # noqa: RUF001
@@ -205,10 +205,12 @@ def draw(results: list[dict[str, Any]], file: Path) -> None:
         label, colour = CONTENDERS[name]
         times = [one["seconds"][name] for one in results]
         at = [k + (place - 1) * height for k in range(len(results))]
-        axis.barh(at, [CAP if t is None else t for t in times], height * 0.92, color=colour, label=label)
+        bars = axis.barh(at, [CAP if t is None else t for t in times], height * 0.92, color=colour, label=label)
+        for bar, t in zip(bars, times, strict=True):
+            bar.set_alpha(0.35 if t is None else 1.0)
         for y, t in zip(at, times, strict=True):
             axis.annotate(
-                f"> {CAP:g} s →" if t is None else f"{t:.2g} s",
+                "not reached" if t is None else f"{t:.2g} s",
                 (CAP if t is None else t, y),
                 xytext=(4, 0),
                 textcoords="offset points",
