@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
             print(refusal.error, file=sys.stderr)
         return refusal.status
     except BrokenPipeError:
-        # whoever reads the output has ended: what is left in the buffer must not raise again at the end
+        # the reader of the output has ended: flushing the buffer at exit must not raise again
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _FAILED
     except (ValueError, OSError, MemoryError) as error:

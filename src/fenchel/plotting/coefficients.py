@@ -202,7 +202,7 @@ def plot_features(model: Any, *, count: int = 3, ax: Any = None) -> Any:
     --------
     SequenceClassifier.top_features : The same as a list.
     plot_transitions : Draw the weights of pairs of labels.
-    plot_coefficients : Draw so many features in all, of any linear model.
+    plot_coefficients : Draw the largest weights of any linear model.
 
     Examples
     --------

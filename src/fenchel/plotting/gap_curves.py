@@ -60,7 +60,7 @@ class GapCurve(NamedTuple):
 
     @classmethod
     def point(cls, label: str, seconds: float, gap: float) -> Self:
-        """One certificate of a model that another library fitted in so many seconds."""
+        """The certificate of a model of another library, at the seconds of its fit."""
         none = np.zeros(0)
         return cls(label, np.array([seconds]), np.array([math.nan]), np.array([gap]), none, none, none)
 

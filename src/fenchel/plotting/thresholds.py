@@ -222,7 +222,7 @@ def _named(curves: list[ThresholdCurve], name: str | None) -> list[ThresholdCurv
 
 
 def _thinned(curve: ThresholdCurve) -> tuple[Floats, Floats]:
-    """Every so many points of a curve."""
+    """The points of a curve, at most ``_MOST_POINTS`` of them."""
     count = len(curve.thresholds)
     places = np.unique(np.linspace(0, count - 1, min(count, _MOST_POINTS)).astype(np.int64))
     return curve.thresholds[places], curve.values[places]

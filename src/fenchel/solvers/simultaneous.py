@@ -130,7 +130,7 @@ class Simultaneous:
         self._own: list[Sums] = []
 
     def turns(self, entries: int, features: int) -> int:
-        """How many examples, of so many entries each, a part of an epoch has."""
+        """The number of examples in a part of an epoch, if each has ``entries`` entries."""
         return self.count * max(1, max(BLOCK_ENTRIES, ENTRIES_PER_FEATURE * features) // entries)
 
     def is_worth_it(self, part: Part, entries: int, features: int) -> bool:
