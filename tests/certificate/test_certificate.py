@@ -330,6 +330,15 @@ def test_relative_gap_never_clamped_and_zero_over_zero():
     assert Certificate(2.0, 2.0 - 1e-15, 1e-14).at_floor
 
 
+def test_a_gap_of_three_rounding_floors_counts_as_rounding_and_no_larger_one():
+    floor = 2.0**-40
+    assert Certificate(2.0, 2.0 - 3.0 * floor, floor).at_floor
+    assert not Certificate(2.0, 2.0 - 3.125 * floor, floor).at_floor
+    # the other way round one floor is all that errors explain
+    assert Certificate(2.0, 2.0 + floor, floor).at_floor
+    assert Certificate(2.0, 2.0 + 1.125 * floor, floor).contradictory
+
+
 def test_a_tolerance_is_met_by_the_gap_and_rounding_together():
     resolved = Certificate(2.0, 2.0 - 1e-12, 1e-9, 1e-9)
     assert resolved.upper >= 2.0 + 1e-9 and resolved.lower <= 2.0 - 1e-12 - 1e-9
