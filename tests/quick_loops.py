@@ -18,6 +18,7 @@ from fenchel.solvers.block_coordinate.loop import epoch_blocks
 from fenchel.solvers.block_coordinate.loop_softmax import epoch_softmax
 from fenchel.solvers.dual_coordinate.loop import epoch
 from fenchel.solvers.dual_coordinate.loop_mirror import epoch_mirror
+from fenchel.solvers.exponentiated_gradient.loop import visits as gradient_visits
 from fenchel.solvers.frank_wolfe.loop import visits
 from fenchel.solvers.l1.loop import descend, moments
 from fenchel.solvers.newton.loop_small import newton_steps
@@ -25,7 +26,8 @@ from fenchel.solvers.reference.loop_symmetric_sweep import half_sweep
 
 #: loops that take small dense data as sparse rows
 OF_SPARSE_ROWS = {
-    *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits, squared_norms, descend, moments, half_sweep),
+    *(epoch, epoch_mirror, epoch_blocks, epoch_softmax, visits, gradient_visits, squared_norms, descend, moments),
+    half_sweep,
 }
 #: the number of entries up to which data are small
 FEW_ENTRIES = 1 << 16

@@ -110,10 +110,10 @@ def model(tmp_path_factory):
     return folder / "model.npz"
 
 
-def test_a_model_file_with_any_byte_changed_is_read_or_refused(tmp_path, capsys, model):
+def test_a_model_file_with_any_byte_changed_is_read_or_refused(tmp_path, capsys, model, portion):
     rng = np.random.default_rng(0)
     whole = model.read_bytes()
-    for _ in range(300):
+    for _ in range(portion(300)):
         changed = bytearray(whole)
         for place in rng.integers(0, len(whole), rng.integers(1, 4)):
             changed[place] ^= 1 << int(rng.integers(8))

@@ -164,10 +164,12 @@ def test_a_real_signal_ends_a_long_fit(n_jobs):
         from fenchel import LinearClassifier
         rng = np.random.default_rng(0)
         X, y = rng.normal(size=(20000, 50)), rng.integers(0, 3, 20000)
-        LinearClassifier(max_iter=1).set_params(tol=1).fit(X[:100], y[:100])
+        # one loop, which other tests compile too
+        model = LinearClassifier(C=1e4, tol=1, multi_class="ovr", solver="dual_coordinate", n_jobs={n_jobs})
+        model.fit(X[:2000], y[:2000])
         # a process that was started in the background ignores it
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        model = LinearClassifier(C=1e4, tol=0, max_iter=1e9, n_jobs={n_jobs})
+        model.set_params(tol=0, max_iter=1e9)
         threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         begin = time.perf_counter()
         try:

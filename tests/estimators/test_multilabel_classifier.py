@@ -85,7 +85,7 @@ def test_independent_labels_are_separate_classifiers():
 @pytest.mark.parametrize("surrogate", ["bound", "plug_in"])
 def test_macro_is_a_measure_classifier_for_each_label(surrogate, full_products):
     X, Y = labelled(60, labels=2)
-    options = {"surrogate": surrogate, "threshold": "cv", "tol": 1e-6 if full_products else 1e-5, "random_state": 0}
+    options = {"surrogate": surrogate, "threshold": "cv", "tol": 1e-6 if full_products else 1e-4, "random_state": 0}
     model = MultilabelClassifier(measure="f1", **options).fit(X, Y)
     for k in range(2):
         single = MeasureClassifier("f1", **options).fit(X, Y[:, k])
@@ -153,13 +153,14 @@ def test_auto_chooses_for_each_label():
     assert np.isfinite(model.positive_weights_[2])
 
 
-def test_weights_count_as_repeated_rows():
+def test_weights_count_as_repeated_rows(full_products):
     X, Y = labelled()
+    tol = 1e-7 if full_products else 1e-5
     weight = np.random.default_rng(0).integers(0, 3, len(Y))
     for options in ({"loss": "logistic"}, {"form": "joint"}, {"measure": "f1", "surrogate": "bound"}):
-        weighted = MultilabelClassifier(tol=1e-7, random_state=0, max_iter=1e4, **options).fit(X, Y, weight)
+        weighted = MultilabelClassifier(tol=tol, random_state=0, max_iter=1e4, **options).fit(X, Y, weight)
         repeated = clone(weighted).fit(np.repeat(X, weight, axis=0), np.repeat(Y, weight, axis=0))
-        assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=1e-6)
+        assert weighted.certificate_.primal == pytest.approx(repeated.certificate_.primal, rel=10 * tol)
     with pytest.raises(FenchelError, match="sample_weight has no meaning for measure='f1'"):
         MultilabelClassifier(measure="f1").fit(X, Y, weight + 0.5)
 

@@ -31,7 +31,7 @@ every_case = pytest.mark.parametrize(("loss", "formula"), CASES, ids=[repr(loss)
 
 
 @every_case
-def test_value_derivative_conjugate_and_steps(loss, formula):
+def test_value_derivative_conjugate_and_steps(loss, formula, portion):
     rng = np.random.default_rng(0)
     y = rng.choice([-1.0, 1.0], 200)
     s = 3 * rng.standard_normal(200)
@@ -43,12 +43,12 @@ def test_value_derivative_conjugate_and_steps(loss, formula):
     np.testing.assert_allclose(loss.conjugate(slope, y), slope * s - formula(s, y), atol=1e-12)
     low, high = loss.domain(y)
     inside = np.clip(rng.uniform(-3, 3, 200), low * 0.99, high * 0.99)
-    for u, label, found in zip(inside[:40], y, loss.conjugate(inside, y), strict=False):
+    for u, label, found in zip(inside[: portion(40)], y, loss.conjugate(inside, y), strict=False):
         best = minimize_convex(lambda t, u=u, label=label: float(formula(t, label)) - u * t, -50.0, 50.0)
         assert found == pytest.approx(u * best - float(formula(best, label)), abs=1e-9)
     alpha, q = -inside, rng.choice([0.1, 1.0, 30.0], 200)
     kernel = loss.compiled()
-    for i in range(200):
+    for i in range(portion(200)):
 
         def objective(a, i=i):
             return float(loss.conjugate(-a, y[i]) + s[i] * (a - alpha[i]) + q[i] / 2 * (a - alpha[i]) ** 2)

@@ -77,7 +77,7 @@ def test_the_recursion_of_the_four_points_is_exact():
 
 
 def test_the_limits_of_the_four_points(full_products):
-    construction, k = FourPoints(), 200_000 if full_products else 50_000
+    construction, k = FourPoints(), 200_000 if full_products else 20_000
     (w, alpha), (next_w, _) = islice(recursion(1.0), k - 2, k)
     # k is even: alpha belongs to w_{k-1}, which is w_{2m-1} with m = k/2
     assert k / 2 * alpha == pytest.approx(1 / 8, rel=1e-3)

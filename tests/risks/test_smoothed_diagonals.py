@@ -139,7 +139,7 @@ def test_smoothing_proves_the_optimum_of_the_bundle(name, intercept):
 def test_the_smoothed_objective_has_the_minimum_of_a_general_solver(full_products):
     rng = np.random.default_rng(2)
     # all labellings are enumerated at each point
-    n = 10 if full_products else 8
+    n = 10 if full_products else 6
     X, y = rng.standard_normal((n, 2)), np.where(np.arange(n) < 4, 1.0, -1.0)
     X[:, 0] += 0.5 * y
     risk, lam, mu = F1(y), 0.1, 0.2
