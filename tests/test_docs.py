@@ -22,7 +22,7 @@ PAGES = sorted(
     str(page.relative_to(DOCS))
     for page in DOCS.rglob("*.md")
     if "```python" in page.read_text(encoding="utf-8")
-    and page.name not in ("custom-design.md", "maximum-entropy.md", "sequences.md")
+    and page.name not in ("custom-design.md", "interchange.md", "maximum-entropy.md", "reports.md", "sequences.md")
 )
 
 
@@ -87,7 +87,7 @@ def _without_numbers(text):
 
 #: pages whose blocks take more than a second or two of processor time, loading of compiled loops included
 LONG_PAGES = {"certificates.md", "classes.md", "custom-loss.md", "getting-started.md", "kernels.md", "quantiles.md"}
-LONG_PAGES |= {"constraints.md", "newcomer.md", "text.md"}
+LONG_PAGES |= {"constraints.md", "larger-data.md", "newcomer.md", "text.md"}
 
 
 @pytest.mark.parametrize(
