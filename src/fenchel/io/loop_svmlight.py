@@ -34,8 +34,9 @@ def parse_rows(
 ) -> tuple[int, int, int, int, int, int]:  # fmt: skip
     """Fill the arrays with the rows of a text of whole lines.
 
-    ``WORD`` bytes of memory must follow the text.  Return the numbers of rows, queries and hard numbers, the least feature, and what is wrong at which place.  ``ends``
+    Return the numbers of rows, queries and hard numbers, the least feature, and what is wrong at which place.  ``ends``
     has the end of each row in ``indices`` and ``data``; features are as written; queries are read if ``wanted``.
+    ``WORD`` bytes of memory must follow the text.
     """
     place, rows, entries, asked, hards, least = 0, 0, 0, 0, 0, _LARGEST_FEATURE
     while place < len(text):
