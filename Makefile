@@ -61,7 +61,7 @@ campaign: $(VENV)/ci
 	for part in problems kernels estimators; do \
 		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) --cases $(CASES) --processes 2 || exit 1; \
 	done
-	for part in faults files checker arguments targets processes soak; do \
+	for part in faults files front_ends checker arguments targets processes soak; do \
 		$(BIN)/python -m campaign $$part --seed $(SEED) --budget $(BUDGET) || exit 1; \
 	done
 

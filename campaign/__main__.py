@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 #: sub-commands whose modules have ``run(seed, budget) -> report``, a dictionary with "defects"
-NAMES = ("faults", "files", "checker", "arguments", "targets", "processes", "soak")
+NAMES = ("faults", "files", "front_ends", "checker", "arguments", "targets", "processes", "soak")
 #: sub-commands that run cases in chunks, see problems.py
 CASES = {
     "problems": "random problems, judged in exact arithmetic",

@@ -232,8 +232,6 @@ def run(seed, budget, most=MOST, former=None):
 
     A run goes on where the ``former`` one of this seed, of which this is the report, ended.
     """
-    deadline, counts = time.monotonic() + budget, Counter({} if former is None else former["mutants"])
-    defects = [] if former is None else former["defects"]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         folder = Path(name)
         originals, checker = model_files(folder), load_checker()
@@ -247,14 +245,21 @@ def run(seed, budget, most=MOST, former=None):
             "texts": text_mutant,
             "sniffed": sniffed_mutant,
         }
-        for index in range(counts["svmlight"], most):
-            if time.monotonic() > deadline:
-                break
-            for place, (reader, one) in enumerate(readers.items()):
-                try:
-                    _, accepted = one(np.random.default_rng([seed, place, index]), folder)
-                    counts[f"{reader}: accepted"] += accepted
-                except DefectError as finding:
-                    defects.append(f"{reader}, mutant {index}: {finding}"[:300])
-                counts[reader] += 1
+        return rounds(readers, folder, seed, budget, most, former)
+
+
+def rounds(readers, folder, seed, budget, most, former):
+    """The report of mutants of some readers in turn."""
+    deadline, counts = time.monotonic() + budget, Counter({} if former is None else former["mutants"])
+    defects = [] if former is None else former["defects"]
+    for index in range(counts[next(iter(readers))], most):
+        if time.monotonic() > deadline:
+            break
+        for place, (reader, one) in enumerate(readers.items()):
+            try:
+                _, accepted = one(np.random.default_rng([seed, place, index]), folder)
+                counts[f"{reader}: accepted"] += accepted
+            except DefectError as finding:
+                defects.append(f"{reader}, mutant {index}: {finding}"[:300])
+            counts[reader] += 1
     return {"mutants": dict(counts), "defects": defects}

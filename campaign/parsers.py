@@ -15,7 +15,8 @@ _WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 #: an underscore between digits, as in Python
 _DIGITS_APART = re.compile(r"(?<=\d)_(?=\d)", re.ASCII)
 #: what separates the fields of a svmlight file
-_SPACES = re.compile(r"[ \t\n\r\x0b\x0c]+")
+_BLANKS = " \t\n\r\x0b\x0c"
+_SPACES = re.compile(f"[{_BLANKS}]+")
 
 
 def number(text):
@@ -24,6 +25,13 @@ def number(text):
     if not _NUMBER.fullmatch(text):
         raise ValueError(f"{text!r} is no number")
     return float(text)
+
+
+def bare_number(text):
+    """A decimal number, infinity or NaN, without any space of Unicode around it."""
+    if text != text.strip():
+        raise ValueError(f"{text!r} has spaces")
+    return number(text)
 
 
 def whole(text):
@@ -58,6 +66,104 @@ def svmlight(content):
     if not rows:
         raise ValueError("no rows")
     return rows
+
+
+#: the solver types of LIBLINEAR, those of regression and of one class last
+_LIBLINEAR = {
+    *("L2R_LR", "L2R_L2LOSS_SVC_DUAL", "L2R_L2LOSS_SVC", "L2R_L1LOSS_SVC_DUAL", "MCSVM_CS", "L1R_L2LOSS_SVC"),
+    *("L1R_LR", "L2R_LR_DUAL"),
+}
+_WITHOUT_LABELS = {"L2R_L2LOSS_SVR", "L2R_L2LOSS_SVR_DUAL", "L2R_L1LOSS_SVR_DUAL", "ONECLASS_SVM"}
+
+
+def front_end_rows(content, svm_light):
+    """Rows of (label, [(feature, value)]) of a data file of LIBLINEAR, or of SVM-light."""
+    lines = content.decode("latin-1").split("\n")
+    if not lines[-1]:
+        lines.pop()
+    rows = []
+    for line in lines:
+        if svm_light and line[:1] == "#":
+            continue
+        fields = [field for field in _SPACES.split(line.partition("#")[0]) if field]
+        if not fields:
+            raise ValueError("a line without a label")
+        entries, last = [], 0
+        for field in fields[1:]:
+            if svm_light and field.startswith(("qid:", "sid:", "cost:")):
+                continue
+            feature, colon, value = field.partition(":")
+            if not colon or not last < whole(feature) < 2**31:
+                raise ValueError(f"{field!r} is no feature, or does not follow the one before")
+            last = whole(feature)
+            entries.append((last, bare_number(value)))
+        rows.append((bare_number(fields[0]), entries))
+    return rows
+
+
+def liblinear_model(content):
+    """Type, classes, labels, features, bias, rho and weights of a model file of LIBLINEAR."""
+    words = [word for word in _SPACES.split(content.decode("latin-1")) if word][::-1]
+    head, labels = {}, None
+
+    def following():
+        if not words:
+            raise ValueError("the file ends early")
+        return words.pop()
+
+    while (key := following()) != "w":
+        if key == "label":
+            if "nr_class" not in head:
+                raise ValueError("labels before their number")
+            labels = [_of_32_bits(following()) for _ in range(min(head["nr_class"], len(words) + 1))]
+        elif key in ("nr_class", "nr_feature"):
+            head[key] = _of_32_bits(following())
+            if head[key] < 0:
+                raise ValueError(f"{key} is negative")
+        elif key in ("bias", "rho"):
+            head[key] = bare_number(following())
+            if head[key] != head[key]:
+                raise ValueError(f"{key} is not a number")
+        elif key == "solver_type":
+            head[key] = following()
+        else:
+            raise ValueError(f"unknown key {key}")
+    missing = {"solver_type", "nr_class", "nr_feature", "bias"} - set(head)
+    kind, classes = head.get("solver_type"), head.get("nr_class")
+    if missing or kind not in _LIBLINEAR | _WITHOUT_LABELS or not classes:
+        raise ValueError("a header that lacks something")
+    if (kind in _LIBLINEAR and labels is None) or (kind in _WITHOUT_LABELS and classes != 2):
+        raise ValueError("a header that contradicts itself")
+    outputs = 1 if classes == 2 and kind != "MCSVM_CS" else classes
+    if len(words) != outputs * (head["nr_feature"] + (head["bias"] >= 0)):
+        raise ValueError("another number of weights")
+    rho = head.get("rho", 0.0) if kind == "ONECLASS_SVM" else 0.0
+    return kind, classes, labels, head["nr_feature"], head["bias"], rho, [bare_number(word) for word in words[::-1]]
+
+
+def _of_32_bits(text):
+    if abs(whole(text)) >= 2**31:
+        raise ValueError("more than 32 bits")
+    return whole(text)
+
+
+def svmperf_model(content):
+    """{feature: weight}, threshold and training rows of a model file of SVM-perf."""
+    lines = content.decode("latin-1").split("\n")
+    if lines[0].strip(_BLANKS) != "SVM-light Version V6.20" or len(lines) < 11:
+        raise ValueError("another first line, or a header that is cut off")
+    values = [line.partition("#")[0].strip(_BLANKS) for line in lines[:11]]
+    kernel, highest, rows, vectors = (whole(values[place]) for place in (1, 7, 8, 9))
+    threshold, lines = bare_number(values[10]), lines[11:]
+    if kernel != 0 or not 0 <= highest < 10**8 or not 0 <= vectors - 1 <= len(lines):
+        raise ValueError("another kernel, a wrong number of features, or a file that is cut off")
+    weights = {}
+    own = "".join(f"{line}\n" for line in lines[: vectors - 1])
+    for factor, entries in front_end_rows(own.encode("latin-1"), svm_light=True):
+        for feature, value in entries:
+            if feature <= highest:
+                weights[feature] = weights.get(feature, 0.0) + factor * value
+    return weights, threshold, rows
 
 
 def delimiter(content):

@@ -6,7 +6,6 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 
 from fenchel.arrays import Array, Floats
 from fenchel.certificate import Certificate, Verdict, best_of, enclosures, judge, rigorous_certificate, scores_of
@@ -132,6 +131,9 @@ def _gradient_witness(problem: Problem, model: Model) -> Witness:
 
 def _descend(problem: Problem, model: Model, evaluations: int) -> Model:
     """Follow the gradient of a smooth objective from the model by SciPy's L-BFGS."""
+    # here, since scipy.optimize takes longer to import than most fits
+    from scipy.optimize import minimize
+
     size, free = int(np.prod(problem.weights_shape)), bool(problem.intercept)
     intercepts = np.atleast_1d(np.asarray(model.intercept, dtype=np.float64))
 

@@ -2,12 +2,26 @@
 
 import lzma
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import fenchel
-from campaign import arguments, cases, checker, checkpoints, faults, files, fits, problems, processes, soak, targets
+from campaign import (
+    arguments,
+    cases,
+    checker,
+    checkpoints,
+    faults,
+    files,
+    fits,
+    front_ends,
+    problems,
+    processes,
+    soak,
+    targets,
+)
 from campaign.judging import run_case
 from campaign.loops import use_plain_loops
 from fenchel.compile.loop import Loop
@@ -125,6 +139,25 @@ def test_mutated_files_and_a_run_that_goes_on():
     assert found == files.run(SEED, math.inf, most=60)
     assert found["mutants"]["svmlight: accepted"] > 0
     assert found["mutants"]["model: accepted"] > 0
+
+
+def test_mutated_files_of_the_front_ends(full_products):
+    found = front_ends.run(SEED, math.inf, most=1000 if full_products else 100)
+    assert not found["defects"]
+    assert all(found["mutants"][f"{reader}: accepted"] > 0 for reader in front_ends.READERS)
+
+
+def test_the_readers_of_the_front_ends_are_really_compared(monkeypatch):
+    """Separators of Unicode, which C does not call space, are found if a reader splits at them."""
+    load = front_ends.load_liblinear
+
+    def at_any_space(path):
+        content = Path(path).read_bytes()
+        Path(path).write_bytes(b" ".join(word.encode() for word in content.decode("latin-1").split()))
+        return load(path)
+
+    monkeypatch.setattr(front_ends, "load_liblinear", at_any_space)
+    assert front_ends.run(SEED, math.inf, most=400)["defects"]
 
 
 def test_wrong_arguments():

@@ -335,7 +335,7 @@ print("imported:", sorted({{"numpy", "scipy", "sklearn", "numba"}} & set(sys.mod
 def test_scikit_learn_is_loaded_without_what_no_command_uses():
     code = """
 import sys
-from fenchel.cli.starting import load_scikit_learn
+from fenchel.frontends.starting import load_scikit_learn
 load_scikit_learn()
 print(sorted({"pandas", "scipy.optimize"} & set(sys.modules)))
 import scipy.stats

@@ -20,7 +20,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from fenchel.arrays import Array
 from fenchel.certificate.rounding import adjoint_spread
@@ -85,6 +84,9 @@ def best_multiple(
     before = (1.0 - _BEFORE) * end
     tried[before] = bound(before)
     if tried[before] > tried[end]:
+        # here, since scipy.optimize takes longer to import than most fits
+        from scipy.optimize import minimize_scalar
+
         options = {"xatol": _ACCURACY * end}
         found = minimize_scalar(lambda t: -bound(t), bounds=(0.0, end), method="bounded", options=options)
         tried[float(found.x)] = -float(found.fun)

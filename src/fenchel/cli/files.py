@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from fenchel.cli.output import DASH, PROVED, table_lines
-from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
+from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import bare_name, check_exists
 from fenchel.io.kinds import CONLL, is_table, kind_of
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, say, table_lines, write
-from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
+from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import check_data, check_exists
 
 if TYPE_CHECKING:

@@ -19,6 +19,7 @@ from fenchel.cli.names import (
     REGULARIZERS,
     SOLVERS,
 )
+from fenchel.frontends.main import COMMANDS as FRONT_ENDS
 
 _DATA = (
     "a svmlight (LIBSVM) file, a table with commas, semicolons (.csv) or tabs (.tsv), a Parquet file (.parquet), or "
@@ -69,6 +70,10 @@ def parser() -> ArgumentParser:
         add(command)
         options = (name for action in command._actions for name in action.option_strings if name.startswith("--"))
         top.names += (name, *options)
+    for name, help_text in FRONT_ENDS.items():
+        # only for the list of commands: the arguments of these never come here
+        commands.add_parser(name, help=help_text, add_help=False)
+        top.names += (name,)
     return top
 
 

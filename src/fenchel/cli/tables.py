@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from fenchel.cli.names import CLASSIFICATION, LOSSES, RANKING, SOLVERS, Chosen, check_one_of, chosen, numbers
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, settle
 from fenchel.cli.output import DASH, NOT_PROVED, PROVED, check_output, csv_lines, say, table_lines, write
-from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
+from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import check_data
 
 if TYPE_CHECKING:

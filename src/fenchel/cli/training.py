@@ -8,8 +8,8 @@ from typing import Any
 
 from fenchel.cli.objective import estimator_of, is_ranking, is_regression, label_of, settle
 from fenchel.cli.output import check_checkpoint, check_output, save_model, table_lines, tell
-from fenchel.cli.starting import load_scikit_learn
 from fenchel.errors import FenchelError
+from fenchel.frontends.starting import load_scikit_learn
 from fenchel.io.files import bare_name, check_data
 
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.feature_extraction import DictVectorizer
 
 from fenchel.arrays import Array, Floats
 from fenchel.designs.storage import check_storage
 from fenchel.errors import FenchelError
 from fenchel.progress import warn
 from fenchel.validation import check_number, has_missing, mixes_words, real_numbers
+
+if TYPE_CHECKING:
+    from sklearn.feature_extraction import DictVectorizer
 
 _FORMS = (
     "X must be a list with an array or a sparse matrix of shape (tokens, features) for each sequence, a list of lists "
@@ -145,6 +147,9 @@ def _bag(token: Any, q: int) -> Mapping[str, Any]:
 def _vectorized(bags: list[Any], lengths: Any, known: DictVectorizer | None, fitting: bool) -> Tokens:
     if known is None and not fitting:
         raise FenchelError("X has named features, but this model was fitted to arrays; pass arrays")
+    # here, since it imports half of scikit-learn
+    from sklearn.feature_extraction import DictVectorizer
+
     names = known or DictVectorizer()
     try:
         return Tokens(names.fit_transform(bags) if fitting else names.transform(bags), lengths, names)

@@ -9,8 +9,12 @@ from collections.abc import Callable, Sequence
 from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.writing import open_closed_streams
 
-#: commands of ``fenchel`` whose arguments are passed on as they are
-COMMANDS = ("liblinear", "svmperf", "install-frontends")
+#: commands of ``fenchel`` whose arguments are passed on as they are, with a line of help each
+COMMANDS = {
+    "liblinear": "train or predict with the options, files and output of LIBLINEAR's programs",
+    "svmperf": "learn or classify with the options, files and output of SVM-perf's programs",
+    "install-frontends": "write executables with the names of those programs to a folder",
+}
 #: the programs of a command
 PROGRAMS = {"liblinear": ("train", "predict"), "svmperf": ("learn", "classify")}
 #: exit statuses: a call that names no program, a failure of the system, and Ctrl-C
@@ -77,6 +81,9 @@ def _train(arguments: Sequence[str]) -> Callable[[], int]:
 
     # wrong options are found before anything is imported that takes its time
     options = train_options(arguments)
+    from fenchel.frontends.starting import load_scipy
+
+    load_scipy()
     from fenchel.frontends.liblinear.training import train
 
     return lambda: train(options)
@@ -94,6 +101,9 @@ def _learn(arguments: Sequence[str]) -> Callable[[], int]:
     from fenchel.frontends.svmperf.options import learn_options
 
     options = learn_options(arguments)
+    from fenchel.frontends.starting import load_scipy
+
+    load_scipy()
     from fenchel.frontends.svmperf.learning import learn
 
     return lambda: learn(options)

@@ -54,7 +54,7 @@ def read_data(path: str, *, svm_light: bool = False) -> Data:
             found = read_svmlight(file, zero_based=False, queries=not svm_light)
         except FenchelError:
             found = None
-        if found is not None and (svm_light or (found.qid is None and len(found.y) == _lines(file))):
+        if found is not None and found.qid is None and len(found.y) == _lines(file, comments=not svm_light):
             return Data(found.X, found.y)
         # the compiled reader skips blank lines and comments, reads queries, and knows no other field of SVM-light
         with data_stream(file) as stream:
@@ -82,10 +82,13 @@ def _regular(path: Path) -> Iterator[Path]:
         yield Path(copy.name)
 
 
-def _lines(path: Path) -> int:
-    """The number of lines, the last one with or without its end."""
+def _lines(path: Path, *, comments: bool) -> int:
+    """The number of lines, the last one with or without its end; those that begin with # if ``comments`` count."""
     count, last = 0, b"\n"
     with data_stream(path) as stream:
         while chunk := stream.read(_CHUNK):
-            count, last = count + chunk.count(b"\n"), chunk
+            count += chunk.count(b"\n")
+            if not comments:
+                count -= chunk.count(b"\n#") + (chunk.startswith(b"#") and last.endswith(b"\n"))
+            last = chunk
     return count + (not last.endswith(b"\n"))

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from fenchel.compile.loop import helper, loop
-from fenchel.compile.primitives.decimals import decimal
+from fenchel.compile.loop import helper, inlined_helper, loop
+from fenchel.compile.primitives.decimals import decimal, short_decimal
+from fenchel.compile.primitives.digits import WORD, digits
 
 #: why a file can't be read; the loop ends at the first of them
 NOTHING_WRONG, NO_COLON, NO_FEATURE, NEGATIVE_FEATURE, LARGE_FEATURE, NOT_ASCENDING, NO_QUERY = range(7)
@@ -35,6 +36,7 @@ def parse_rows(
 
     Return the numbers of rows, queries and hard numbers, the least feature, and what is wrong at which place.  ``ends``
     has the end of each row in ``indices`` and ``data``; features are as written; queries are read if ``wanted``.
+    ``WORD`` bytes of memory must follow the text.
     """
     place, rows, entries, asked, hards, least = 0, 0, 0, 0, 0, _LARGEST_FEATURE
     while place < len(text):
@@ -42,9 +44,8 @@ def parse_rows(
             place += 1
         if text[place] != _NEWLINE and text[place] != _HASH:
             begin = place
-            value, place, decided = decimal(text, begin, fives, tens)
-            if not (decided and _ends_field(text[place])):
-                place = _field_end(text, begin)
+            value, place, decided = _number(text, begin, fives, tens)
+            if not decided:
                 hard[hards, 0], hard[hards, 1], hard[hards, 2] = begin, place, -1 - rows
                 hards += 1
             labels[rows] = value
@@ -72,9 +73,8 @@ def parse_rows(
                     return rows, asked, hards, least, NOT_ASCENDING, begin
                 least = min(least, feature)
                 last, begin = feature, place + 1
-                value, place, decided = decimal(text, begin, fives, tens)
-                if not (decided and _ends_field(text[place])):
-                    place = _field_end(text, begin)
+                value, place, decided = _number(text, begin, fives, tens)
+                if not decided:
                     hard[hards, 0], hard[hards, 1], hard[hards, 2] = begin, place, entries
                     hards += 1
                 indices[entries], data[entries] = feature, value
@@ -87,15 +87,24 @@ def parse_rows(
     return rows, asked, hards, least, NOTHING_WRONG, 0
 
 
-@helper
+@inlined_helper
+def _number(text: Any, begin: int, fives: Any, tens: Any) -> tuple[float, int, bool]:
+    """The number of a field, the place after the field, and whether it was decided here."""
+    value, place, decided = short_decimal(text, begin, tens)
+    if decided and _ends_field(text[place]):
+        return value, place, True
+    value, place, decided = decimal(text, begin, fives, tens)
+    if decided and _ends_field(text[place]):
+        return value, place, True
+    return value, _field_end(text, begin), False
+
+
+@inlined_helper
 def _feature(text: Any, begin: int) -> tuple[Any, int, int]:
     """The number of a feature, the place of its colon, and what is wrong."""
-    place, feature = begin, 0
-    while _ZERO <= text[place] <= _NINE and feature <= _LARGEST_FEATURE:
-        feature = feature * 10 + (int(text[place]) - _ZERO)
-        place += 1
-    if text[place] == _COLON and place > begin and feature <= _LARGEST_FEATURE:
-        return feature, place, NOTHING_WRONG
+    feature, count = digits(text, begin)
+    if 0 < count < WORD and text[begin + count] == _COLON:
+        return feature, begin + count, NOTHING_WRONG
     feature, place, negative = _whole(text, begin, _LARGEST_FEATURE)
     if feature == _TOO_LARGE:
         return feature, place, LARGE_FEATURE

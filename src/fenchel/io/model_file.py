@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -126,7 +127,12 @@ def write(stream: IO[bytes], model: ModelFile) -> None:
         "columns": model.columns,
         "encoding": None if model.encoding is None else model.encoding.as_json(),
     }
-    np.savez_compressed(stream, allow_pickle=False, about=np.array(json.dumps(about)), **arrays, **proved)
+    members = {"about": np.array(json.dumps(about)), **arrays, **proved}
+    # NumPy's own function compresses at level 6, which takes three times as long and gains a few percent on weights
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in members.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
 
 
 def _dense(array: Any) -> Array:

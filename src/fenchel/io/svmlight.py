@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.compile.primitives.decimals import powers_of_five, powers_of_ten
+from fenchel.compile.primitives.digits import WORD
 from fenchel.errors import FenchelError
 from fenchel.io import loop_svmlight as loop
 from fenchel.io.files import opened
@@ -188,9 +189,8 @@ class _Workspace:
         self._reserve(len(text))
         fives, tens = powers_of_five(), powers_of_ten()
         arrays = (self._labels, self._ends, self._queries, self._indices, self._data, self._hard)
-        rows, asked, hards, least, code, place = loop.parse_rows(
-            np.frombuffer(text, dtype=np.uint8), wanted, fives, tens, *arrays
-        )
+        padded = np.frombuffer(text + bytes(WORD), dtype=np.uint8)
+        rows, asked, hards, least, code, place = loop.parse_rows(padded[: len(text)], wanted, fives, tens, *arrays)
         for begin, end, entry in self._hard[:hards].tolist():
             try:
                 value = float(text[begin:end])

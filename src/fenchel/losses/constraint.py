@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import Loss, margin_domain, margin_sublevel, never_below
@@ -295,6 +294,9 @@ class NegativeLog(_InfiniteLoss):
 
         if derivative(low + inside) >= 0.0 or derivative(high - inside) <= 0.0:
             return 0.5 * (low + high)
+        # here, since scipy.optimize takes longer to import than most fits
+        from scipy.optimize import brentq
+
         return float(brentq(derivative, low + inside, high - inside, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 
     def enclosure(self) -> EnclosedNegativeLog:

@@ -32,7 +32,6 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from fenchel.arrays import Floats
 from fenchel.losses.base import CompiledLoss, Loss, PiecewiseQuadratic, margin_domain, margin_sublevel, never_below
@@ -195,6 +194,9 @@ class PowerLoss(Loss):
         for end, outwards in ((high, 1.0), (low, -1.0)):
             if outwards * derivative(end)[0] >= 0.0:
                 return end
+        # here, since scipy.optimize takes longer to import than most fits
+        from scipy.optimize import brentq
+
         # the second derivative has poles, where Newton steps would stop early; the minimizer is between the kinks
         return float(brentq(lambda b: derivative(b)[0], high, low, xtol=1e-300, rtol=8.9e-16, maxiter=1000))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linprog
 
 from fenchel.arrays import Array
 from fenchel.stopping import interruptible, seconds_left
@@ -21,6 +20,9 @@ def solve_linear_program(cost: Array, bounds: Any, **constraints: Any) -> Any:
 
     HiGHS cannot be interrupted: it is told the time limit, and after another stop its thread goes on until it is done.
     """
+    # here, since scipy.optimize takes longer to import than most fits
+    from scipy.optimize import linprog
+
     matrices = (values.data if sp.issparse(values) else values for values in (cost, *constraints.values()))
     if not all(np.all(np.isfinite(np.asarray(values, dtype=np.float64))) for values in matrices if values is not None):
         return None

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from fenchel.arrays import Array, Floats
 from fenchel.numerics.group_sums import order_in_groups, separate_group_sums
@@ -54,6 +53,9 @@ def nearest_in_permutahedron(center: Array, shift: Array, mu: float, d: Array) -
     Within a pool all entries of y - v differ by little however small mu is: they are computed from the means of the
     pool, not as differences of large numbers.
     """
+    # here, since scipy.optimize takes longer to import than most fits
+    from scipy.optimize import isotonic_regression
+
     order = np.argsort(-(shift + mu * center))
     ordered, middle = shift[order], center[order]
     blocks = isotonic_regression(ordered + mu * (middle - d), increasing=False).blocks

@@ -30,7 +30,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fenchel.compile.loop import helper
+from fenchel.compile.loop import helper, inlined_helper
+from fenchel.compile.primitives.digits import WORD, digits
 
 _SMALLEST, _LARGEST = -342, 308
 #: from here to -1 the products w 5^q that are exact are found (Lemire 2021, Section 5)
@@ -39,6 +40,8 @@ _ROUNDED_UP = -27
 _ROOM = 10**17
 #: whole numbers up to here are doubles, and so are powers of ten up to 10^22
 _EXACT = 1 << 53
+#: numbers of so many digits are below 2^53
+_EXACT_DIGITS = 15
 _EXACT_POWER = 22
 #: larger exponents are left to ``float``
 _FAR_EXPONENT = 10_000
@@ -68,6 +71,34 @@ def powers_of_five() -> NDArray[np.uint64]:
 def powers_of_ten() -> NDArray[np.float64]:
     """The powers of ten that are doubles."""
     return np.array([float(10**q) for q in range(_EXACT_POWER + 1)])
+
+
+@inlined_helper
+def short_decimal(text: Any, place: int, tens: Any) -> tuple[float, int, bool]:
+    """The same as ``decimal`` for a number of at most 15 digits without an exponent, by words of eight digits.
+
+    ``WORD`` bytes of memory must follow the text.
+    """
+    first = text[place]
+    if first == _MINUS or first == _PLUS:  # noqa: SIM109 (a tuple is slower)
+        place += 1
+    whole, count = digits(text, place)
+    place += count
+    value, decided = float(whole), 0 < count < WORD
+    if text[place] == _POINT:
+        part, after = digits(text, place + 1)
+        place += 1 + after
+        fraction = float(part)
+        if after == WORD:
+            part, more = digits(text, place)
+            fraction = fraction * tens[more] + float(part)
+            place += more
+            after += more
+        decided = count < WORD and 0 < count + after <= _EXACT_DIGITS
+        if decided:
+            # both whole numbers are exact, and the quotient rounds once
+            value = (value * tens[after] + fraction) / tens[after]
+    return (-value if first == _MINUS else value), place, decided
 
 
 @helper

@@ -95,7 +95,8 @@ def load_model(path: str) -> Model:
 
 def _parsed(content: bytes) -> Model:
     """The model; raise ValueError with LIBLINEAR's line, if it has one, or with a reason."""
-    words = content.decode("ascii", "replace").split()
+    # separated by what C calls space, and not by the separators of Unicode
+    words = [word.decode("ascii", "replace") for word in content.split()]
     found: dict[str, str] = {}
     labels: list[int] | None = None
     place = 0

@@ -60,7 +60,7 @@ def load_model(path: str) -> PerfModel:
     except OSError as error:
         raise Refusal(1, f"{path}: {error.strerror}") from None
     lines = content.split(b"\n")
-    if lines[0].decode("ascii", "replace").strip() != _VERSION:
+    if lines[0].strip() != _VERSION.encode():
         raise Refusal(1, f"{path}: Version of model-file does not match: its first line must be {_VERSION!r}")
     if len(lines) < _HEADER:
         raise Refusal(1, f"{path}: the header of the model file is cut off")
