@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
 from fenchel.plotting.display import Display
-from fenchel.plotting.models import attributes, feature_names, fitted_part, problem_names
+from fenchel.plotting.models import attributes, feature_names, fitted_part, names_from_steps, problem_names
 from fenchel.plotting.style import NEGATIVE, POSITIVE, colour_table, counted, finish, one_axes, short, table_size
 from fenchel.validation import check_integer
 
@@ -140,7 +140,8 @@ def plot_coefficients(
     count : int, default=20
         The number of features.  Of several rows each chooses its own largest ones in turn.
     feature_names : sequence of str, default=None
-        Names of all features; None takes those of the training data, or x0, x1, ….
+        Names of all features; None takes those of the training data, those that the steps of a pipeline before the
+        estimator make, or x0, x1, ….
     ax : matplotlib Axes, default=None
         The axes to draw on; None makes a new figure.
 
@@ -213,7 +214,7 @@ def _largest(
 ) -> tuple[Floats, list[str], list[str], str, str]:
     """The weights, the features and the outputs to draw, and the title: ``count`` in all or ``of_each`` output."""
     check_integer("count", count if of_each is None else of_each, least=1)
-    model = fitted_part(model)
+    names, model = names_from_steps(model) if names is None else names, fitted_part(model)
     coef = attributes(model).get("coef_")
     if coef is None:
         raise FenchelError(_why_none(model, wanted_by))

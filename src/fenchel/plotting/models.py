@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from fenchel.errors import FenchelError
 
@@ -39,6 +40,17 @@ def problem_names(model: Any, count: int) -> list[str]:
     if len(classes) * (len(classes) - 1) // 2 == count:
         return [f"{one}, {other}" for one, other in combinations(classes, 2)]
     return [str(k) for k in range(count)]
+
+
+def names_from_steps(model: Any) -> list[str] | None:
+    """The names of the features that the steps of a pipeline make for its last one; None if they do not say."""
+    steps, estimator = attributes(model).get("best_estimator_", model), fitted_part(model)
+    if not isinstance(steps, Pipeline) or len(steps) == 1 or "feature_names_in_" in attributes(estimator):
+        return None
+    if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
+        return None
+    names = steps[:-1].get_feature_names_out()
+    return [str(name) for name in names] if len(names) == attributes(estimator).get("n_features_in_") else None
 
 
 def feature_names(model: Any, features: int, given: Sequence[Any] | None) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from fenchel.arrays import Floats
@@ -20,7 +19,7 @@ from fenchel.errors import FenchelError
 from fenchel.estimators import LinearRanker, MultilabelClassifier, OrdinalClassifier, SequenceClassifier
 from fenchel.estimators.last_step import last_step
 from fenchel.interop import certify
-from fenchel.plotting.models import feature_names, fitted_part
+from fenchel.plotting.models import feature_names, fitted_part, names_from_steps
 
 
 class Kind(Enum):
@@ -163,13 +162,7 @@ def _names(model: Any, estimator: Any, given: Any) -> Any:
     if given is not None:
         # raises for a wrong number
         return feature_names(estimator, int(estimator.n_features_in_), given)
-    steps = vars(model).get("best_estimator_", model)
-    if "feature_names_in_" in vars(estimator) or not isinstance(steps, Pipeline) or len(steps) == 1:
-        return None
-    if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
-        return None
-    names = steps[:-1].get_feature_names_out()
-    return list(names) if len(names) == vars(estimator).get("n_features_in_") else None
+    return names_from_steps(model)
 
 
 def _with_certificates(found: Subject) -> Subject:
