@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 
 from fenchel.errors import FenchelError
 
@@ -44,12 +43,13 @@ def problem_names(model: Any, count: int) -> list[str]:
 
 def names_from_steps(model: Any) -> list[str] | None:
     """The names of the features that the steps of a pipeline make for its last one; None if they do not say."""
-    steps, estimator = attributes(model).get("best_estimator_", model), fitted_part(model)
-    if not isinstance(steps, Pipeline) or len(steps) == 1 or "feature_names_in_" in attributes(estimator):
+    pipeline, estimator = attributes(model).get("best_estimator_", model), fitted_part(model)
+    steps = attributes(pipeline).get("steps")
+    if not isinstance(steps, list) or len(steps) < 2 or "feature_names_in_" in attributes(estimator):
         return None
-    if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
+    if not all(hasattr(step, "get_feature_names_out") for _, step in steps[:-1]):
         return None
-    names = steps[:-1].get_feature_names_out()
+    names = pipeline[:-1].get_feature_names_out()
     return [str(name) for name in names] if len(names) == attributes(estimator).get("n_features_in_") else None
 
 

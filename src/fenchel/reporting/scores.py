@@ -55,7 +55,8 @@ def _weighting(parts: dict[str, Rows]) -> str:
         return ""
     others = [name for name in parts if name not in weighted]
     words = f"Scores and ROC curves are weighted by sample_weight ({' and '.join(weighted)})"
-    return words + (f"; {others[0]} rows count alike." if others else ".") + " Confusions, residuals and thresholds count rows."
+    words += f"; {others[0]} rows count alike." if others else "."
+    return f"{words} Confusions, residuals and thresholds count rows."
 
 
 def scores(kind: Kind, estimator: Any, rows: Rows) -> list[Score]:
