@@ -121,7 +121,7 @@ Split = dict[str, tuple[float, float, str, float]]
 
 
 def drawn(name: str) -> tuple[Any, np.ndarray]:
-    """The rows of a set, at most so many, and labels 0 and 1."""
+    """The rows of a set, a random sample of them if the set has a maximum, and labels 0 and 1."""
     _, most, make = SETS[name]
     X, y = make()
     rows = np.random.default_rng(0).permutation(len(y))[:most]

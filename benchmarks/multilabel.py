@@ -105,7 +105,7 @@ def _read(name: str, columns: int | None) -> tuple[sp.csr_matrix, list[tuple[flo
 def main() -> None:
     """Fit every classifier and report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--topics", type=int, help="of the most frequent topics so many; all if not given")
+    parser.add_argument("--topics", type=int, help="number of topics, the most frequent ones; all if not given")
     parser.add_argument("--only", nargs="+", choices=CLASSIFIERS, default=list(CLASSIFIERS))
     parser.add_argument("--cap", type=float, help="of each of Fenchel's fits, seconds of the clock")
     parser.add_argument("--again", action="store_true", help="discard earlier results")

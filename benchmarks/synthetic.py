@@ -21,7 +21,7 @@ GAUSSIAN_COLUMNS = 30
 _NOISE = 0.5
 VOCABULARY = 100_000
 WORDS_PER_TEXT = 100
-#: what is left of the words of a text when repeated ones are counted once
+#: distinct words of a text
 DISTINCT_PER_TEXT = 80
 _TURNED_ROUND = 0.05
 

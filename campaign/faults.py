@@ -113,7 +113,7 @@ def _no_last_term(original):
 
 
 def _with_digits(count):
-    """The result with so many digits."""
+    """The result rounded to ``count`` significant digits."""
     return lambda original: lambda *args, **kwargs: float(f"{original(*args, **kwargs):.{count}g}")
 
 

@@ -163,7 +163,7 @@ def columns_mutant(rng, folder):
         raise DefectError(f"lengths {found.lengths} differ from {list(map(len, sequences))}")
     if [[*fields, label] for fields, label in zip(found.tokens, found.labels, strict=True)] != tokens:
         raise DefectError(f"tokens {found.tokens} differ from {tokens}")
-    # a line as an editor counts them: after so many LF
+    # lines end with LF, as an editor counts them
     lines = content.decode("utf-8-sig").split("\n")
     fields = [[one for one in re.split("[ \\t\\r]+", lines[number - 1]) if one] for number in found.lines]
     if fields != tokens:

@@ -27,7 +27,7 @@ from fenchel import SequenceClassifier, plot_transitions
 
 ROOT = Path(__file__).resolve().parent.parent
 PICTURE = ROOT / "docs" / "letters.png"
-#: words in the picture, of at least so many letters
+#: the number of words in the picture, and the least number of letters of each
 WORDS, LEAST_LETTERS = 6, 6
 #: loss and transitions of each method
 METHODS = {

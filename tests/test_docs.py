@@ -43,10 +43,12 @@ def test_the_lists_of_the_reference_are_current():
         assert page.read_text(encoding="utf-8") == text, "run make pages"
 
 
-@pytest.mark.parametrize("block", range(2))
-def test_readme_code_runs(block, capsys):
-    code = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    exec(compile(code[block], "README.md", "exec"), {})
+README = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("code", README, ids=range(len(README)))
+def test_readme_code_runs(code, capsys):
+    exec(compile(code, "README.md", "exec"), {})
     assert "is proved to be within" in capsys.readouterr().out
 
 

@@ -1,7 +1,9 @@
 """What users read where they take a wrong turn, and what notebooks show."""
 
+import itertools
 import logging
 import pickle
+import re
 import warnings
 
 import numpy as np
@@ -21,6 +23,7 @@ from fenchel import (
     Problem,
     certify,
     plot_convergence,
+    progress,
     regularization_path,
     solve,
 )
@@ -94,6 +97,34 @@ def test_a_verbose_fit_ends_with_what_it_proved(caplog):
     assert "is proved to be within" in last[-1]
     assert "in 3 problems" in last[-1]
     assert sum("is proved to be within" in line for line in last) == 2
+
+
+def test_a_verbose_fit_does_not_stand_still(caplog, monkeypatch):
+    """With a clock that moves a second at each look, a line follows the last one after two to four seconds."""
+    clock = itertools.count()
+    monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(clock)))
+    X, y = some()
+    with caplog.at_level(logging.WARNING, logger="fenchel"):
+        LinearClassifier("hinge", solver="dual_coordinate", verbose=1, tol=1e-9, C=1e3).fit(X, y)
+    lines = [record.getMessage() for record in caplog.records]
+    waiting = [line for line in lines if line.endswith("next certificate pending")]
+    seconds = [float(re.search(r": (\d+) s", line)[1]) for line in waiting]
+    assert len(waiting) >= 2
+    assert seconds == sorted(seconds)
+    assert any(re.search(r"gap \d\.\de[+-]\d\d so far", line) for line in waiting[1:])
+    assert "of the optimum" in lines[-1], "it ends with what it proved"
+
+
+def test_lines_of_a_long_fit_become_rarer(caplog, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with progress.reporter("Fit", 1, 1e-3, 1) as show, caplog.at_level(logging.WARNING, logger="fenchel"):
+        asked = show(0).on_each_request(lambda: False)
+        for now[0] in np.arange(0.0, 3600.0, 0.5):
+            assert not asked()
+    times = [float(re.search(r": (\d+) s", record.getMessage())[1]) for record in caplog.records]
+    assert np.all(np.diff(times[:20]) <= 3.0)
+    assert len(times) < 200
 
 
 def test_notebooks_show_sentences():

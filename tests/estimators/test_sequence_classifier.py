@@ -219,7 +219,7 @@ def test_the_largest_weights_of_each_label(data):
         assert [(one.label, one.feature) for one in fitted.top_features(2, label)] == [(label, f) for f in order[:2]]
         (follows,) = fitted.top_transitions(1, label)
         assert abs(follows.weight) == np.max(np.abs(fitted.transitions_[k]))
-    # a table with a row for each label, and with all weights if so many are asked for
+    # a table with a row for each label, and with all weights if as many are asked for
     header, *rows = fitted.summary(99).split("\n")
     assert header.split() == ["label", "features", "following", "labels"]
     assert [row.split()[0] for row in rows] == fitted.classes_.tolist()

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_classification, make_multilabel_classification
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from fenchel import (
     Certificate,
@@ -230,6 +231,18 @@ def test_bars_are_the_largest_weights():
     assert widths == sorted(TWO.coef_[0], key=abs)[1:] or sorted(widths) == sorted(sorted(TWO.coef_[0], key=abs)[1:])
     assert [TWO.coef_[0]["abcd".index(name)] for name in display.features] == widths
     assert display.outputs == ["1", "2"]
+
+
+def test_features_have_the_names_that_a_pipeline_makes():
+    pandas = pytest.importorskip("pandas", reason="data frames")
+    frame = pandas.DataFrame(X[50:], columns=["a", "b", "c", "d"])
+    scaled = make_pipeline(StandardScaler(), LinearClassifier("logistic", random_state=0)).fit(frame, Y[50:])
+    assert set(plotting.CoefficientsDisplay.from_estimator(scaled).features) == {"a", "b", "c", "d"}
+    texts, topics = ["the late goal", "a late penalty", "weak rates", "the bank rates"], [0, 0, 1, 1]
+    words = make_pipeline(TfidfVectorizer(), LinearClassifier("logistic", random_state=0)).fit(texts, topics)
+    assert set(plotting.CoefficientsDisplay.from_estimator(words, count=2).features) == {"late", "rates"}
+    nameless = make_pipeline(FunctionTransformer(), LinearClassifier("logistic", random_state=0)).fit(X[50:], Y[50:])
+    assert set(plotting.CoefficientsDisplay.from_estimator(nameless).features) == {"x0", "x1", "x2", "x3"}
 
 
 @pytest.mark.parametrize("sparse", [False, True])

@@ -1,4 +1,4 @@
-"""Dual points that sum to zero: the bound on what is left of their sum is checked in exact arithmetic."""
+"""Dual points that sum to zero: the bound on the remainder of their sum is checked in exact arithmetic."""
 
 from fractions import Fraction
 

@@ -118,6 +118,7 @@ def report(options: Namespace) -> int:
     if options.test is not None:
         other = _labelled(options, table_for(options, model, options.test))
         more |= {"X_test": _known_features(model.estimator, other.X), "y_test": other.y}
+        more |= {} if other.sample_weight is None else {"sample_weight_test": other.sample_weight}
         if model.ranks:
             more["qid_test"] = other.qid
     write_page("report", (model.estimator, _known_features(model.estimator, data.X), data.y), more, output)

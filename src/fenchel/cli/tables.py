@@ -145,8 +145,9 @@ def compare(options: Namespace) -> int:
         from fenchel.cli.judging import write_page
 
         models = {f"{run.name}, {run.solver}, C={run.C:g}": run.estimator for run in runs}
-        more = {} if test is None else {"X_test": test.X, "y_test": test.y}
-        write_page("compare", (models, data.X, data.y), more, options.report)
+        held = {} if test is None else {"X_test": test.X, "y_test": test.y}
+        held |= {} if test is None else {f"{name}_test": values for name, values in test.more.items()}
+        write_page("compare", (models, data.X, data.y), {**data.more, **held}, options.report)
         say(f"written: {options.report}")
     return PROVED if proved else NOT_PROVED
 

@@ -109,7 +109,7 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
         def one(k: int) -> Solution | None:
             if needed is not None and k >= needed and stop.is_set():
                 return None
-            problem = problems[k]()
+            problem, watch = problems[k](), show(k)
             if sketches is not None:
                 sketches.prepare(problem)
             solution = solve(
@@ -119,8 +119,8 @@ class LinearEstimator(ProvedPredictions, CertifiedParameters, LinearModel):
                 max_iter=self._max_passes(),
                 time_limit=deadline.share(k, len(problems) + later, workers),
                 warm_start=warm[k],
-                callback=show(k),
-                stop_requested=stop.is_set,
+                callback=watch.callback,
+                stop_requested=watch.on_each_request(stop.is_set),
                 stop_when=stop_when,
                 seed=seeds[k],
                 n_jobs=max(1, threads // workers),

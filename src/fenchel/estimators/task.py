@@ -152,7 +152,7 @@ def checked_weights(sample_weight: Any, X: Any) -> Floats | None:
 def checked_targets(y: Any, use: str = "a regression", otherwise: str = "use a classifier for labels") -> None:
     """Raise for targets that are words or dates."""
     if y is None or sp.issparse(y) or np.asarray(y).dtype.kind not in "USOmM":
-        # scikit-learn checks what is left
+        # scikit-learn checks numbers
         return
     try:
         # as objects, since an error would write a word of an array as np.str_('word')

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
+from fenchel.plotting.display import Display
 from fenchel.plotting.gap_curves import certificates_of
 from fenchel.plotting.models import attributes, fitted_part, problem_names
 from fenchel.plotting.style import NOTE, PALETTE, PROVED, WRONG, below, finish, one_axes, short
@@ -59,7 +60,7 @@ def _percent(share: float) -> str:
 
 
 @dataclass
-class CertificateDisplay:
+class CertificateDisplay(Display):
     """Picture of certificates: the distance of the objective P from its lower bound D, relative to the objective.
 
     Parameters
@@ -122,19 +123,7 @@ class CertificateDisplay:
 
     from_estimator = from_certificate
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on these axes, or on those of a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            The axes to draw on.
-
-        Returns
-        -------
-        CertificateDisplay
-            The picture.
-        """
+    def _drawn(self, ax: Any) -> Any:
         shown, title = list(self.bounds), self.title
         if len(shown) > _MOST_ROWS:
             worst = sorted(range(len(shown)), key=lambda k: -shown[k].gap)[:_MOST_ROWS]
@@ -145,7 +134,7 @@ class CertificateDisplay:
         tols = sorted({one.tol for one in shown if one.tol > 0.0})
         left = 0.1 * min([*finite, *tols, *(one.floor for one in shown)])
         right = 10.0 * max([*finite, *tols, 1e-12])
-        self.bars_ = [self._draw(ax, row, one, left, right) for row, one in enumerate(shown)]
+        self.bars_ = [self._draw_row(ax, row, one, left, right) for row, one in enumerate(shown)]
         for tol in tols:
             # across the bars alone, where it crosses no words
             rows = [row for row, one in enumerate(shown) if one.tol == tol]
@@ -158,10 +147,9 @@ class CertificateDisplay:
         ax.tick_params(axis="y", length=0)
         ax.spines["left"].set_visible(False)
         below(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _draw(self, ax: Any, row: int, one: Bounds, left: float, right: float) -> Any:
+    def _draw_row(self, ax: Any, row: int, one: Bounds, left: float, right: float) -> Any:
         """A bar from D, which is infinitely far to the left, to P; grey where it may be rounding."""
         first, wrong = row == 0, one.certificate.contradictory
         end = right if math.isinf(one.gap) else one.gap

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
 from fenchel.errors import FenchelError
-from fenchel.plotting.models import attributes, feature_names, fitted_part, problem_names
+from fenchel.plotting.display import Display
+from fenchel.plotting.models import attributes, feature_names, fitted_part, names_from_steps, problem_names
 from fenchel.plotting.style import NEGATIVE, POSITIVE, colour_table, counted, finish, one_axes, short, table_size
 from fenchel.validation import check_integer
 
@@ -23,7 +24,7 @@ _MOST_ROWS = 45
 
 
 @dataclass
-class CoefficientsDisplay:
+class CoefficientsDisplay(Display):
     """Picture of the largest weights of features.
 
     Parameters
@@ -98,19 +99,7 @@ class CoefficientsDisplay:
         """
         return cls(*_largest(model, "plot_coefficients", feature_names, count)).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on these axes, or on those of a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            The axes to draw on.
-
-        Returns
-        -------
-        CoefficientsDisplay
-            The picture.
-        """
+    def _drawn(self, ax: Any) -> Any:
         self.bars_, self.image_ = None, None
         if self.weights.ndim == 1:
             ax = one_axes("plot_coefficients", ax, (6.4, 1.5 + 0.22 * max(4, len(self.weights))))
@@ -119,8 +108,7 @@ class CoefficientsDisplay:
             ax = one_axes("plot_coefficients", ax, table_size(*self.weights.shape))
             self.image_ = colour_table(ax, self.weights, self.features, self.outputs)
             finish(ax, self.title, xlabel=self.output_kind, ylabel="feature")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
     def _draw_bars(self, ax: Any) -> None:
         colours = [POSITIVE if weight > 0.0 else NEGATIVE for weight in self.weights]
@@ -152,7 +140,8 @@ def plot_coefficients(
     count : int, default=20
         The number of features.  Of several rows each chooses its own largest ones in turn.
     feature_names : sequence of str, default=None
-        Names of all features; None takes those of the training data, or x0, x1, ….
+        Names of all features; None takes those of the training data, those that the steps of a pipeline before the
+        estimator make, or x0, x1, ….
     ax : matplotlib Axes, default=None
         The axes to draw on; None makes a new figure.
 
@@ -225,7 +214,7 @@ def _largest(
 ) -> tuple[Floats, list[str], list[str], str, str]:
     """The weights, the features and the outputs to draw, and the title: ``count`` in all or ``of_each`` output."""
     check_integer("count", count if of_each is None else of_each, least=1)
-    model = fitted_part(model)
+    names, model = names_from_steps(model) if names is None else names, fitted_part(model)
     coef = attributes(model).get("coef_")
     if coef is None:
         raise FenchelError(_why_none(model, wanted_by))

@@ -8,12 +8,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from fenchel.plotting.display import Display
 from fenchel.plotting.gap_curves import MOST_NAMED, GapCurve, curves_and_title
 from fenchel.plotting.style import (
     MARKERS,
     NOTE,
     beside,
-    checked_axes,
     colour,
     counted,
     dash,
@@ -33,7 +33,7 @@ _LOG_FROM = 6.0
 
 
 @dataclass
-class ConvergenceDisplay:
+class ConvergenceDisplay(Display):
     """Picture of the relative duality gaps that fits proved over time.
 
     Parameters
@@ -113,14 +113,17 @@ class ConvergenceDisplay:
         ConvergenceDisplay
             The picture.
         """
-        ax = one_axes("plot_convergence", None if ax is None else checked_axes(ax))
+        return self._keep(self._drawn(ax, against))
+
+    def _drawn(self, ax: Any, against: str = "seconds") -> Any:
+        ax = one_axes("plot_convergence", ax)
         several = len(self.curves) > MOST_NAMED and len({curve.label for curve in self.curves}) == 1
         self.lines_: list[Any] = []
         self.estimates_: list[Any] = []
         for k, curve in enumerate(self.curves):
             own = {"color": colour(0), "alpha": 0.5} if several else {"color": colour(k), "linestyle": dash(k)}
             label = counted(len(self.curves), "problem") if several and not k else None
-            self._draw(
+            self._draw_curve(
                 ax,
                 curve,
                 against,
@@ -141,10 +144,9 @@ class ConvergenceDisplay:
         self._scale(ax, against)
         ax.set_ylabel("certified relative gap")
         beside(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
-    def _draw(self, ax: Any, curve: GapCurve, against: str, own: dict[str, Any], label: Any, marker: str) -> None:
+    def _draw_curve(self, ax: Any, curve: GapCurve, against: str, own: dict[str, Any], label: Any, marker: str) -> None:
         x = curve.seconds if against == "seconds" else curve.passes
         estimated = curve.expected_seconds if against == "seconds" else curve.expected_passes
         heights = np.maximum(curve.gaps, max(curve.floor, _SMALLEST))

@@ -41,6 +41,18 @@ def problem_names(model: Any, count: int) -> list[str]:
     return [str(k) for k in range(count)]
 
 
+def names_from_steps(model: Any) -> list[str] | None:
+    """The names of the features that the steps of a pipeline make for its last one; None if they do not say."""
+    pipeline, estimator = attributes(model).get("best_estimator_", model), fitted_part(model)
+    steps = attributes(pipeline).get("steps")
+    if not isinstance(steps, list) or len(steps) < 2 or "feature_names_in_" in attributes(estimator):
+        return None
+    if not all(hasattr(step, "get_feature_names_out") for _, step in steps[:-1]):
+        return None
+    names = pipeline[:-1].get_feature_names_out()
+    return [str(name) for name in names] if len(names) == attributes(estimator).get("n_features_in_") else None
+
+
 def feature_names(model: Any, features: int, given: Sequence[Any] | None) -> list[str]:
     """The names of the features: those given, those of the training data, or x0, x1, … as in scikit-learn."""
     if given is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from fenchel.arrays import Floats
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
+from fenchel.plotting.display import Display
 from fenchel.plotting.models import attributes, feature_names
 from fenchel.plotting.style import NOTE, PALETTE, PROVED, beside, checked_axes, counted, finish, pyplot, short
 
@@ -23,7 +24,7 @@ _DECADES = 6
 
 
 @dataclass
-class PathDisplay:
+class PathDisplay(Display):
     """Picture of a regularization path.
 
     Parameters
@@ -90,19 +91,7 @@ class PathDisplay:
             )
         return cls(path, feature_names).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on these axes, or on those of a new figure.
-
-        Parameters
-        ----------
-        ax : sequence of two or three matplotlib Axes, default=None
-            The axes of the weights, of the objective if there are three, and of the gap.
-
-        Returns
-        -------
-        PathDisplay
-            The picture.
-        """
+    def _drawn(self, ax: Any) -> Any:
         names = self._names()
         plt = pyplot("plot_path")
         if ax is None:
@@ -121,8 +110,7 @@ class PathDisplay:
         if np.size(ax) == 3:
             self._draw_objective(ax[1], values, proved)
         self._draw_gap(ax[-1], values, proved)
-        self.ax_, self.figure_ = ax, ax[0].figure
-        return self
+        return ax
 
     def _names(self) -> list[str]:
         """A name for each weight, those of all classes side by side."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.estimators.threshold_curves import ThresholdCurve, curves_of_scores, threshold_curves
+from fenchel.plotting.display import Display
 from fenchel.plotting.models import fitted_part
 from fenchel.plotting.style import PALETTE, colour, finish, one_axes, short
 
@@ -20,7 +21,7 @@ _TAIL = 0.002
 
 
 @dataclass
-class ThresholdDisplay:
+class ThresholdDisplay(Display):
     """Picture of a measure against the threshold.
 
     Parameters
@@ -128,19 +129,7 @@ class ThresholdDisplay:
         found = curves_of_scores(y_true, scores, threshold, measure, pos_label)
         return cls(_named(found.curves, name), found.measure, "Thresholds").plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on these axes, or on those of a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            The axes to draw on.
-
-        Returns
-        -------
-        ThresholdDisplay
-            The picture.
-        """
+    def _drawn(self, ax: Any) -> Any:
         ax = one_axes("plot_thresholds", ax)
         # on axes that have curves already the colours go on
         first, self.lines_ = len(ax.get_lines()) // 2, []
@@ -161,8 +150,8 @@ class ThresholdDisplay:
         finish(ax, self.title + more, xlabel="threshold of the score", ylabel=self.measure)
         self._scale(ax, shown)
         ax.legend(frameon=False, fontsize="small", title="at the threshold in use (dot)", title_fontsize="small")
-        self.ax_, self.figure_, self.line_ = ax, ax.figure, self.lines_[0]
-        return self
+        self.line_ = self.lines_[0]
+        return ax
 
     @staticmethod
     def _scale(ax: Any, shown: Sequence[ThresholdCurve]) -> None:

@@ -10,12 +10,13 @@ import numpy as np
 
 from fenchel.arrays import Floats
 from fenchel.errors import FenchelError
+from fenchel.plotting.display import Display
 from fenchel.plotting.models import attributes, fitted_part
 from fenchel.plotting.style import colour_table, finish, one_axes, table_size
 
 
 @dataclass
-class TransitionsDisplay:
+class TransitionsDisplay(Display):
     """Picture of the weights of pairs of neighbouring labels.
 
     Parameters
@@ -80,24 +81,11 @@ class TransitionsDisplay:
             rows, columns = ["first", *rows], [*columns, "last"]
         return cls(weights, rows, columns).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw on these axes, or on those of a new figure.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, default=None
-            The axes to draw on.
-
-        Returns
-        -------
-        TransitionsDisplay
-            The picture.
-        """
+    def _drawn(self, ax: Any) -> Any:
         ax = one_axes("plot_transitions", ax, table_size(len(self.rows), len(self.columns)))
         self.image_ = colour_table(ax, self.weights, self.rows, self.columns)
         finish(ax, "Weights of transitions", xlabel="label of the next token", ylabel="label of a token")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        return ax
 
 
 def plot_transitions(model: Any, *, ax: Any = None) -> Any:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import has_fit_parameter
 
 from fenchel import estimators as own
 from fenchel.certificate import Certificate
@@ -57,7 +59,7 @@ class Entry(NamedTuple):
 def baseline_section(subject: Subject, baseline: Any) -> Section:
     """The model beside a baseline: chosen by its class, or given."""
     heading = "Baseline"
-    other = counterpart(subject.estimator, len(subject.train)) if baseline is True else clone(baseline)
+    other = counterpart(subject.estimator, subject.train.total_weight) if baseline is True else clone(baseline)
     if isinstance(other, str):
         return Section("baseline", heading, note(f"{other} Pass an estimator as baseline= instead."))
     entries = [entry_of_subject(subject), fitted_entry(other, subject.train, subject.test, kind=subject.kind)]
@@ -77,15 +79,15 @@ def fitted_entry(
 ) -> Entry:
     """Fit a model, time it and judge it; its warnings are remarks.  Its own kind is known when it is fitted."""
     label = label or f"{type(model).__module__.partition('.')[0]}.{type(model).__name__}"
-    fit = {"qid": train.qid} if isinstance(model, own.LinearRanker) else {}
+    fit, unweighted = _fit_arguments(model, train)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         seconds = _timed(lambda: model.fit(train.X, train.y, **fit))
         if seconds < _SHORT and seconds_of(fitted_part(model)) is None:
             # the first fit of a process may load libraries and start threads
-            seconds = min(seconds, _timed(lambda: clone(model).fit(train.X, train.y)))
+            seconds = min(seconds, _timed(lambda: clone(model).fit(train.X, train.y, **fit)))
     remark = "; ".join(str(one.message).split("\n")[0] for one in said if issubclass(one.category, ConvergenceWarning))
-    certificate, judged = _judged(model, train)
+    certificate, judged = _judged(model, replace(train, weight=None) if unweighted else train)
     solved = fitted_part(model)
     kind = kind_of(solved) if kind is None else kind
     if train.order is None:
@@ -96,8 +98,23 @@ def fitted_entry(
         found = scores(kind, model, train), None if test is None else scores(kind, model, test)
     known = seconds_of(solved)
     return Entry(
-        label, seconds if known is None else known, certificate, *found, ". ".join(filter(None, (judged, remark)))
+        label,
+        seconds if known is None else known,
+        certificate,
+        *found,
+        ". ".join(filter(None, (judged, unweighted, remark))),
     )
+
+
+def _fit_arguments(model: Any, train: Rows) -> tuple[dict[str, Any], str]:
+    """What ``fit`` takes beside X and y, and a remark if it takes no weights."""
+    found: dict[str, Any] = {"qid": train.qid} if isinstance(model, own.LinearRanker) else {}
+    if train.weight is None:
+        return found, ""
+    step, name = (model[-1], f"{model.steps[-1][0]}__sample_weight") if isinstance(model, Pipeline) else (model, "")
+    if not has_fit_parameter(step, "sample_weight"):
+        return found, f"fitted without weights: fit of {type(step).__name__} takes no sample_weight"
+    return {**found, name or "sample_weight": train.weight}, ""
 
 
 def _timed(fit: Callable[[], Any]) -> float:
@@ -111,7 +128,7 @@ def _judged(model: Any, train: Rows) -> tuple[Certificate | None, str]:
     if certificates:
         return total(list(certificates)), ""
     try:
-        found = certify(model, train.X, train.y)
+        found = certify(model, train.X, train.y, sample_weight=train.weight)
     except FenchelError as refusal:
         # the sentence without the list of all classes that are known
         return None, f"not judged: {str(refusal).partition('. ')[0]}"
@@ -152,7 +169,7 @@ def remarks(entries: list[Entry]) -> list[Markup]:
 # --- the counterpart in scikit-learn
 
 
-def counterpart(estimator: Any, rows: int) -> BaseEstimator | str:
+def counterpart(estimator: Any, rows: float) -> BaseEstimator | str:
     """The estimator of scikit-learn that does most nearly the same, or a sentence why there is none."""
     name = type(estimator).__name__
     if vars(estimator).get("features") is not None:
@@ -176,7 +193,7 @@ def _strength(estimator: Any) -> float:
     return float(vars(estimator).get("C_", vars(estimator).get("C", 1.0)))
 
 
-def _logistic(estimator: Any, rows: int) -> BaseEstimator:
+def _logistic(estimator: Any, rows: float) -> BaseEstimator:
     from sklearn.linear_model import LogisticRegression
 
     ratio = float(vars(estimator).get("l1_ratio") or 0.0)
@@ -185,7 +202,7 @@ def _logistic(estimator: Any, rows: int) -> BaseEstimator:
     return LogisticRegression(l1_ratio=ratio, solver="saga" if ratio else "lbfgs", random_state=0, **shared)
 
 
-def _classifier(estimator: Any, rows: int) -> BaseEstimator | str:
+def _classifier(estimator: Any, rows: float) -> BaseEstimator | str:
     from sklearn.svm import LinearSVC
 
     loss = _loss_name(estimator)
@@ -202,7 +219,7 @@ def _classifier(estimator: Any, rows: int) -> BaseEstimator | str:
     return LinearSVC(loss=loss, penalty=penalty, class_weight=vars(estimator).get("class_weight"), **shared)
 
 
-def _regressor(estimator: Any, rows: int) -> BaseEstimator | str:
+def _regressor(estimator: Any, rows: float) -> BaseEstimator | str:
     from sklearn.linear_model import ElasticNet, QuantileRegressor, Ridge
     from sklearn.svm import LinearSVR
 
@@ -219,7 +236,7 @@ def _regressor(estimator: Any, rows: int) -> BaseEstimator | str:
     return f"scikit-learn has no linear regression with loss={loss!r} and l1_ratio={ratio:g}."
 
 
-def _kernel_machine(estimator: Any, rows: int) -> BaseEstimator | str:
+def _kernel_machine(estimator: Any, rows: float) -> BaseEstimator | str:
     from sklearn.svm import SVC, SVR
 
     loss, name = _loss_name(estimator), type(estimator).__name__
@@ -234,26 +251,26 @@ def _kernel_machine(estimator: Any, rows: int) -> BaseEstimator | str:
     return SVR(epsilon=float(given.get("epsilon", 0.1)), **shared)
 
 
-def _several_labels(estimator: Any, rows: int) -> BaseEstimator:
+def _several_labels(estimator: Any, rows: float) -> BaseEstimator:
     from sklearn.multiclass import OneVsRestClassifier
 
     return OneVsRestClassifier(_logistic(estimator, rows))
 
 
-def _grades(estimator: Any, rows: int) -> BaseEstimator:
+def _grades(estimator: Any, rows: float) -> BaseEstimator:
     from sklearn.linear_model import Ridge
 
     return Ridge(alpha=1.0 / _strength(estimator))
 
 
-def _perceptron(estimator: Any, rows: int) -> BaseEstimator:
+def _perceptron(estimator: Any, rows: float) -> BaseEstimator:
     from sklearn.linear_model import Perceptron
 
     return Perceptron(random_state=0)
 
 
-def _drop_in(name: str) -> Callable[[Any, int], BaseEstimator]:
-    def make(estimator: Any, rows: int) -> BaseEstimator:
+def _drop_in(name: str) -> Callable[[Any, float], BaseEstimator]:
+    def make(estimator: Any, rows: float) -> BaseEstimator:
         from sklearn import svm
 
         known = getattr(svm, name)().get_params()
@@ -263,7 +280,7 @@ def _drop_in(name: str) -> Callable[[Any, int], BaseEstimator]:
     return make
 
 
-_COUNTERPARTS: dict[str, Callable[[Any, int], BaseEstimator | str]] = {
+_COUNTERPARTS: dict[str, Callable[[Any, float], BaseEstimator | str]] = {
     "LinearSVC": _drop_in("LinearSVC"),
     "LinearSVR": _drop_in("LinearSVR"),
     "LogisticRegression": _logistic,

@@ -19,7 +19,7 @@ from fenchel.reporting.figures import needs_matplotlib, picture
 from fenchel.reporting.fit_sections import data_section
 from fenchel.reporting.one_model import held_out
 from fenchel.reporting.page import Section, checked_target, note, page, write
-from fenchel.reporting.subject import Rows, subject_of
+from fenchel.reporting.subject import Rows, checked_weights, subject_of
 
 
 def compare(
@@ -30,6 +30,8 @@ def compare(
     *,
     X_test: Any = None,
     y_test: Any = None,
+    sample_weight: Any = None,
+    sample_weight_test: Any = None,
     qid: Any = None,
     qid_test: Any = None,
     title: str | None = None,
@@ -49,6 +51,8 @@ def compare(
         The file to write.  A regular file is replaced as a whole; nothing else is ever replaced.
     X_test, y_test : array-like, default=None
         Held-out data for the scores.
+    sample_weight, sample_weight_test : array-like, default=None
+        Weights of the training rows, for fits and scores, and of the held-out rows, for scores.
     qid, qid_test : array-like of shape (n,), default=None
         The queries of the rows, for rankers.
     title : str, default=None
@@ -79,7 +83,8 @@ def compare(
     """
     needs_matplotlib()
     target, named = checked_target(path), _named(models)
-    train, test = Rows(X, y, qid), held_out(X_test, y_test, qid_test)
+    train = Rows(X, y, qid, weight=checked_weights("sample_weight", sample_weight, X))
+    test = held_out(X_test, y_test, qid_test, sample_weight_test)
     entries, curves, data = [], [], None
     for label, model in named.items():
         fitted = clone(model)
@@ -128,7 +133,7 @@ def _named(models: Any) -> dict[str, BaseEstimator]:
 def _fitted(model: Any, train: Rows, test: Rows | None, label: str) -> tuple[Entry, Section]:
     """Fit one model, and describe the data by it."""
     entry = fitted_entry(model, train, test, label)
-    return entry, data_section(subject_of(model, train, test, None, None))
+    return entry, data_section(subject_of(model, train, test))
 
 
 def _curve(entry: Entry, model: Any) -> list[GapCurve]:

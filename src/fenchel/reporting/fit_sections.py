@@ -38,7 +38,7 @@ def data_section(subject: Subject) -> Section:
     features = subject.fitted.get("n_features_in_")
     rows += [("features", f"{features:,}")] if features is not None else []
     rows += _storage(train.X)
-    rows += [("weights of examples", "given")] if subject.sample_weight is not None else []
+    rows += [("weights of examples", "given")] if train.weight is not None else []
     rows += [("queries", f"{len(np.unique(np.asarray(train.qid))):,}")] if train.qid is not None else []
     parts = [scrolling((), rows)]
     counts = _classes(subject)

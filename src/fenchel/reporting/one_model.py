@@ -24,7 +24,7 @@ from fenchel.reporting.fit_sections import (
 from fenchel.reporting.page import checked_target, page, write
 from fenchel.reporting.prediction_sections import proved_section, thresholds_section
 from fenchel.reporting.scores import scores, scores_section
-from fenchel.reporting.subject import Rows, Subject, subject_of
+from fenchel.reporting.subject import Rows, Subject, checked_weights, subject_of
 
 
 def report(
@@ -36,6 +36,7 @@ def report(
     X_test: Any = None,
     y_test: Any = None,
     sample_weight: Any = None,
+    sample_weight_test: Any = None,
     qid: Any = None,
     qid_test: Any = None,
     baseline: Any = False,
@@ -60,7 +61,10 @@ def report(
     X_test, y_test : array-like, default=None
         Held-out data; scores, curves, thresholds and proved predictions are then those of both.
     sample_weight : array-like of shape (n,), default=None
-        The weights that the model was fitted with.
+        The weights that the model was fitted with.  Scores on the training data, their ROC and precision-recall curves
+        and the fit of a baseline have them too.
+    sample_weight_test : array-like, default=None
+        Weights of the held-out rows for their scores; None counts all of them alike.
     qid, qid_test : array-like of shape (n,), default=None
         The queries of the rows, for a ranker.
     baseline : bool or estimator, default=False
@@ -98,8 +102,9 @@ def report(
     needs_matplotlib()
     target = checked_target(path)
     check_baseline(baseline)
-    test = held_out(X_test, y_test, qid_test)
-    subject = subject_of(model, Rows(X, y, qid), test, sample_weight, feature_names)
+    test = held_out(X_test, y_test, qid_test, sample_weight_test)
+    train = Rows(X, y, qid, weight=checked_weights("sample_weight", sample_weight, X))
+    subject = subject_of(model, train, test, feature_names)
     sections = [
         data_section(subject),
         model_section(subject),
@@ -119,12 +124,16 @@ def report(
     return write(target, page(named, _lead(subject), _tiles(subject), sections))
 
 
-def held_out(X_test: Any, y_test: Any, qid_test: Any) -> Rows | None:
+def held_out(X_test: Any, y_test: Any, qid_test: Any, weight: Any) -> Rows | None:
     """The held-out rows, if there are some."""
     if (X_test is None) != (y_test is None):
         missing, given = ("y_test", "X_test") if y_test is None else ("X_test", "y_test")
         raise FenchelError(f"{missing} must be given together with {given}")
-    return None if X_test is None else Rows(X_test, y_test, qid_test)
+    if X_test is None and weight is not None:
+        raise FenchelError("sample_weight_test must be given together with X_test and y_test")
+    if X_test is None:
+        return None
+    return Rows(X_test, y_test, qid_test, weight=checked_weights("sample_weight_test", weight, X_test))
 
 
 def check_baseline(baseline: Any) -> None:

@@ -43,8 +43,20 @@ def scores_section(subject: Subject) -> Section:
     content = [scrolling(("score", *parts), cells)]
     if subject.test is None:
         content.append(note("No held-out data were given (X_test=, y_test=): scores on training data are optimistic."))
+    content += [note(weighting) for weighting in [_weighting(parts)] if weighting]
     content.append(_CURVES[subject.kind](subject, subject.train if subject.test is None else subject.test))
     return Section("scores", "Scores", joined(content))
+
+
+def _weighting(parts: dict[str, Rows]) -> str:
+    """Which of the scores are weighted, in a sentence; none if there are no weights."""
+    weighted = [name for name, rows in parts.items() if rows.weight is not None]
+    if not weighted:
+        return ""
+    others = [name for name in parts if name not in weighted]
+    words = f"Scores and ROC curves are weighted by sample_weight ({' and '.join(weighted)})"
+    words += f"; {others[0]} rows count alike." if others else "."
+    return f"{words} Confusions, residuals and thresholds count rows."
 
 
 def scores(kind: Kind, estimator: Any, rows: Rows) -> list[Score]:
@@ -56,18 +68,28 @@ def _two_classes(estimator: Any, rows: Rows) -> list[Score]:
     y, predicted = np.asarray(rows.y), estimator.predict(rows.X)
     positive = positive_label(estimator)
     found = [
-        Score("accuracy", metrics.accuracy_score(y, predicted)),
-        Score(f"F1 of {positive}", metrics.f1_score(y, predicted, pos_label=positive, zero_division=0.0)),
+        Score("accuracy", metrics.accuracy_score(y, predicted, sample_weight=rows.weight)),
+        Score(
+            f"F1 of {positive}",
+            metrics.f1_score(y, predicted, pos_label=positive, zero_division=0.0, sample_weight=rows.weight),
+        ),
     ]
     signs, own = y == positive, decisions(estimator, rows.X)
-    if own is not None and np.any(signs) and not np.all(signs):
-        found.append(Score("ROC AUC", metrics.roc_auc_score(signs, own)))
-        found.append(Score("average precision", metrics.average_precision_score(signs, own)))
+    if own is not None and _both(signs, rows):
+        found.append(Score("ROC AUC", metrics.roc_auc_score(signs, own, sample_weight=rows.weight)))
+        average = metrics.average_precision_score(signs, own, sample_weight=rows.weight)
+        found.append(Score("average precision", average))
     return found
 
 
+def _both(signs: Any, rows: Rows) -> bool:
+    """Whether there are rows of both classes, with weight."""
+    counted = signs if rows.weight is None else signs[rows.weight > 0.0]
+    return bool(np.any(counted) and not np.all(counted))
+
+
 def positive_label(estimator: Any) -> Any:
-    """The positive one of two classes: the second one, unless the model was told otherwise."""
+    """The positive one of two classes: the second one, unless ``pos_label`` names the other one."""
     return vars(fitted_part(estimator)).get("pos_label_", estimator.classes_[1])
 
 
@@ -81,16 +103,22 @@ def decisions(estimator: Any, X: Any) -> Any:
 
 
 def _several(estimator: Any, rows: Rows) -> list[Score]:
-    y, predicted = np.asarray(rows.y), estimator.predict(rows.X)
+    y, predicted, weight = np.asarray(rows.y), estimator.predict(rows.X), rows.weight
     return [
-        Score("accuracy", metrics.accuracy_score(y, predicted)),
-        Score("balanced accuracy", float(np.mean(_recalls(y, predicted)))),
-        Score("F1, mean over classes", metrics.f1_score(y, predicted, average="macro", zero_division=0.0)),
+        Score("accuracy", metrics.accuracy_score(y, predicted, sample_weight=weight)),
+        Score("balanced accuracy", float(np.mean(_recalls(y, predicted, weight)))),
+        Score(
+            "F1, mean over classes",
+            metrics.f1_score(y, predicted, average="macro", zero_division=0.0, sample_weight=weight),
+        ),
     ]
 
 
-def _recalls(y: Any, predicted: Any) -> list[float]:
-    return [float(np.mean(predicted[y == label] == label)) for label in np.unique(y)]
+def _recalls(y: Any, predicted: Any, weight: Any) -> list[float]:
+    """The recall of each class that has weight."""
+    weight = np.ones(len(y)) if weight is None else weight
+    classes = [y == label for label in np.unique(y[weight > 0.0])]
+    return [float(np.average(predicted[own] == y[own], weights=weight[own])) for own in classes]
 
 
 def _ordered(estimator: Any, rows: Rows) -> list[Score]:
@@ -101,9 +129,9 @@ def _ordered(estimator: Any, rows: Rows) -> list[Score]:
         raise FenchelError(f"y holds labels that the model does not know: {', '.join(unknown[:5])}")
     away = np.array([abs(place[one] - place[two]) for one, two in zip(y, predicted, strict=True)])
     return [
-        Score("accuracy", float(np.mean(away == 0))),
-        Score("mean absolute error, in classes", float(np.mean(away)), higher=False),
-        Score("at most one class away", float(np.mean(away <= 1))),
+        Score("accuracy", float(np.average(away == 0, weights=rows.weight))),
+        Score("mean absolute error, in classes", float(np.average(away, weights=rows.weight)), higher=False),
+        Score("at most one class away", float(np.average(away <= 1, weights=rows.weight))),
     ]
 
 
@@ -111,36 +139,38 @@ def _labels(estimator: Any, rows: Rows) -> list[Score]:
     y, predicted = (
         one.toarray() if sp.issparse(one) else np.asarray(one) for one in (rows.y, estimator.predict(rows.X))
     )
+    own = {"sample_weight": rows.weight}
     return [
-        Score("F1, over all labels", metrics.f1_score(y, predicted, average="micro", zero_division=0.0)),
-        Score("F1, mean over labels", metrics.f1_score(y, predicted, average="macro", zero_division=0.0)),
-        Score("Hamming loss", metrics.hamming_loss(y, predicted), higher=False),
-        Score("rows with all labels right", metrics.accuracy_score(y, predicted)),
+        Score("F1, over all labels", metrics.f1_score(y, predicted, average="micro", zero_division=0.0, **own)),
+        Score("F1, mean over labels", metrics.f1_score(y, predicted, average="macro", zero_division=0.0, **own)),
+        Score("Hamming loss", metrics.hamming_loss(y, predicted, **own), higher=False),
+        Score("rows with all labels right", metrics.accuracy_score(y, predicted, **own)),
     ]
 
 
 def _ranking(estimator: Any, rows: Rows) -> list[Score]:
     predicted, y = estimator.predict(rows.X), np.asarray(rows.y, dtype=np.float64)
     return [
-        Score("NDCG@10", ndcg_score(y, predicted, rows.qid)),
-        Score("mean average precision", mean_average_precision(y, predicted, rows.qid)),
-        Score("mean reciprocal rank", mean_reciprocal_rank(y, predicted, rows.qid)),
+        Score("NDCG@10", ndcg_score(y, predicted, rows.qid, sample_weight=rows.weight)),
+        Score("mean average precision", mean_average_precision(y, predicted, rows.qid, sample_weight=rows.weight)),
+        Score("mean reciprocal rank", mean_reciprocal_rank(y, predicted, rows.qid, sample_weight=rows.weight)),
     ]
 
 
 def _sequences(estimator: Any, rows: Rows) -> list[Score]:
     return [
-        Score("tokens with the right label", estimator.score(rows.X, rows.y)),
-        Score("sequences without an error", estimator.sequence_score(rows.X, rows.y)),
+        Score("tokens with the right label", estimator.score(rows.X, rows.y, rows.weight)),
+        Score("sequences without an error", estimator.sequence_score(rows.X, rows.y, rows.weight)),
     ]
 
 
 def _regression(estimator: Any, rows: Rows) -> list[Score]:
     y, predicted = np.asarray(rows.y, dtype=np.float64), estimator.predict(rows.X)
+    own = {"sample_weight": rows.weight}
     return [
-        Score("R²", metrics.r2_score(y, predicted)),
-        Score("mean absolute error", metrics.mean_absolute_error(y, predicted), higher=False),
-        Score("root mean squared error", metrics.root_mean_squared_error(y, predicted), higher=False),
+        Score("R²", metrics.r2_score(y, predicted, **own)),
+        Score("mean absolute error", metrics.mean_absolute_error(y, predicted, **own), higher=False),
+        Score("root mean squared error", metrics.root_mean_squared_error(y, predicted, **own), higher=False),
     ]
 
 
@@ -154,11 +184,11 @@ def _thin(*arrays: Any) -> list[Any]:
 
 def _roc_and_precision(subject: Subject, rows: Rows) -> Markup:
     own, signs = decisions(subject.estimator, rows.X), np.asarray(rows.y) == positive_label(subject.estimator)
-    if own is None or np.all(signs) or not np.any(signs):
+    if own is None or not _both(signs, rows):
         return note("ROC and precision-recall curves need scores and rows of both classes.")
-    false, true, _ = metrics.roc_curve(signs, own)
-    precision, recall, _ = metrics.precision_recall_curve(signs, own)
-    area, average = metrics.auc(false, true), metrics.average_precision_score(signs, own)
+    false, true, _ = metrics.roc_curve(signs, own, sample_weight=rows.weight)
+    precision, recall, _ = metrics.precision_recall_curve(signs, own, sample_weight=rows.weight)
+    area, average = metrics.auc(false, true), metrics.average_precision_score(signs, own, sample_weight=rows.weight)
 
     def roc(ax: Any) -> None:
         ax.plot([0.0, 1.0], [0.0, 1.0], color=NOTE, linewidth=0.8, linestyle="--", label="chance")
@@ -167,7 +197,7 @@ def _roc_and_precision(subject: Subject, rows: Rows) -> Markup:
         ax.legend(frameon=False, fontsize="small")
 
     def pr(ax: Any) -> None:
-        share = float(np.mean(signs))
+        share = float(np.average(signs, weights=rows.weight))
         ax.axhline(share, color=NOTE, linewidth=0.8, linestyle="--", label=f"chance, {share:.3g}")
         ax.plot(*_thin(recall, precision), color=PALETTE[0], linewidth=1.8, label=f"average precision {average:.3f}")
         finish(ax, f"Precision and recall ({_where(subject)})", xlabel="recall", ylabel="precision", ylim=(0.0, 1.03))

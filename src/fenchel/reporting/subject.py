@@ -11,15 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
+from fenchel.arrays import Floats
 from fenchel.certificate import Certificate
 from fenchel.errors import FenchelError
 from fenchel.estimators import LinearRanker, MultilabelClassifier, OrdinalClassifier, SequenceClassifier
 from fenchel.estimators.last_step import last_step
 from fenchel.interop import certify
-from fenchel.plotting.models import feature_names, fitted_part
+from fenchel.plotting.models import feature_names, fitted_part, names_from_steps
 
 
 class Kind(Enum):
@@ -44,9 +44,16 @@ class Rows:
     qid: Any = None
     #: classes from the lowest to the highest, if they are ordered
     order: Any = None
+    #: the weight of each row, or of each sequence; None: all rows count alike
+    weight: Any = None
 
     def __len__(self) -> int:
         return int(_num_samples(self.X))
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights: the number of rows if there are none."""
+        return float(len(self) if self.weight is None else np.sum(self.weight))
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,6 @@ class Subject:
     kind: Kind
     train: Rows
     test: Rows | None
-    sample_weight: Any = None
     #: given by the caller; None looks for those of the training data
     names: Sequence[str] | None = None
     certificates: list[Certificate] = field(default_factory=list)
@@ -78,7 +84,7 @@ class Subject:
         return vars(self.estimator)
 
 
-def subject_of(model: Any, train: Rows, test: Rows | None, sample_weight: Any, names: Any) -> Subject:
+def subject_of(model: Any, train: Rows, test: Rows | None, names: Any = None) -> Subject:
     """Check the model and the data, and find out what is proved."""
     if not isinstance(model, BaseEstimator):
         raise FenchelError(f"model must be a fitted estimator, got {type(model).__name__}")
@@ -91,7 +97,7 @@ def subject_of(model: Any, train: Rows, test: Rows | None, sample_weight: Any, n
     test = None if test is None else _inner("X_test, y_test", model, estimator, test)
     kind = kind_of(estimator)
     names = _names(model, estimator, names)
-    found = Subject(model, estimator, kind, train, test, sample_weight, names)
+    found = Subject(model, estimator, kind, train, test, names)
     return _with_certificates(found)
 
 
@@ -128,7 +134,20 @@ def _inner(called: str, model: Any, estimator: Any, rows: Rows) -> Rows:
     features, expected = np.shape(X)[1:2] if hasattr(X, "shape") else (), vars(estimator).get("n_features_in_")
     if features and expected is not None and features[0] != expected and not isinstance(estimator, SequenceClassifier):
         raise FenchelError(f"{first} has {features[0]:,} features, and the model was fitted to {expected:,}")
-    return Rows(X, rows.y, rows.qid, vars(estimator).get("order_"))
+    return Rows(X, rows.y, rows.qid, vars(estimator).get("order_"), rows.weight)
+
+
+def checked_weights(called: str, given: Any, X: Any) -> Floats | None:
+    """The weights of rows; an error unless there is one for each, none is negative, and not all are zero."""
+    if given is None:
+        return None
+    count = _count(X, called.replace("sample_weight", "X"))
+    weights = np.asarray(given, dtype=np.float64)
+    if weights.shape != (count,):
+        raise FenchelError(f"{called} must have a weight for each of the {count:,} rows, got shape {weights.shape}")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0.0) or not np.any(weights > 0.0):
+        raise FenchelError(f"{called} must hold finite numbers >= 0, not all of them zero")
+    return weights
 
 
 def _count(X: Any, name: str) -> int:
@@ -143,13 +162,7 @@ def _names(model: Any, estimator: Any, given: Any) -> Any:
     if given is not None:
         # raises for a wrong number
         return feature_names(estimator, int(estimator.n_features_in_), given)
-    steps = vars(model).get("best_estimator_", model)
-    if "feature_names_in_" in vars(estimator) or not isinstance(steps, Pipeline) or len(steps) == 1:
-        return None
-    if not all(hasattr(step, "get_feature_names_out") for _, step in steps.steps[:-1]):
-        return None
-    names = steps[:-1].get_feature_names_out()
-    return list(names) if len(names) == vars(estimator).get("n_features_in_") else None
+    return names_from_steps(model)
 
 
 def _with_certificates(found: Subject) -> Subject:
@@ -167,7 +180,7 @@ def _with_certificates(found: Subject) -> Subject:
         changes["refusal"] = f"{found.name} has no certificate: {online}."
     elif not own:
         try:
-            judged = certify(found.estimator, found.train.X, found.train.y, sample_weight=found.sample_weight)
+            judged = certify(found.estimator, found.train.X, found.train.y, sample_weight=found.train.weight)
             changes |= {"certificates": list(judged.certificates), "judged": judged.objective}
         except FenchelError as refusal:
             changes["refusal"] = str(refusal)
