@@ -12,6 +12,7 @@ from fenchel.dask import LBFGS, CoCoA, NewtonCG
 from fenchel.dask.in_process import in_groups
 from fenchel.designs import as_design
 from fenchel.risks import BreakEven, CrammerSinger, MeanRisk, Multinomial, RocAUC, WestonWatkins
+from fenchel.solvers import SOLVERS, Hint
 
 #: ends of 1, 2 and 7 groups of 90 rows, of uneven sizes, one of them a single row
 GROUPS = {"one": [], "two": [31], "seven": [1, 5, 40, 41, 60, 75]}
@@ -123,6 +124,28 @@ def test_gaps_overlap_with_those_of_the_whole(solver, name, intercept, groups):
     expected = solve(Problem(X, risk, LAM, intercept=intercept), tol=1e-6).certificate
     assert found.certificate.dual <= expected.primal + 1e-12
     assert expected.dual <= found.certificate.primal + 1e-12
+
+
+@pytest.mark.meetings(1)
+@pytest.mark.parametrize("groups", ["two", "seven"])
+@pytest.mark.parametrize(
+    ("solver", "name"), [case for case in CASES if case[0] != "cocoa"], ids=lambda value: str(value)
+)
+def test_iterates_agree_with_those_of_the_whole(solver, name, groups):
+    # those of CoCoA+ depend on the groups: it solves a problem of each
+    X, y = data()
+    risk = RISKS[name](y)
+    # L-BFGS and Newton-CG have a method of their own on workers: with one group it is serial
+    whole = in_groups(X, []) if solver in OWN else X
+    found = []
+    for rows in (in_groups(X, GROUPS[groups]), whole):
+        method = OWN[solver] if solver in OWN else SOLVERS[solver]()
+        state = method.start(Problem(rows, risk, LAM), None)
+        for _ in range(5):
+            method.step(state, Hint(None, target_gap=0.0, stop_requested=lambda: False))
+        found.append(np.asarray(method.propose(state)[0].weights))
+    assert np.max(np.abs(found[0] - found[1])) <= 1e-10 * np.max(np.abs(found[1]))
+    assert np.any(found[1])
 
 
 def test_groups_of_one_class_and_safe_sums():
