@@ -30,6 +30,13 @@ from fenchel.dask.cluster import LostDataError
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 
 
+@pytest.fixture
+def client():
+    """A cluster of its own for each test, which may lose all of its workers."""
+    with cluster_of(2) as connected:
+        yield connected
+
+
 def test_a_fit_goes_on_when_a_worker_is_killed(client):
     split, whole, groups = disturbed(client, at=(4,))
     found, expected = solve(split, LBFGS(), tol=1e-6), solve(whole, "smoothing", tol=1e-6)
