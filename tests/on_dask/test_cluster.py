@@ -47,6 +47,7 @@ def test_errors_of_workers_name_the_partition(client):
 
 CASES = [
     (LinearClassifier, {"loss": "logistic"}),
+    (LinearClassifier, {"loss": "logistic", "solver": "newton_cg"}),
     (LinearClassifier, {"loss": "hinge"}),
     (LinearClassifier, {"loss": "hinge", "solver": "cocoa", "tol": 1e-2}),
     (LinearClassifier, {"loss": "squared_hinge", "l1_ratio": 0.5}),
@@ -83,9 +84,14 @@ def test_classes_words_and_probabilities(client):
     rng = np.random.default_rng(1)
     X = rng.standard_normal((200, 4))
     y = np.array(["a", "b", "c"])[np.argmax(X[:, :3] + 0.3 * rng.standard_normal((200, 3)), axis=1)]
-    for loss, form in (("logistic", "multinomial"), ("hinge", "ovr")):
-        model = LinearClassifier(loss).fit(da.from_array(X, chunks=(50, 4)), y)
+    forms = [("logistic", "auto", "multinomial"), ("hinge", "auto", "ovr")]
+    forms += [("hinge", joint, joint) for joint in ("weston_watkins", "crammer_singer")]
+    for loss, asked, form in forms:
+        model = LinearClassifier(loss, multi_class=asked).fit(da.from_array(X, chunks=(50, 4)), y)
         assert model.multi_class_ == form
+        expected = fenchel.LinearClassifier(loss, multi_class=form, tol=1e-6).fit(X, y)
+        assert model.certificate_.dual <= expected.certificate_.primal + 1e-12
+        assert expected.certificate_.dual <= model.certificate_.primal + 1e-12
         assert np.mean(model.predict(da.from_array(X, chunks=(60, 2))).compute() == y) > 0.8
     model = LinearClassifier("logistic").fit(da.from_array(X, chunks=(50, 4)), y)
     assert_allclose(model.predict_proba(da.from_array(X, chunks=(60, 4))).compute(), model.predict_proba(X))

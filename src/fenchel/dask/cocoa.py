@@ -59,8 +59,9 @@ def _is_joint_hinge(problem: Problem) -> bool:
 class CoCoA(Solver):
     """CoCoA+ for means of losses whose rows lie on workers: few exchanges, each after epochs of local work.
 
-    For the hinge and other losses with an exact dual step, and ridge (L2).  Each round sends v and the dual variables
-    of each group to the workers, which run epochs of dual coordinate descent on their own rows.
+    For the hinge and other losses with an exact dual step, the joint hinges of several classes (Weston-Watkins,
+    Crammer-Singer), and ridge (L2).  Each round sends v and the dual variables of each group to the workers, which run
+    epochs of dual (block) coordinate descent on their own rows.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ class CoCoA(Solver):
     See Also
     --------
     LBFGS : Smooth losses.
-    fenchel.solvers.DualCoordinate : The same with rows in memory.
+    fenchel.solvers.DualCoordinate, fenchel.solvers.BlockCoordinate : The same with rows in memory.
 
     References
     ----------
