@@ -44,9 +44,18 @@ class JointRounds(Rounds):
         elif len(mean):
             # the intercepts of centred rows
             centre = centre + mean @ v
-        random = np.random.default_rng(seed)
-        common = {"problem": problem, "design": design, "held": held, "random": random}
-        return cls(**common, mean=mean, constant=constant, alpha=alpha, v=v, total=total, centre=np.array(centre))
+        return cls(
+            problem=problem,
+            design=design,
+            held=held,
+            random=np.random.default_rng(seed),
+            mean=mean,
+            constant=constant,
+            alpha=alpha,
+            v=v,
+            total=total,
+            centre=np.array(centre),
+        )
 
     @property
     def theta(self) -> Floats:

@@ -128,8 +128,14 @@ class NewtonCG(Descent):
             gap = float(residual[:size] @ residual[:size]) / (2.0 * lam) + float(np.sum(np.abs(residual[size:])))
             return (gap <= _TARGET_SHARE * hint.target_gap and decrease <= _EARLY_TOLERANCE**2) or hint.stop_requested()
 
-        options = {"tolerance": _CG_TOLERANCE, "max_products": self.max_products, "stop": stop}
-        found = conjugate_gradients(product, -gradient, lambda residual: residual / hessian.diagonal, **options)
+        found = conjugate_gradients(
+            product,
+            -gradient,
+            lambda residual: residual / hessian.diagonal,
+            tolerance=_CG_TOLERANCE,
+            max_products=self.max_products,
+            stop=stop,
+        )
         if not np.any(found):
             found = -gradient / hessian.diagonal
         # the second derivatives and their diagonal take one pass

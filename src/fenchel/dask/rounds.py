@@ -108,9 +108,16 @@ class SingleRounds(Rounds):
         held = design.groups.place(coordinates, *parts, loss=risk.loss, mean=mean)
         theta, v, centre = first_dual(problem, warm)
         alpha = np.divide(theta, shares, out=np.zeros_like(theta), where=shares > 0)
-        random = np.random.default_rng(seed)
-        common = {"problem": problem, "design": design, "held": held, "random": random}
-        found = cls(**common, mean=mean, constant=constant, alpha=alpha, v=np.array(v))
+        found = cls(
+            problem=problem,
+            design=design,
+            held=held,
+            random=np.random.default_rng(seed),
+            mean=mean,
+            constant=constant,
+            alpha=alpha,
+            v=np.array(v),
+        )
         if problem.intercept:
             found.intercept[:] = np.sum(theta) / problem.lam, mean @ v, centre[0]
         return found

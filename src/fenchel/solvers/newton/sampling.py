@@ -32,11 +32,12 @@ CLEARLY_ABOVE_ROUNDING = 1e-10
 
 
 def run_length(design: Design) -> int:
-    """Return how many neighbouring rows a sample takes together: 1 in memory, more where X is read from a file.
+    """Return how many neighbouring rows a sample takes together: 1, or more where X is larger than a block of a file.
 
     A sample of single rows would read the whole file, since the system reads what is around each of them.
     """
-    return 1 if design.block_rows is None else max(1, design.block_rows // _RUNS_IN_BLOCK)
+    block = design.block_rows
+    return 1 if block is None or block >= design.shape[0] else max(1, block // _RUNS_IN_BLOCK)
 
 
 def in_random_order(rows: Array, length: int, random: np.random.Generator) -> Array:
