@@ -15,14 +15,19 @@ import scipy.sparse as sp
 
 from benchmarks import report
 from fenchel import Problem, solve
-from fenchel.dask import LBFGS, CoCoA
+from fenchel.dask import LBFGS, CoCoA, NewtonCG
 from fenchel.dask.in_process import InProcess, in_groups
 from fenchel.risks import MeanRisk
 
 _ROWS, _FEATURES, _LENGTH = 20_000, 5_000, 40
 _TOL, _MOST_PASSES = 1e-3, 150
 _SOLVERS = {
-    "logistic": {"L-BFGS": LBFGS(), "CoCoA+": CoCoA(), "CoCoA+, safe": CoCoA(aggregation="safe")},
+    "logistic": {
+        "L-BFGS": LBFGS(),
+        "Newton-CG": NewtonCG(),
+        "CoCoA+": CoCoA(),
+        "CoCoA+, safe": CoCoA(aggregation="safe"),
+    },
     "hinge": {"bundle": "bundle", "CoCoA+": CoCoA(), "CoCoA+, safe": CoCoA(aggregation="safe")},
 }
 

@@ -6,14 +6,17 @@ Writes a dense store of float32 (500 features; the sign of a linear function wit
 of 1e-2 with the logistic loss, with the hinge, and for the ROC area, each in a process that may allocate 3 GB
 (RLIMIT_DATA) and is given ``memory_limit="2GB"``; for a store of less than 12 GB both are proportionally smaller, and
 RLIMIT_DATA (150 MB at least) is beside what the process has after a small fit, with libraries and compiled loops.  The
-page cache is emptied of the store before each fit, and before the disk is measured, which reads the files in order.
-Memory is the largest RssAnon, sampled every 50 ms: what the process has beside mapped files.  The store is removed.
+page cache is emptied of the store before each fit, and again whenever the fit has read as much as its memory_limit from
+the disk, as on a machine without memory to spare.  Before each fit the disk is measured by reading 2 GB of the store in
+order.  Memory is the largest RssAnon, sampled every 50 ms: what the process has beside mapped files.  The store is
+removed.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import mmap
 import os
 import resource
 import subprocess
@@ -36,6 +39,8 @@ MEMORY, DATA, FULL = 2.0e9, 3.0e9, 12.0e9
 #: what a process may allocate at least, in bytes, beside libraries and compiled loops
 LEAST = 1.5e8
 LOSSES = ("logistic", "hinge", "roc_auc")
+#: bytes that are read to measure the disk
+MEASURED = 2.0e9
 
 
 def make(path: Path, size: float) -> None:
@@ -60,12 +65,12 @@ def evict(path: Path) -> None:
 
 
 def disk(path: Path) -> float:
-    """Bytes a second of reading the files of a store in order."""
+    """Bytes a second of reading the first files of a store in order."""
     evict(path)
     total, begin = 0, time.perf_counter()
     for file in path.iterdir():
         with file.open("rb", buffering=0) as stream:
-            while part := stream.read(1 << 23):
+            while total < MEASURED and (part := stream.read(1 << 23)):
                 total += len(part)
     return total / (time.perf_counter() - begin)
 
@@ -76,14 +81,38 @@ def status(name: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
+def bytes_read() -> int:
+    """The bytes that this process made the system read from the disk."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("read_bytes:"))
+
+
+def file_map(values: np.ndarray) -> mmap.mmap:
+    """The map of the file that an array is a view of."""
+    base: object = values
+    while isinstance(base, np.ndarray):
+        base = base.base
+    assert isinstance(base, mmap.mmap)
+    return base
+
+
 @contextmanager
-def anonymous_memory() -> Iterator[list[float]]:
-    """The largest RssAnon of this process in MB, in a list, while the block runs."""
-    most, done = [0.0], threading.Event()
+def watched(path: Path, rows: np.ndarray, cached: float) -> Iterator[list[float]]:
+    """The largest RssAnon of this process in MB, in a list, while the block runs.
+
+    Whenever ``cached`` bytes have been read from the disk, the store is removed from the page cache again.
+    """
+    most, done, mapped = [0.0], threading.Event(), file_map(rows)
 
     def watch() -> None:
+        last = bytes_read()
         while not done.wait(0.05):
             most[0] = max(most[0], status("RssAnon") / 1024)
+            if bytes_read() - last > cached:
+                # pages that a process maps stay in the cache
+                mapped.madvise(mmap.MADV_DONTNEED)
+                evict(path)
+                last = bytes_read()
 
     thread = threading.Thread(target=watch)
     thread.start()
@@ -96,26 +125,32 @@ def anonymous_memory() -> Iterator[list[float]]:
 
 def fit(path: Path, loss: str, share: float) -> dict[str, float]:
     """One fit in this process, within its limits."""
-    with anonymous_memory() as most:
-        store = open_store(path, memory_limit=MEMORY * share, verify=False)
-        options = {"tol": 1e-2, "random_state": 0}
-        model = MeasureClassifier("roc_auc", **options) if loss == "roc_auc" else LinearClassifier(loss, **options)
-        small = slice(0, 2000)
-        type(model)(**model.get_params()).fit(store.X[small], store.y[small])  # compiles the loops
-        data = int(min(DATA, 1024.0 * status("VmData") + max(LEAST, DATA * share)))
-        resource.setrlimit(resource.RLIMIT_DATA, (data, data))
-        evict(path)
-        begin, processor = time.perf_counter(), time.process_time()
+    rate = disk(path)
+    limit = MEMORY * share
+    store = open_store(path, memory_limit=limit, verify=False)
+    options = {"tol": 1e-2, "random_state": 0}
+    model = MeasureClassifier("roc_auc", **options) if loss == "roc_auc" else LinearClassifier(loss, **options)
+    small = slice(0, 2000)
+    type(model)(**model.get_params()).fit(store.X[small], store.y[small])  # compiles the loops
+    data = int(min(DATA, 1024.0 * status("VmData") + max(LEAST, DATA * share)))
+    resource.setrlimit(resource.RLIMIT_DATA, (data, data))
+    file_map(store.X).madvise(mmap.MADV_DONTNEED)
+    evict(path)
+    with watched(path, store.X, limit) as most:
+        begin, processor, read = time.perf_counter(), time.process_time(), bytes_read()
         model.fit(store.X, store.y)
         seconds, processor = time.perf_counter() - begin, time.process_time() - processor
-    passes = model.trace_[-1].passes
+        read = bytes_read() - read
     return {
         "seconds": seconds,
         "processor": processor,
-        "passes": float(passes),
+        "passes": float(model.trace_[-1].passes),
         "gap": model.certificate_.relative_gap,
         "anonymous": most[0],
         "limit": data / 1e6,
+        "read": read / 1e9,
+        "disk": rate / 1e6,
+        "load": os.getloadavg()[1],
     }
 
 
@@ -135,19 +170,17 @@ def main() -> None:
         path = Path(folder) / "large.store"
         make(path, size)
         stored = sum(file.stat().st_size for file in path.iterdir())
-        rate = disk(path)
-        print(f"store of {stored / 1e9:.2f} GB, {FEATURES} features; the disk reads {rate / 1e6:,.0f} MB/s in order")
-        print("| objective | gap proved | passes | seconds | processor s | MB/s of X | RssAnon, MB | allowed, MB |")
-        print("|---|---|---|---|---|---|---|---|", flush=True)
+        print(f"store of {stored / 1e9:.2f} GB, {FEATURES} features")
+        head = "objective | gap proved | passes | seconds | processor s | GB read | MB/s read | MB/s of the disk | load"
+        print(f"| {head} | RssAnon, MB | allowed, MB |\n|{'---|' * 11}", flush=True)
         for loss in options.losses:
             given = ["--gigabytes", str(options.gigabytes), "--losses", loss, "--store", str(path)]
             done = subprocess.run([sys.executable, __file__, *given], stdout=subprocess.PIPE, text=True, check=True)
             found = json.loads(done.stdout)
-            numbers = f"{found['gap']:.1g} | {found['passes']:.1f} | {found['seconds']:.1f} | {found['processor']:.1f}"
-            speed = stored * found["passes"] / found["seconds"] / 1e6
-            print(
-                f"| {loss} | {numbers} | {speed:,.0f} | {found['anonymous']:,.0f} | {found['limit']:,.0f} |", flush=True
-            )
+            numbers = f"{found['gap']:.1g} | {found['passes']:.1f} | {found['seconds']:.0f} | {found['processor']:.0f}"
+            rates = f"{found['read']:.1f} | {1e3 * found['read'] / found['seconds']:,.0f} | {found['disk']:,.0f}"
+            memory = f"{found['anonymous']:,.0f} | {found['limit']:,.0f}"
+            print(f"| {loss} | {numbers} | {rates} | {found['load']:.1f} | {memory} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from fenchel.io import StoreWriter, convert, open_store, store_writer, svmlight
 from fenchel.io.readers import Layout, read
 from fenchel.io.store import canonical
 from fenchel.risks import MeanRisk, RocAUC
+from fenchel.solvers import Newton
 
 
 def sparse_rows(count=300, features=20, seed=0, kind=np.float64):
@@ -298,6 +299,28 @@ def test_data_larger_than_the_memory_that_may_be_used(tmp_path_factory, kind):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("True"), done.stdout
+
+
+def test_samples_of_a_store_are_runs_of_rows(tmp_path):
+    X, y = sparse_rows(6000)
+    # sorted by label: samples have both classes all the same
+    order = np.argsort(y, kind="stable")
+    X, y = X.toarray()[order], y[order]
+    opened = open_store(written(tmp_path / "a.store", X, y), memory_limit=8 * 16 * 20 * 600)
+    problem = Problem(opened.X, MeanRisk("logistic", opened.y), 1e-3, intercept=True)
+    # 600 rows in a block, and 4 in a run
+    assert problem.design.block_rows == 600
+    state = Newton().start(problem, None)
+    (sample,) = (output.sample for output in state.outputs)
+    assert len(sample.selected) == 1500
+    assert np.all(np.diff(sample.selected.reshape(-1, 4), axis=1) == 1)
+    assert np.unique(opened.y[sample.selected]).tolist() == [-1, 1]
+    assert np.array_equal(np.sort(state.order), np.arange(6000))
+    found = solve(problem, Newton(), tol=1e-6)
+    assert found.converged
+    expected = solve(Problem(X, MeanRisk("logistic", y), 1e-3, intercept=True), tol=1e-9).certificate
+    assert found.certificate.dual <= expected.primal + 1e-12
+    assert expected.dual <= found.certificate.primal + 1e-12
 
 
 # --- damage, and what is never replaced

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fenchel.dask.estimators import LinearRegressor as LinearRegressor
     from fenchel.dask.estimators import MeasureClassifier as MeasureClassifier
     from fenchel.dask.lbfgs import LBFGS as LBFGS
+    from fenchel.dask.newton import NewtonCG as NewtonCG
 
 #: the module of each public name
 _HOMES = {
@@ -23,6 +24,7 @@ _HOMES = {
     "LinearClassifier": "fenchel.dask.estimators",
     "LinearRegressor": "fenchel.dask.estimators",
     "MeasureClassifier": "fenchel.dask.estimators",
+    "NewtonCG": "fenchel.dask.newton",
 }
 __all__ = sorted(_HOMES)
 

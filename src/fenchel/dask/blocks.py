@@ -91,7 +91,9 @@ def shard_of(blocks: Sequence[Block], names: Sequence[str]) -> Shard:
     X = kept[0].X if len(kept) == 1 else _stacked([one.X for one in kept])
     design = as_design(X)
     columns = frozenset(one.names for one in kept if one.names is not None)
-    return Shard(design, _joined([one.y for one in kept]), _joined([one.weights for one in kept]), numbering, columns)
+    checksums = tuple(as_design(one.X).checksum() for one in kept if one.X.shape[0])
+    given = _joined([one.y for one in kept]), _joined([one.weights for one in kept])
+    return Shard(design, *given, numbering, columns, checksums)
 
 
 def shard_of_files(names: Sequence[str], label: str | None, zero_based: bool | None) -> Shard:
@@ -102,7 +104,7 @@ def shard_of_files(names: Sequence[str], label: str | None, zero_based: bool | N
 def widened(shard: Shard, features: int) -> Shard:
     """Return a group with more features, which none of its rows has."""
     X = _wider(shard.design.sparse(), features)
-    return Shard(as_design(X), shard.labels, shard.weights, shard.numbering)
+    return Shard(as_design(X), shard.labels, shard.weights, shard.numbering, shard.names, shard.checksums)
 
 
 def _check(one: Block, name: str) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from fenchel.dask.cocoa import CoCoA
 from fenchel.dask.design import sharded
 from fenchel.dask.lbfgs import LBFGS
+from fenchel.dask.newton import NewtonCG
 from fenchel.errors import FenchelError
 from fenchel.problem import Problem
 from fenchel.solvers import SOLVERS, Solver
@@ -17,6 +18,7 @@ _PRODUCTS = ("smoothing", "proximal_gradient", "bundle", "agm")
 #: by name
 _MAKERS: dict[str, Callable[[], Solver]] = {
     "lbfgs": LBFGS,
+    "newton_cg": NewtonCG,
     "cocoa": CoCoA,
     **{name: partial(lambda name: SOLVERS[name](), name) for name in _PRODUCTS},
 }
@@ -35,7 +37,7 @@ def _in_order(problem: Problem) -> tuple[str, ...]:
     design, joint = problem.design, problem.risk.separable() is None
     own = sharded(problem)
     if joint:
-        return ("lbfgs", "smoothing", "proximal_gradient", "bundle")
+        return ("lbfgs", "cocoa", "smoothing", "proximal_gradient", "bundle")
     curvature = design.mean_square / (problem.lam * design.shape[0])
     few = own is not None and len(own.facts) <= _FEW_GROUPS and curvature <= _SMALL_CURVATURE
     first = ("cocoa",) if few else ()

@@ -130,7 +130,7 @@ class ShardedDesign(Design):
         return sum(one.stored_entries for one in self.facts)
 
     def checksum(self) -> int:
-        return zlib.crc32(repr([(one.rows, one.checksum) for one in self.facts]).encode())
+        return zlib.crc32(repr([each for one in self.facts for each in one.checksums]).encode())
 
     def part(self, begin: int, end: int) -> Design:
         """A copy of some rows on the driver, for methods that need few of them."""
@@ -143,8 +143,8 @@ class ShardedDesign(Design):
 
     def rows(self) -> Rows:
         raise FenchelError(
-            "this solver reads the rows of X, which lie on several workers: use solver='auto', 'lbfgs', 'cocoa', "
-            "'smoothing', 'agm' or 'bundle'"
+            "this solver reads the rows of X, which lie on several workers: use solver='auto', 'lbfgs', 'newton_cg', "
+            "'cocoa', 'smoothing', 'agm' or 'bundle'"
         )
 
 

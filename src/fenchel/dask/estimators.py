@@ -27,8 +27,9 @@ T = TypeVar("T", bound=type)
 
 #: what the documentation says of the solvers, in memory and here
 _SOLVERS = 'The name of a solver, an object of :mod:`fenchel.solvers`, or "auto", which chooses by the problem.'
-_OWN_SOLVERS = """"auto", "lbfgs" (smooth losses), "cocoa" (means of losses, one score for each example), "smoothing",
-    "agm", "proximal_gradient", "bundle", or an object: :class:`fenchel.dask.LBFGS`, :class:`fenchel.dask.CoCoA`."""
+_OWN_SOLVERS = """"auto", "lbfgs" and "newton_cg" (smooth losses), "cocoa" (means of losses, joint hinges), "smoothing",
+    "agm", "proximal_gradient", "bundle", or an object: :class:`fenchel.dask.LBFGS`, :class:`fenchel.dask.NewtonCG`,
+    :class:`fenchel.dask.CoCoA`."""
 #: fitted attributes that predictions do not need
 _NOT_FOR_PREDICTIONS = ("theta_", "trace_", "decompositions_", "_optimum", "feature_names_in_")
 

@@ -8,11 +8,14 @@ Group k maximizes the dual over its own variables with the others fixed, the qua
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fenchel.arrays import Array, Floats
+from fenchel.compile.primitives.epoch import Part
 from fenchel.compile.primitives.row_norms import squared_norms
 from fenchel.dask.shard import Shard
 from fenchel.losses import Loss
@@ -48,23 +51,44 @@ class Moved(NamedTuple):
     changes: int
 
 
-def coordinates(shard: Shard, labels: Array, shares: Array, loss: Loss, mean: Array) -> Coordinates:
-    """Return the curvatures of a group; ``mean`` is empty without an intercept."""
+def row_geometry(shard: Shard, mean: Array) -> tuple[Floats, Floats]:
+    """Return |x_i - m|^2 and m . x_i of a group; |x_i|^2 and nothing if ``mean`` is empty, without an intercept."""
     design = shard.design
     norms = np.empty(design.shape[0])
     if squared_norms(design.rows(), norms):
         # rows with unsorted or repeated entries
         norms = design.squared_row_norms
-    projection = np.zeros(0)
-    if len(mean):
-        projection = design.scores(mean)
-        norms = squared_distances(norms + float(mean @ mean), projection)
-    return Coordinates(loss, labels, shares, norms, projection)
+    if not len(mean):
+        return norms, np.zeros(0)
+    projection = design.scores(mean)
+    return squared_distances(norms + float(mean @ mean), projection), projection
 
 
-def mean_of(shard: Shard, shares: Array) -> Floats:
-    """Return the group's term of m, the weighted mean of the rows."""
-    return shard.design.adjoint(shares)
+def coordinates(shard: Shard, labels: Array, shares: Array, loss: Loss, mean: Array) -> Coordinates:
+    """Return the curvatures of a group; ``mean`` is empty without an intercept."""
+    return Coordinates(loss, labels, shares, *row_geometry(shard, mean))
+
+
+def descend(
+    active_set: ActiveSet, seed: int, epochs: float, run: Callable[[Part], tuple[Any, float, int, float]], lam: float
+) -> tuple[float, int]:
+    """Run epochs, the last of which may be a part of one; return the gap of the examples and the changes.
+
+    ``run`` calls a loop for a part of an epoch and returns the fields of its ``Tally``.  The gap is that of the last
+    epoch, extrapolated if it is a part of one.
+    """
+    random, examples = random_state(seed), len(active_set.order)
+    turns, gap, changes = math.ceil(epochs * examples), 0.0, 0
+    while turns > 0:
+        part = active_set.next_part(turns, random, True)
+        turns -= part.end - part.begin
+        ended = active_set.record(run(part), part.end, lam)
+        gap = active_set.gap * (active_set.size / part.end)
+        if ended or turns <= 0:
+            changes += active_set.changes
+        if ended:
+            active_set.end_epoch()
+    return gap, changes
 
 
 def local_epochs(
@@ -79,7 +103,7 @@ def local_epochs(
     constant: float,
     sigma: float,
     lam: float,
-    epochs: int,
+    epochs: float,
 ) -> Moved:
     """Descend on the dual variables of a group; ``state`` holds S, m.v and s, ``spread`` is |m|^2 + B^2."""
     rows, loss, regularizer = shard.design.rows(), own.loss.compiled(), L2().compiled()
@@ -87,12 +111,13 @@ def local_epochs(
     table[:, LABEL], table[:, ALPHA], table[:, SCALE] = own.labels, alpha, (sigma / lam) * own.shares
     table[:, CURVATURE] = table[:, SCALE] * (own.norms + constant)
     moved, local = np.array(v), Intercept(np.array(state), own.projection, spread)
-    active_set, random = ActiveSet(np.flatnonzero(own.shares > 0), len(alpha)), random_state(seed)
-    changes = 0
-    for _ in range(epochs):
-        part = active_set.next_part(len(alpha), random, True)
-        active_set.record(epoch(rows, loss, regularizer, table, moved, local, part), part.end, lam / sigma)
-        changes += active_set.changes
-        active_set.end_epoch()
+    active_set = ActiveSet(np.flatnonzero(own.shares > 0), len(alpha))
+    gap, changes = descend(
+        active_set,
+        seed,
+        epochs,
+        lambda part: epoch(rows, loss, regularizer, table, moved, local, part),
+        lam / sigma,
+    )
     total = float(local.state[0] - state[0]) / sigma
-    return Moved(table[:, ALPHA].copy(), (moved - v) / sigma, total, active_set.expected_gap, changes)
+    return Moved(table[:, ALPHA].copy(), (moved - v) / sigma, total, gap, changes)

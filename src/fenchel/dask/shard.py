@@ -32,6 +32,8 @@ class Shard:
         Of the svmlight files that were read: whether their features are numbered from 0.
     names : frozenset of tuple of str
         Of the tables that were read: the names of their features, in order.
+    checksums : tuple of int
+        Of the blocks that the rows consist of; empty for one block.
     """
 
     def __init__(
@@ -41,9 +43,11 @@ class Shard:
         weights: Array | None = None,
         numbering: frozenset[bool] = frozenset(),
         names: frozenset[tuple[str, ...]] = frozenset(),
+        checksums: tuple[int, ...] = (),
     ) -> None:
         self.design, self.labels, self.weights = design, labels, weights
         self.numbering, self.names = numbering, names
+        self.checksums = checksums or (design.checksum(),)
 
     def __sizeof__(self) -> int:
         # the scheduler places tasks, and workers spill, by the size of their data
@@ -62,7 +66,8 @@ class Facts(NamedTuple):
     #: sum of the squared norms of the rows, estimated
     squares: float
     adjoint_roundings: int
-    checksum: int
+    #: of its blocks, which do not depend on how they were put together to groups
+    checksums: tuple[int, ...]
 
 
 def facts(shard: Shard) -> Facts:
@@ -76,7 +81,7 @@ def facts(shard: Shard) -> Facts:
             design.largest_entry,
             design.mean_square * design.shape[0],
             design.adjoint_roundings,
-            design.checksum(),
+            shard.checksums,
         )
 
 

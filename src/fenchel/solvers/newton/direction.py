@@ -32,6 +32,7 @@ from fenchel.arrays import Array, Floats
 from fenchel.numerics.limits import EPS
 from fenchel.numerics.linear_algebra import RIDGE, cholesky_solver, conjugate_gradients
 from fenchel.solvers.newton.sample import Sample
+from fenchel.solvers.newton.sampling import in_random_order, run_length
 from fenchel.solvers.quadratic_l1 import minimize_quadratic_l1
 
 #: largest number of features for which H is formed: 4000^2 doubles take 128 MB
@@ -103,6 +104,9 @@ class Quadratic:
         self.exact = self.exact or short or len(self.active) <= 2 * count
         if self.exact:
             return self.active
+        length = run_length(design)
+        if length > 1:
+            return np.sort(in_random_order(self.active, length, random)[:count])
         return np.sort(random.choice(self.active, count, replace=False))
 
     def _matrix(self, rows: Array, scale: float) -> Floats:

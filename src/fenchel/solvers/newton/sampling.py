@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fenchel.arrays import Array, Floats
+from fenchel.designs import Design
 from fenchel.numerics.limits import OBJECTIVE_ROUNDING
 from fenchel.problem import Problem
 from fenchel.solvers import needs
@@ -24,8 +25,27 @@ _FEWEST_ROWS = 1000
 _GROWTH = 4
 #: a sample is solved when its relative gap is below this multiple of unknowns / rows, the order of its sampling error
 _STATISTICAL = 0.3
+#: runs of neighbouring rows in a block of rows that is read from a file: of 2 MB, as the system reads them
+_RUNS_IN_BLOCK = 128
 #: a gap above this multiple of R(0) is no rounding error, which saves an evaluation of the objective
 CLEARLY_ABOVE_ROUNDING = 1e-10
+
+
+def run_length(design: Design) -> int:
+    """Return how many neighbouring rows a sample takes together: 1, or more where X is larger than a block of a file.
+
+    A sample of single rows would read the whole file, since the system reads what is around each of them.
+    """
+    block = design.block_rows
+    return 1 if block is None or block >= design.shape[0] else max(1, block // _RUNS_IN_BLOCK)
+
+
+def in_random_order(rows: Array, length: int, random: np.random.Generator) -> Array:
+    """Return ascending rows in a random order of runs of ``length`` rows, whose beginnings are samples."""
+    if length == 1:
+        return random.permutation(rows)
+    runs = np.arange(len(rows)) // length
+    return rows[np.argsort(random.permutation(int(runs[-1]) + 1)[runs], kind="stable")]
 
 
 @dataclass
@@ -131,7 +151,7 @@ class SampledNewton(Solver):
             while rows >= _GROWTH * fewest:
                 rows //= _GROWTH
         if rows < len(state.order):
-            state.order = state.random.permutation(state.order)
+            state.order = in_random_order(state.order, run_length(problem.design), state.random)
         with np.errstate(over="ignore", invalid="ignore"):
             # sorted, so that rows are read in the order of storage
             for output in self.first_iterates(problem, np.sort(state.order[:rows]), usable):

@@ -1,0 +1,128 @@
+"""Rounds of CoCoA+ (``cocoa``) for joint hinges of several classes: a block of dual variables for each example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fenchel.arrays import Floats
+from fenchel.dask.design import sharded
+from fenchel.dask.local_blocks import MovedBlocks, block_coordinates, local_block_epochs
+from fenchel.dask.rounds import Rounds, centring
+from fenchel.problem import Model, Problem, Witness
+from fenchel.solvers.base import Warm
+from fenchel.solvers.warm_start import first_dual
+
+
+@dataclass(kw_only=True)
+class JointRounds(Rounds):
+    """A block of dual variables for each example, (n, k)."""
+
+    alpha: Floats
+    #: X^T theta / lam, (d, k)
+    v: Floats
+    #: S and the proximal centre of the intercepts of centred rows, (k,)
+    total: Floats
+    centre: Floats
+
+    @classmethod
+    def start(cls, problem: Problem, warm: Warm | None, seed: int) -> JointRounds:
+        """Return the state at a warm start, or at zero."""
+        design, risk = sharded(problem), problem.multiclass_risk
+        assert design is not None
+        mean, constant = centring(problem, design)
+        parts = [risk.part(span) for span in design.spans]
+        held = design.groups.place(block_coordinates, parts, mean=mean, lam=problem.lam, constant=constant)
+        theta, v, centre = first_dual(problem, warm)
+        alpha = np.divide(theta, risk.shares[:, None], out=np.zeros_like(theta), where=risk.shares[:, None] > 0)
+        v = np.ascontiguousarray(np.reshape(v, problem.weights_shape).T)
+        total = np.sum(theta, axis=0) / problem.lam
+        if warm is None or not problem.intercept:
+            centre = np.zeros(risk.outputs)
+        elif len(mean):
+            # the intercepts of centred rows
+            centre = centre + mean @ v
+        return cls(
+            problem=problem,
+            design=design,
+            held=held,
+            random=np.random.default_rng(seed),
+            mean=mean,
+            constant=constant,
+            alpha=alpha,
+            v=v,
+            total=total,
+            centre=np.array(centre),
+        )
+
+    @property
+    def theta(self) -> Floats:
+        """The dual variables, as a witness has them."""
+        return self.problem.risk.shares[:, None] * self.alpha
+
+    @property
+    def _weights(self) -> Floats:
+        """v - m S^T, (d, k)."""
+        return self.v - np.multiply.outer(self.mean, self.total) if len(self.mean) else self.v
+
+    def refresh(self) -> None:
+        theta = self.theta
+        self.v = np.ascontiguousarray(self.design.adjoint(theta).T) / self.problem.lam
+        self.total = np.sum(theta, axis=0) / self.problem.lam
+
+    def epochs(self, share: float, sigma: float) -> list[MovedBlocks]:
+        free = len(self.mean) > 0
+        return self.design.groups.map(
+            local_block_epochs,
+            self.held,
+            self.design.split(self.alpha),
+            self.seeds,
+            v=self.v,
+            total=self.total,
+            intercept=self.centre + self.constant * self.total if free else np.zeros_like(self.total),
+            offset=self.mean @ self.v if free else np.zeros_like(self.total),
+            constant=self.constant,
+            square=float(self.mean @ self.mean),
+            sigma=sigma,
+            lam=self.problem.lam,
+            epochs=share,
+        )
+
+    def dual_along(self, moved: Sequence[MovedBlocks]) -> Callable[[float], float]:
+        problem, alpha = self.problem, np.concatenate([one.alpha for one in moved])
+        along = self.design.ordered_sum([one.v for one in moved])
+        total = self.design.ordered_sum([one.total for one in moved])
+        if len(self.mean):
+            along = along - np.multiply.outer(self.mean, total)
+        begin, shares = self._weights, problem.risk.shares
+        labels = np.arange(len(shares)), problem.multiclass_risk.classes
+        # -R* is linear
+        before, after = (float(shares @ values[labels]) for values in (self.alpha, alpha))
+
+        def dual(t: float) -> float:
+            weights, sums = begin + t * along, self.total + t * total
+            quadratic = -0.5 * float(np.vdot(weights, weights))
+            quadratic -= 0.5 * self.constant * float(sums @ sums) + float(self.centre @ sums)
+            return problem.lam * quadratic + before + t * (after - before)
+
+        return dual
+
+    def add(self, moved: Sequence[MovedBlocks], t: float) -> bool:
+        alpha = np.concatenate([one.alpha for one in moved])
+        self.alpha = alpha if t == 1.0 else self.alpha + t * (alpha - self.alpha)
+        self.v = self.v + t * self.design.ordered_sum([one.v for one in moved])
+        self.total = self.total + t * self.design.ordered_sum([one.total for one in moved])
+        if not len(self.mean):
+            return False
+        before = self.centre
+        self.centre = before + self.constant * self.total
+        return not np.array_equal(self.centre, before)
+
+    def propose(self) -> tuple[Model, Witness]:
+        problem, weights = self.problem, np.ascontiguousarray(self._weights.T)
+        if not problem.intercept:
+            return Model(weights, problem.no_intercept()), Witness(self.theta)
+        intercept = self.centre + self.constant * self.total - weights @ self.mean
+        return Model(weights, intercept - np.mean(intercept)), Witness(self.theta)

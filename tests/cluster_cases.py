@@ -1,0 +1,72 @@
+"""A cluster of two processes, and problems on workers that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import dask
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster
+
+from fenchel import Problem
+from fenchel.dask.cluster import DaskGroups
+from fenchel.dask.sources import load, source_of
+from fenchel.risks import MeanRisk
+
+LAM = 0.01
+
+
+@contextmanager
+def cluster_of(workers: int) -> Iterator[Client]:
+    """A client of a cluster of processes of one thread each."""
+    options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    # a worker that is killed twice must not exhaust the tasks' allowance
+    with (
+        dask.config.set({"fenchel.timeout": "600 s", "distributed.comm.timeouts.connect": "600 s"}),
+        LocalCluster(**options) as cluster,
+        Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def data(rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of two classes that overlap."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((rows, 5))
+    return X, np.where(X[:, 0] + 0.5 * rng.standard_normal(rows) > 0.0, 1, -1)
+
+
+class Disturbed(DaskGroups):
+    """Calls a function after the tasks of some calls were submitted."""
+
+    at: tuple[int, ...] = ()
+    disturb: Callable[[DaskGroups], None]
+
+    def _wait(self, futures):
+        if self.calls in self.at:
+            self.disturb(self)
+        super()._wait(futures)
+
+
+def kill_a_holder(groups: DaskGroups) -> None:
+    """Kill a worker that holds a group."""
+    pids = groups.client.run(os.getpid)
+    holders = [who for who in groups.client.who_has(groups.futures).values() if who]
+    os.kill(pids[holders[0][0] if holders else next(iter(pids))], signal.SIGKILL)
+
+
+def disturbed(client: Client, at: tuple[int, ...], disturb=kill_a_holder) -> tuple[Problem, Problem, Disturbed]:
+    """A problem on workers that are disturbed, and the same in memory."""
+    X, y = data()
+    blocks = da.from_array(X, chunks=(70, 5))
+    loaded = load(client, source_of(blocks, y, None))
+    groups = loaded.design.groups
+    mortal = Disturbed(client, groups.futures, groups.names)
+    mortal.at, mortal.disturb = at, disturb
+    loaded.design.groups = mortal
+    risk = MeanRisk("logistic", y)
+    return Problem(loaded.design, risk, LAM, intercept=True), Problem(X, risk, LAM, intercept=True), mortal
