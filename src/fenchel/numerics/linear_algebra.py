@@ -36,7 +36,13 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
         except LinAlgError:
             ridge *= 10.0
             continue
-        return lambda right: cho_solve(factor, right / scale, check_finite=False) / scale
+
+        def solve(right: Array) -> Array:
+            # of a vector, or of each column of a matrix
+            by = scale if right.ndim == 1 else scale[:, None]
+            return cho_solve(factor, right / by, check_finite=False) / by
+
+        return solve
 
 
 def conjugate_gradients(
