@@ -57,7 +57,8 @@ class Small(NamedTuple):
     numbers: Floats
     #: room for H and the direction
     system: Floats
-    #: sum of h (x, 1) x^T below the diagonal, and the h of each row in it: few rows of a piecewise quadratic loss change
+    #: sum of h (x, 1) x^T below the diagonal, and the h of each row in it: those of a piecewise quadratic loss rarely
+    #: change
     gram: Floats
     held: Floats
 
