@@ -24,6 +24,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, TypeVar
 
 import numpy as np
@@ -159,8 +160,6 @@ class Problem:
     #: a Regularizer, or the name of one with default parameters
     regularizer: Regularizer = field(default_factory=L2)
     intercept: bool = False
-    #: lam as it was given, which rigorous certificates take
-    exact_lam: Fraction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "design", as_design(self.design))
@@ -191,8 +190,8 @@ class Problem:
                     f"{self.risk.name!r}{advice}"
                 )
         check_number("lam", self.lam, above=0.0)
-        exact = self.lam if isinstance(self.lam, Fraction) else Fraction(float(self.lam))
-        object.__setattr__(self, "exact_lam", exact)
+        if isinstance(self.lam, Fraction):
+            vars(self)["exact_lam"] = self.lam
         object.__setattr__(self, "lam", float(self.lam))
         check_bool("intercept", self.intercept)
         object.__setattr__(self, "intercept", bool(self.intercept))
@@ -208,6 +207,11 @@ class Problem:
             raise FenchelError(
                 f"X has {self.design.shape[0]} rows but there are {self.risk.examples} labels; they must agree"
             )
+
+    @cached_property
+    def exact_lam(self) -> Fraction:
+        """Lam as it was given, which rigorous certificates take."""
+        return Fraction(self.lam)
 
     @property
     def weights_shape(self) -> tuple[int, ...]:

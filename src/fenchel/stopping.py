@@ -39,6 +39,8 @@ class _Limit(NamedTuple):
 
 #: of this thread; None: it never has to stop
 _limit: ContextVar[_Limit | None] = ContextVar("limit", default=None)
+#: whether a handler of Ctrl-C by ``interrupts_set`` is installed
+_handling: ContextVar[bool] = ContextVar("handling", default=False)
 
 
 @contextmanager
@@ -84,8 +86,11 @@ def interrupts_set(stop: threading.Event) -> Iterator[None]:
 
     Where another handler than Python's own is installed, or in another thread, nothing changes.
     """
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    # a handler of an outer call is installed: asking for it takes as long as a tenth of a small solve
+    if _handling.get() or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
 
@@ -95,9 +100,11 @@ def interrupts_set(stop: threading.Event) -> Iterator[None]:
         stop.set()
 
     signal.signal(signal.SIGINT, handler)
+    token = _handling.set(True)
     try:
         yield
     finally:
+        _handling.reset(token)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 from fenchel import LinearClassifier, Model, Problem, Witness, solve
 from fenchel.certificate import judge
+from fenchel.certificate.rounding import adjoint_spread
 from fenchel.numerics.rounding import UNIT, gamma, tree_depth, tree_sum
 from fenchel.regularizers import FreeDirections
 from fenchel.risks import MeanRisk
@@ -156,3 +157,19 @@ def test_a_risk_without_a_lower_bound_is_balanced_by_one_entry(seed):
     assert bounds[0].primal < 0.0
     assert max(each.lower for each in bounds) <= min(each.upper for each in bounds)
     assert bounds[0].gap < 1.0
+
+
+@pytest.mark.parametrize("examples", [40, 3000])
+@pytest.mark.parametrize("regularizer", ["l2", "elastic_net"])
+def test_fine_errors_say_whether_their_spread_is_that_of_a_proved_ball(examples, regularizer):
+    """A proved ball takes the spread of the certificate in the place of another one: to the last bit."""
+    rng = np.random.default_rng(examples)
+    X = rng.normal(size=(examples, 3))
+    labels = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    problem = Problem(X, MeanRisk("squared_hinge", labels), 0.01, regularizer, intercept=True)
+    solution = solve(problem, tol=0.0)
+    known = judge(problem, solution.model, solution.witness)
+    errors = known.path_certificate.errors
+    assert errors.fine
+    assert errors.spread == adjoint_spread(problem, known.witness.theta, fine=True)
+    assert not known.path_certificate.errors_at(0.02, 1.0).fine

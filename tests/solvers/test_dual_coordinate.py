@@ -3,6 +3,8 @@
 What every solver must do is in ``test_every_problem`` and ``test_every_solver``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,6 +20,7 @@ from fenchel.designs import as_design
 from fenchel.regularizers import L2
 from fenchel.risks import MeanRisk
 from fenchel.solvers import DualCoordinate
+from fenchel.solvers.curvature import squared_norms as norms_of
 from fenchel.solvers.dual_coordinate.loop import ALPHA, Intercept, epoch
 
 plain_cases = pytest.mark.parametrize("case", PLAIN_CASES, ids=str)
@@ -135,3 +138,17 @@ def test_every_dtype_gives_the_answer_of_its_values_in_float64(case, dtype, layo
     solutions = [solve(problem, "dual_coordinate", tol=1e-9, max_iter=5000) for problem in problems]
     assert all(solution.converged for solution in solutions)
     assert_same_optimum(problems[0], *solutions)
+
+
+def test_norms_of_rows_are_computed_once_for_a_path_and_never_changed():
+    X = np.random.default_rng(6).normal(size=(30, 4))
+    labels = np.where(X[:, 0] > 0.0, 1.0, -1.0)
+    problem = Problem(X, MeanRisk("hinge", labels), 0.1, intercept=True)
+    first = norms_of(problem)
+    np.testing.assert_allclose(first, np.sum(X**2, axis=1))
+    before = first.copy()
+    for lam in (0.1, 0.01):
+        again = replace(problem, lam=lam)
+        assert solve(again, "dual_coordinate", tol=1e-3).converged
+        assert norms_of(again) is first
+    np.testing.assert_array_equal(first, before)

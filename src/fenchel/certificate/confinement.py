@@ -36,7 +36,7 @@ from fenchel.certificate.intercept_interval import check_bracketed, joint_interv
 from fenchel.certificate.inverse_hessian import centred_hessian, curvature_of, quadratic_ball
 from fenchel.certificate.optimum import OptimumBall, distances_from, product_rounding
 from fenchel.certificate.optimum_sketch import OptimumSketch
-from fenchel.certificate.rounding import adjoint_spread
+from fenchel.certificate.rounding import Errors, adjoint_spread
 from fenchel.errors import FenchelError
 from fenchel.numerics.rounding import UNIT, gamma, output_norms
 from fenchel.problem import Model, Problem, Witness
@@ -111,11 +111,12 @@ def sketch(
     witness: Witness,
     v: Array,
     most_hessian_work: float = math.inf,
+    errors: Errors | None = None,
 ) -> OptimumSketch:
     """The ball of a certified model and witness with v = X^T theta / lam: one product with the data.
 
     v must not be compressed.  Where the Hessian of the squared loss takes more than ``most_hessian_work``
-    multiplications, its norm is not used.
+    multiplications, its norm is not used.  ``errors`` are those of the certificate of this very witness.
     """
     check_confined(problem)
     width, sigma = _width(certificate), _strong_convexity(problem)
@@ -123,8 +124,10 @@ def sketch(
     # up to lam and sigma rounded by a few u
     most = width / (problem.lam * sigma) * (1.0 + 64.0 * UNIT)
     # a finite radius of the Euclidean ball also bounds the norm of the optimal weights
-    around = _linear_ball if gram is None else _kernel_ball
-    centre, radius = around(problem, weights, witness, np.asarray(v), most)
+    if gram is None:
+        centre, radius = _linear_ball(problem, weights, witness, np.asarray(v), most, errors)
+    else:
+        centre, radius = _kernel_ball(problem, weights, witness, np.asarray(v), most)
     length = float(np.linalg.norm(centre)) * _UPWARDS + radius
     curvature = curvature_of(problem)
     n, d = problem.design.shape
@@ -216,9 +219,10 @@ def _sketch(
     return OptimumSketch(ball, partial(_bracketed, problem.risk, scores, _UPWARDS * radii))
 
 
-def _dual_weights(problem: Problem, witness: Witness, v: Array) -> tuple[Floats, float]:
+def _dual_weights(problem: Problem, witness: Witness, v: Array, errors: Errors | None = None) -> tuple[Floats, float]:
     """The gradient of Omega* at v, and a bound on its error."""
-    spread = adjoint_spread(problem, witness.theta, fine=True).norm + 16.0 * UNIT * float(np.linalg.norm(v))
+    known = errors.spread if errors is not None and errors.fine else adjoint_spread(problem, witness.theta, fine=True)
+    spread = known.norm + 16.0 * UNIT * float(np.linalg.norm(v))
     dual = problem.regularizer.grad_conjugate(v)
     error = problem.regularizer.grad_conjugate_error(v, _UPWARDS * spread)
     if not math.isfinite(error):
@@ -229,9 +233,11 @@ def _dual_weights(problem: Problem, witness: Witness, v: Array) -> tuple[Floats,
     return dual, error
 
 
-def _linear_ball(problem: Problem, weights: Array, witness: Witness, v: Array, most: float) -> tuple[Floats, float]:
+def _linear_ball(
+    problem: Problem, weights: Array, witness: Witness, v: Array, most: float, errors: Errors | None
+) -> tuple[Floats, float]:
     """The centre and the radius in the Euclidean norm, for (P - D) / (lam sigma) = ``most``."""
-    dual, error = _dual_weights(problem, witness, v)
+    dual, error = _dual_weights(problem, witness, v, errors)
     centre = weights - dual
     apart = max(0.0, float(np.linalg.norm(centre)) / _UPWARDS - error)
     # in place, for many classes and features

@@ -77,7 +77,7 @@ def lower_bound(problem: Problem, witness: Witness, level: float) -> Bound:
     if theta.shape != problem.theta_shape:
         raise FenchelError(f"the witness must have shape {problem.theta_shape}, got {theta.shape}")
     trusted = closed is None and decomposable is None
-    if not trusted and math.isfinite(_at_zero(problem)) and witness.decomposition is None and not np.any(theta):
+    if not trusted and math.isfinite(_at_zero(problem)) and witness.decomposition is None and not theta.any():
         return _zero(problem)
     if not _usable(theta):
         bound = _nothing(problem, None, trusted=trusted)
@@ -208,7 +208,7 @@ def _assembled(
     own = problem.regularizer.relaxed_conjugate(v)
     penalty = problem.lam * own
     mean = unbounded_below(problem)
-    if mean is not None and np.any(unbalanced) and problem.regularizer.free_directions() is None:
+    if mean is not None and unbalanced.any() and problem.regularizer.free_directions() is None:
         charged = stand_in_charge(problem, mean, theta, v, own, unbalanced)
     else:
         charged = charge(problem, unbalanced, level, -penalty - conjugate)
@@ -220,7 +220,7 @@ def _assembled(
 
 def _v(problem: Problem, theta: Array) -> Floats:
     """X^T theta / lam."""
-    if not np.any(theta):
+    if not theta.any():
         # of the zero model that a limit leaves, whose certificate follows another one
         return np.zeros(problem.weights_shape)
     v = problem.design.adjoint(theta)

@@ -115,7 +115,7 @@ def _recharged(problem: Problem, primal: Primal, bound: Bound, errors: Errors) -
     It bounds the optimal intercept by an objective that the optimum does not exceed.
     """
     known = errors.primal <= _NEGLIGIBLE_ERROR * abs(primal.value) or unbounded_below(problem) is not None
-    if known or not np.any(bound.unbalanced) or not math.isfinite(primal.value + errors.primal):
+    if known or not bound.unbalanced.any() or not math.isfinite(primal.value + errors.primal):
         return bound
     value = bound.value + bound.charge
     charged = charge(problem, bound.unbalanced, primal.value + errors.primal, value)

@@ -181,7 +181,7 @@ class PathCertificate:
 
 def charge(problem: Problem, unbalanced: Array, primal: float, value: float) -> float:
     """The charge for an unbalanced theta of this dual value: |sum theta| times a bound on the optimal intercept."""
-    if not np.any(unbalanced) or not math.isfinite(value):
+    if not unbalanced.any() or not math.isfinite(value):
         return 0.0
     if problem.regularizer.free_directions() is not None:
         return free_charge(problem, unbalanced, value)

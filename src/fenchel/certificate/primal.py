@@ -58,7 +58,7 @@ def scores_of(problem: Problem, weights: Array) -> Floats:
     """X w; raise if the weights have another shape than the problem's, or if the product overflows."""
     if weights.shape != problem.weights_shape:
         raise FenchelError(f"the model's weights must have shape {problem.weights_shape}, got {weights.shape}")
-    if not np.any(weights):
+    if not weights.any():
         # of problems that a limit leaves without a step, many at a time with several classes
         return np.zeros(problem.theta_shape)
     return _finite_scores(problem, weights)

@@ -101,6 +101,8 @@ class Errors(NamedTuple):
     conjugate: float
     charge: float
     spread: Spread
+    #: whether ``spread`` is ``adjoint_spread(problem, theta, fine=True)`` to the last bit
+    fine: bool = False
 
     @property
     def primal(self) -> float:
@@ -148,7 +150,9 @@ def _errors(problem: Problem, primal: Primal, bound: Bound, *, fine: bool) -> Er
         # theta was scaled down by the error of v, and D falls by theta . s, about lam Omega(w), for each unit of scale
         charge = 2.0 * problem.lam * abs(primal.penalty) * (spread.largest + 32.0 * UNIT)
     return Errors(
-        _upwards(penalty), _upwards(risk), _upwards(regularizer), _upwards(conjugate), _upwards(charge), spread
+        *map(_upwards, (penalty, risk, regularizer, conjugate, charge)),
+        spread,
+        fine and not bound.distance and bound.decomposed is None,
     )
 
 
@@ -175,11 +179,13 @@ def risk_error(problem: Problem, primal: Primal, *, fine: bool) -> float:
         if math.isfinite(slopes):
             return slopes * error + summed
     scores = scores_at(problem, primal)
-    rounded = UNIT * np.broadcast_to(np.asarray(design.score_roundings, dtype=np.float64), design.shape[:1])
+    rounded = UNIT * np.asarray(design.score_roundings, dtype=np.float64)
     rounded = rounded / (1.0 - rounded) + relative
     total = 0.0
     for rows, part in risk.parts():
-        noise = rounded[rows] if risk.outputs is None else rounded[rows][:, None]
+        # one number for all rows, or one for each
+        noise = rounded[rows] if rounded.ndim else rounded
+        noise = noise[:, None] if rounded.ndim and risk.outputs is not None else noise
         # gamma_m times |x_i| |w|, the addition of b, and the own roundings of the risk
         sizes = np.abs(scores[rows])
         noise = noise * design.score_magnitudes(model.weights, rows) + added * sizes + lost
@@ -214,9 +220,9 @@ def adjoint_spread(
     rounded, sums = _UPWARDS * gamma(roundings) / lam, absolute_sums(theta)
     with np.errstate(over="ignore"):
         terms = longest * sums if lengths is None else absolute_sums(theta, lengths)
-        spread = Spread(rounded * entry * float(np.max(sums)), rounded * math.sqrt(float(terms @ terms)))
+        spread = Spread(rounded * entry * float(sums.max()), rounded * math.sqrt(float(terms @ terms)))
         # from theta to a point of the domain
-        distance += gamma(away) * float(np.sum(sums)) if decomposed is None else decomposed.domain_distance(theta)
+        distance += gamma(away) * float(sums.sum()) if decomposed is None else decomposed.domain_distance(theta)
         if distance:
             distance *= _UPWARDS / lam
             spread = Spread(spread.largest + distance * entry, spread.norm + distance * longest)
@@ -247,6 +253,9 @@ def _dual_errors(problem: Problem, bound: Bound, spread: Spread, *, fine: bool) 
 
 def absolute_sums(theta: Array, lengths: Array | None = None) -> Floats:
     """The sum of |theta_i|, or of |theta_i| times a length of row i, for each output, in blocks of rows."""
+    if theta.ndim == 1 and len(theta) <= MANY_SCORES:
+        sizes = np.abs(theta)
+        return np.array([sizes.sum() if lengths is None else lengths @ sizes], dtype=np.float64)
     step = max(1, MANY_SCORES // max(1, theta[:1].size))
     total = np.zeros(theta[:1].size)
     for begin in range(0, len(theta), step):
@@ -285,7 +294,7 @@ def may_be_trivial(problem: Problem, primal: Primal, bound: Bound, errors: Error
     floor, gap = errors.primal + errors.dual, primal.value - bound.value
     if not math.isfinite(primal.value) or not gap <= floor:
         return False
-    proved = problem.regularizer.is_ridge and not bound.trusted and not np.any(bound.unbalanced)
+    proved = problem.regularizer.is_ridge and not bound.trusted and not bound.unbalanced.any()
     return not (proved and problem.lam * bound.penalty > gap + 2.0 * floor)
 
 

@@ -82,7 +82,7 @@ class Sketches:
                 # no product with the data follows the last certificate
                 found = sketch_at_scores(problem, rows, *parts, known.scores)
             else:
-                found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK)
+                found = sketch(problem, rows, *parts, most_hessian_work=_MOST_HESSIAN_WORK, errors=known.errors)
             if self._at_once and not solution.passes and stopped:
                 # the ball around the zero model is too large for a bracket to prove anything
                 found.omit_bracket()

@@ -68,7 +68,7 @@ def exact_sum(values: Array) -> float:
     number of terms times the largest of them, fl(fl(sigma + x) - sigma) is a multiple of 2 sigma u, of which that many
     add up to less than sigma, and what it leaves of x is a float again.
     """
-    flat = np.ravel(np.asarray(values, dtype=np.float64))
+    flat = np.asarray(values, dtype=np.float64).ravel()
     if len(flat) < _MANY_TERMS:
         return fsum(flat.tolist())
     blocks = (flat[begin : begin + _BLOCK] for begin in range(0, len(flat), _BLOCK))
@@ -77,7 +77,7 @@ def exact_sum(values: Array) -> float:
 
 def fsum(terms: Iterable[float]) -> float:
     """``math.fsum``, which raises where a sum overflows or has infinities of both signs: infinite or NaN instead."""
-    terms = list(terms)
+    terms = terms if isinstance(terms, list) else list(terms)
     try:
         return math.fsum(terms)
     except OverflowError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,13 @@ def cholesky_solver(matrix: Array) -> Callable[[Array], Array]:
         except LinAlgError:
             ridge *= 10.0
             continue
-        return lambda right: cho_solve(factor, right / scale, check_finite=False) / scale
+        return partial(_solve, factor, scale)
+
+
+def _solve(factor: Any, scale: Array, right: Array) -> Floats:
+    """The solution for a vector, or for each column of a matrix."""
+    by = scale if right.ndim == 1 else scale[:, None]
+    return cho_solve(factor, right / by, check_finite=False) / by
 
 
 def conjugate_gradients(

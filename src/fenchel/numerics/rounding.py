@@ -55,12 +55,13 @@ def tree_sum(values: Array, term: Callable[[Array], Array] = np.copy) -> float:
     ``term`` returns a new array; that of many entries is called for a few of them at a time, which needs no array of
     all terms.
     """
-    flat = np.ravel(values)
-    if flat.dtype.kind in "biuf" and flat.dtype.itemsize < 8:
+    flat = values.ravel() if isinstance(values, np.ndarray) else np.ravel(values)
+    kind = flat.dtype.kind
+    if kind in "biuf" and flat.dtype.itemsize < 8:
         # sums of float32 would be rounded to float32
         narrow, term = term, lambda part: narrow(part.astype(np.float64))
     # objects, with which tests count additions, have no exact sum
-    most = _FEW_TERMS if flat.dtype.kind in "biuf" else 1
+    most = _FEW_TERMS if kind in "biuf" else 1
     if len(flat) >= _MANY_TERMS:
         whole = len(flat) // _WIDTH
         rest = term(flat[whole * _WIDTH :])

@@ -24,7 +24,7 @@ def zero_sum(theta: Array) -> tuple[Floats, float]:
     rounding, at most two entries change.  (The nearest such point is a projection, which takes several times as long:
     benchmarks/README.md, Projections.)
     """
-    up, down = float(np.sum(np.maximum(theta, 0.0))), -float(np.sum(np.minimum(theta, 0.0)))
+    up, down = float(np.maximum(theta, 0.0).sum()), -float(np.minimum(theta, 0.0).sum())
     if abs(up - down) > 4.0 * EPS * max(up, down):
         heavier = theta > 0.0 if up > down else theta < 0.0
         theta = np.where(heavier, theta * (min(up, down) / max(up, down)), theta)

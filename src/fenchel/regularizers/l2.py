@@ -59,7 +59,7 @@ class L2(Regularizer):
         return 0.0
 
     def value(self, weights: Array) -> float:
-        return 0.5 * tree_sum(np.ravel(weights, order="K"), np.square)
+        return 0.5 * tree_sum(np.asarray(weights).ravel(order="K"), np.square)
 
     def gradient(self, weights: Array) -> Floats:
         return np.asarray(weights, dtype=np.float64)

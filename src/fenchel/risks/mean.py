@@ -141,6 +141,10 @@ class MeanRisk(Risk):
     @cached_property
     def _everywhere(self) -> bool:
         """Whether the conjugate is finite everywhere."""
+        low, high = self.loss.domain(self.labels.ravel()[:1])
+        if np.min(high) < np.inf or np.max(low) > -np.inf:
+            # the first label suffices for most losses
+            return False
         low, high = self.loss.domain(self.labels)
         return bool(np.all(np.isneginf(low)) and np.all(np.isposinf(high)))
 

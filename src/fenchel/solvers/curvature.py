@@ -13,6 +13,8 @@ from fenchel.solvers.needs import check_lam, check_norms
 _SAMPLE = 500
 #: relative error of a squared distance that is computed from squared norms (cancellation)
 CANCELLATION = 1e-14
+#: the key of ``Design.reusable``
+_NORMS = "squared_row_norms"
 
 
 def squared_norms(problem: Problem) -> Floats:
@@ -23,9 +25,13 @@ def squared_norms(problem: Problem) -> Floats:
     kernel = problem.design.kernel()
     if kernel is not None:
         norms = kernel.diagonal
+    elif _NORMS in problem.design.reusable:
+        # of another value of lam, or of another class
+        (norms,) = problem.design.reusable[_NORMS]
     else:
         norms = np.empty(problem.design.shape[0])
         norms = problem.design.squared_row_norms if compiled_norms(problem.design.rows(), norms) else norms
+        problem.design.reusable[_NORMS] = (norms,)
     check_norms(norms)
     return norms
 

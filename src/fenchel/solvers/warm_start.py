@@ -37,7 +37,8 @@ def first_dual(problem: Problem, warm: Warm | None) -> tuple[Array, Array, Array
     # the factor t with t v = w if both are parallel
     squared = float(np.vdot(v, v))
     same_weights = min(max(float(np.vdot(weights, v)) / squared, 0.0), 1.0) if squared > 0 else 0.0
-    scale = max((1.0, same_weights, 0.0), key=lambda scale: _dual_value(problem, theta, v, scale))
+    scales = dict.fromkeys((1.0, same_weights, 0.0))
+    scale = max(scales, key=lambda scale: _dual_value(problem, theta, v, scale))
     return (theta, v, centre) if scale == 1.0 else (scale * theta, scale * v, centre)
 
 

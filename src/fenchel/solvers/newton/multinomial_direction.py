@@ -51,6 +51,8 @@ _TARGET_SHARE, _EARLY_TOLERANCE = 0.3, 0.5
 #: none
 _SMALLEST_CURVATURE = 1e-3
 _TINY = 1e-300
+#: unknowns of a class up to which the inverse of its matrix is formed
+_SMALL_MATRIX = 128
 
 #: M^-1 r for a residual of the shape of a direction
 Apply = Callable[[Array], Array]
@@ -184,12 +186,16 @@ def _joint(sample: SoftmaxSample, lam: float, rows: Array, shares: Array) -> App
 
 def _per_class(sample: SoftmaxSample, lam: float, rows: Array, shares: Array) -> Apply:
     values, p = sample.dense_rows(rows), sample.probabilities[rows]
-    solvers = []
+    size, solvers = values.shape[1], []
     for j in range(sample.count):
         hess = shares * p[:, j] * (1.0 - p[:, j])
         matrix = values.T @ (values * hess[:, None])
         matrix[np.diag_indices_from(matrix)] += _ridge(sample, lam)
         solvers.append(cholesky_solver(matrix))
+    if size <= _SMALL_MATRIX:
+        # one product for all classes: calls of LAPACK for each of them take several times as long as their arithmetic
+        inverses = np.stack([solve(np.eye(size)) for solve in solvers])
+        return lambda residual: _centred(np.matmul(inverses, residual.T[:, :, None])[:, :, 0].T)
 
     def apply(residual: Array) -> Floats:
         return _centred(np.stack([solve(residual[:, j]) for j, solve in enumerate(solvers)], axis=1))

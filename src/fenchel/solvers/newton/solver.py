@@ -37,6 +37,7 @@ v                    ``v``, :math:`X^T\theta/\lambda`
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -54,6 +55,9 @@ from fenchel.solvers.newton.sampling import SampledNewton, State
 from fenchel.solvers.newton.step import OutputState
 from fenchel.solvers.threads import pool_of
 from fenchel.validation import check_bool, check_seed, processors
+
+#: largest absolute mean of labels -1 and 1 for which that mean is near the best intercept
+_MIXED = 0.98
 
 
 @dataclass(frozen=True)
@@ -133,9 +137,9 @@ class Newton(SampledNewton):
                 weights = np.atleast_2d(np.asarray(warm.model.weights, dtype=np.float64))[k].copy()
             if problem.intercept and warm is not None and warm.model.intercept is not None:
                 intercept = float(np.atleast_1d(np.asarray(warm.model.intercept))[k])
-            elif problem.intercept:
-                intercept = self._best_intercept(problem, k, weights)
             sample, mu = Sample(problem, labels, selected, pool), 0.0
+            if problem.intercept and (warm is None or warm.model.intercept is None):
+                intercept = self._first_intercept(problem, sample, k, weights)
             if warm is not None:
                 sample.multiply(weights, intercept, sample.scores)
             else:
@@ -148,11 +152,16 @@ class Newton(SampledNewton):
                     self._warm_centre(problem, sample, warm, k)
             yield OutputState(problem, weights, intercept, sample=sample, labels=labels, mu=mu)
 
-    def _best_intercept(self, problem: Problem, k: int, weights: Array) -> float:
-        """Return the intercept of output k that minimizes the risk for its weights."""
-        if not np.any(weights):
-            return float(np.atleast_1d(problem.risk.constant_intercept)[k])
+    def _first_intercept(self, problem: Problem, sample: Sample, k: int, weights: Array) -> float:
+        """Return the intercept of output k that minimizes the risk for its weights, or one near it."""
         mean = problem.mean_risk
+        if not np.any(weights):
+            if mean.smooth and mean.loss.task == "classification":
+                # the minimizer for the squared hinge; a search for that of another loss takes longer than a small step
+                near = float(sample.shares @ sample.labels)
+                if abs(near) <= _MIXED:
+                    return near
+            return float(np.atleast_1d(problem.risk.constant_intercept)[k])
         labels = np.atleast_2d(mean.labels.T)[k]
         return float(mean.loss.best_intercept(problem.design.scores(weights), labels, mean.shares))
 
@@ -191,7 +200,7 @@ class Newton(SampledNewton):
         theta = np.zeros((len(state.outputs), problem.design.shape[0]))
         for k, output in enumerate(state.outputs):
             if state.uses_all_rows(output):
-                if output.sample.small is not None and np.isinf(output.risk_gap):
+                if output.sample.small is not None and math.isinf(output.risk_gap):
                     # no step was made
                     output.update_dual_point()
                 theta[k, output.sample.selected] = output.sample.theta
