@@ -11,8 +11,9 @@ from sklearn.preprocessing import scale
 
 from fenchel import plot_path, regularization_path
 
-X, y = load_diabetes(return_X_y=True, as_frame=True)
-path = regularization_path(scale(X), scale(y), (1e-3, 10.0), loss="squared", l1_ratio=0.5, accuracy=0.01)
+data = load_diabetes()
+X, y = scale(data.data), scale(data.target)
+path = regularization_path(X, y, (1e-3, 10.0), loss="squared", l1_ratio=0.5, accuracy=0.01)
 print(len(path), "points prove a relative gap of 1% for every C from 0.001 to 10")
 
 weights, intercept, certificate = path.at(0.02)
@@ -22,4 +23,4 @@ print(certificate)
 # %%
 # The weights above, and below them the gap that is proved between the points.
 
-axes = plot_path(path, feature_names=list(X))
+axes = plot_path(path, feature_names=data.feature_names)
