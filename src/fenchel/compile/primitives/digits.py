@@ -32,12 +32,13 @@ def digits(text: Any, place: int) -> tuple[int, int]:
 def _register() -> None:
     from llvmlite import ir
     from numba.core import cgutils, types
+    from numba.core.types.containers import UniTuple
     from numba.extending import intrinsic, overload
 
     @intrinsic
     def words_of(typing_context: Any, array: Any, position: Any) -> Any:
         """The number and the count, as above."""
-        pair = types.UniTuple(types.int64, 2)
+        pair = UniTuple(types.int64, 2)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             word = ir.IntType(64)
