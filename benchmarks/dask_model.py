@@ -152,7 +152,7 @@ def draw(model: Model, path: Path) -> None:
     figure, (left, right) = plt.subplots(1, 2, figsize=(11.0, 4.6), layout="constrained")
     terms = slow.terms(workers, _ENTRIES, _WIDE, workers)
     for name, seconds in terms.items():
-        left.plot(workers, np.maximum(seconds, 1e-4), label=name)
+        left.plot(workers, np.where(seconds > 0.0, seconds, np.nan), label=name)
     left.plot(workers, sum(terms.values()), color="black", linewidth=2.0, label="sum")
     left.set(xscale="log", yscale="log", ylim=(1e-3, 2.0 * _ENTRIES * 2.0 * model.c))
     left.set(xlabel="workers of one thread", ylabel="seconds of an exchange", title="Sums on the driver, as built")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 import fenchel
 from cluster_cases import cluster_of, data, disturbed, kill_a_holder
@@ -165,8 +165,11 @@ def test_two_fits_share_a_cluster(client):
     with ThreadPoolExecutor(len(fits)) as pool:
         models = list(pool.map(lambda case: LinearClassifier(case[0], C=case[1], tol=1e-4).fit(lazy, y), fits))
     for (loss, C), model in zip(fits, models, strict=True):
-        alone = LinearClassifier(loss, C=C, tol=1e-4).fit(lazy, y)
-        assert_array_equal(model.coef_, alone.coef_)
+        # when a fit ends depends on the time that certificates take
+        expected = fenchel.LinearClassifier(loss, C=C, tol=1e-8).fit(X, y).certificate_
+        assert model.converged_
+        assert model.certificate_.dual <= expected.primal + 1e-12
+        assert expected.dual <= model.certificate_.primal + 1e-12
 
 
 DRIVER = """
