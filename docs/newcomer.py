@@ -2,8 +2,8 @@
 
     python docs/newcomer.py                     prints them
     python docs/newcomer.py --update            and writes them into the page
-    git archive '4acddca^' src | tar -x -C out/before
-    python docs/newcomer.py --before out/before/src --update       also those of the code before the page was written
+    git archive 'df6213e^' src | tar -x -C out/before
+    python docs/newcomer.py --before out/before/src --update       also those of version 0.2.0, before the changes
 
 The code of the page runs as the page shows it, all tasks in one process, so that each task includes the loading of the
 loops that it is the first to use.  One run compiles what is not cached yet, then the median of three more is taken.  A
