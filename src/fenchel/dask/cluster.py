@@ -114,7 +114,7 @@ class DaskGroups:
                 lost = self._gather(pending, found)
             finally:
                 left = [one for one in pending.values() if one.status == "pending"]
-                if left:
+                if left and self.client.status == "running":
                     # a stop or an error leaves them behind
                     self.client.cancel(left, force=True)
             if not lost:
@@ -133,6 +133,7 @@ class DaskGroups:
         self, function: Callable[..., Any], each: list[list[Any]], groups: list[int], common: dict[str, Any]
     ) -> dict[int, Future]:
         """Submit the tasks of some groups."""
+        self._check_connection()
         with self.client.as_current(), dask.config.set(_NO_WARNING):
             names = list(common)
             shared = [
@@ -162,11 +163,16 @@ class DaskGroups:
             self._raise(k, pending[k])
         lost = [k for k, future in pending.items() if future.status != "finished"]
         kept = [k for k in pending if k not in lost]
+        self._check_connection()
         try:
             results = self.client.gather([pending[k] for k in kept], errors="raise")
         except (CancelledError, OSError):
             # a worker died between the end of its task and the transfer of the result
             return list(pending)
+        except Exception:
+            # of a scheduler that has died, Dask's own errors say nothing
+            self._check_connection()
+            raise
         for k, result in zip(kept, results, strict=True):
             found[k] = result
         return lost
@@ -188,10 +194,7 @@ class DaskGroups:
             left = sum(future.status == "pending" for future in futures)
             if left < unfinished:
                 unfinished, since = left, time.monotonic()
-            if self.client.status != "running":
-                raise LostDataError(
-                    f"the connection to the Dask scheduler was lost (its status is {self.client.status!r})"
-                )
+            self._check_connection()
             if time.monotonic() - since > limit:
                 workers = len(self.client.nthreads())
                 waiting = [k for k, future in enumerate(futures) if future.status == "pending"]
@@ -199,6 +202,11 @@ class DaskGroups:
                     f"no task of {self._named(waiting)} ended within {limit:g} s; {workers} workers are connected. If "
                     "tasks take longer, raise the setting fenchel.timeout of dask.config"
                 )
+
+    def _check_connection(self) -> None:
+        """Raise if there is no scheduler any more."""
+        if self.client.status != "running":
+            raise LostDataError(f"the connection to the Dask scheduler was lost (its status is {self.client.status!r})")
 
     def _raise(self, k: int, future: Future) -> None:
         """Raise the error of a group's task, by its name."""
