@@ -6,6 +6,7 @@ from contextlib import redirect_stderr, redirect_stdout
 import numpy as np
 import pytest
 
+from campaign.front_ends import LIBLINEAR, SVMPERF
 from campaign.mutations import mutated
 from fenchel.frontends.liblinear.kinds import KINDS
 from fenchel.frontends.liblinear.options import predict_options, train_options
@@ -14,17 +15,6 @@ from fenchel.frontends.refusal import Refusal
 from fenchel.frontends.svmperf.options import classify_options, learn_options
 
 DATA = b"1 1:0.5 3:-2\n-1 2:1e-3 4:7\n1 1:1\n-1 3:2.5 4:-1\n"
-LIBLINEAR = (
-    b"solver_type L2R_LR\nnr_class 2\nlabel 1 -1\nnr_feature 3\nbias 1\nw\n0.5 \n-1 \n2.25 \n1e-3 \n",
-    b"solver_type MCSVM_CS\nnr_class 3\nlabel 7 -3 2\nnr_feature 2\nbias -1\nw\n1 2 3 \n-1 -2 -3 \n",
-    b"solver_type L2R_L2LOSS_SVR\nnr_class 2\nnr_feature 2\nbias -1\nw\n1 \n-2 \n",
-    b"solver_type ONECLASS_SVM\nnr_class 2\nnr_feature 2\nbias -1\nrho 0.25\nw\n1 \n-2 \n",
-)
-PERF = (
-    b"SVM-light Version V6.20\n0 # kernel type\n3 # kernel parameter -d \n1 # kernel parameter -g \n"
-    b"1 # kernel parameter -s \n1 # kernel parameter -r \nempty# kernel parameter -u \n4 # highest feature index \n"
-    b"9 # number of training documents \n2 # number of support vectors plus 1 \n0.5 # threshold b\n1 1:0.5 3:-2 #\n"
-)
 
 
 def run(*words):
@@ -39,7 +29,7 @@ def test_mutated_models_and_data(tmp_path, program, portion):
     data, model, out = tmp_path / "d", tmp_path / "m", tmp_path / "out"
     statuses = set()
     for _ in range(portion(2000)):
-        originals = LIBLINEAR if program.startswith("liblinear") else (PERF,)
+        originals = LIBLINEAR if program.startswith("liblinear") else SVMPERF
         content = originals[int(rng.integers(len(originals)))]
         which = rng.random() < 0.7
         model.write_bytes(mutated(rng, content) if which else content)

@@ -10,10 +10,10 @@ from scipy.sparse import csc_array
 
 from fenchel import estimators
 from fenchel.certificate import Certificate, OptimumBall, OptimumOfFit, OptimumSketch
-from fenchel.solving.solution import TracePoint
+from fenchel.solving.solution import Trace, TracePoint
 
 #: what fitted estimators hold besides arrays; the dual variables of pairs of classes are a sparse array
-_FITTED = (Certificate, OptimumBall, OptimumOfFit, OptimumSketch, TracePoint, csc_array)
+_FITTED = (Certificate, OptimumBall, OptimumOfFit, OptimumSketch, Trace, TracePoint, csc_array)
 #: rooms whose objects are parameters of estimators
 _ROOMS = ("fenchel.features", "fenchel.losses", "fenchel.regularizers")
 
@@ -21,8 +21,8 @@ _ROOMS = ("fenchel.features", "fenchel.losses", "fenchel.regularizers")
 def trusted_types() -> list[str]:
     """The names of all types that skops has to trust in files of fitted estimators of this package.
 
-    They are our estimators, losses, regularizers and features, the certificate with what proves predictions, the points
-    of a trace, and SciPy's sparse array.  None of them runs code of the file.  Types of your own are not among them.
+    They are our estimators, losses, regularizers and features, the certificate with what proves predictions, traces and
+    their points, and SciPy's sparse array.  None of them runs code of the file.  Types of your own are not among them.
 
     Returns
     -------
