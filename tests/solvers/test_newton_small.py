@@ -121,7 +121,7 @@ def test_the_hessian_that_is_updated_is_the_sum_over_all_rows(outlier):
 
 
 def test_no_intercept_of_a_first_step_is_far_from_the_best_one():
-    """The mean of the labels; where almost all are of one class the best intercept itself, which may be large."""
+    """The best one of the logistic loss: from the mean of the labels, or by a search where one class is rare."""
     rng = np.random.default_rng(4)
     X = rng.normal(size=(2000, 2))
     for positives in (1, 200, 1000):
@@ -130,5 +130,5 @@ def test_no_intercept_of_a_first_step_is_far_from_the_best_one():
         first = Newton(sampling=False).start(problem, None).outputs[0].intercept
         best = problem.risk.constant_intercept
         value = [problem.risk.value(np.full(2000, b)) for b in (first, best)]
-        assert value[0] <= 1.6 * value[1]
+        assert value[0] <= (1.0 + 1e-12) * value[1]
         assert positives > 1 or first == best
